@@ -1,0 +1,75 @@
+# Everything runs in .venv, which is made on first use; a second run starts at once.
+# Needs only make and Python 3.11 or newer: `make demo PYTHON=python3.12` picks another interpreter.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# One thread per worker: two pytest workers that each start a BLAS pool only get in each other's way.
+PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+
+.PHONY: help demo test test-all bench docs experiments lint clean
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+help:
+	@echo "make demo         pick ten diverse cities out of 200: a table, and a map in demo-output/"
+	@echo "make test         lint, types and the quick tests"
+	@echo "make test-all     the same with the slow tests, and the numerics once more without Numba's compiler"
+	@echo "make bench        speed and accuracy, beside other libraries"
+	@echo "make docs         the documentation, in docs/_build/html"
+	@echo "make experiments  every experiments/*/run.py"
+	@echo "make lint         ruff and mypy only"
+	@echo "make clean        remove .venv and all that was built"
+
+demo: $(VENV)/.demo
+	@mkdir -p demo-output
+	$(BIN)/diverset demo -o demo-output/diverset-demo.png
+
+test: lint
+	$(PYTEST) -m "not slow"
+
+test-all: lint
+	$(PYTEST)
+	NUMBA_DISABLE_JIT=1 $(PYTEST) tests/numerics tests/core
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.bench
+	$(BIN)/python -m benchmarks run
+
+docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx -b html -W --keep-going -n -q docs docs/_build/html
+	@echo "Open docs/_build/html/index.html"
+
+experiments: $(VENV)/.demo
+	@found=; for script in experiments/*/run.py; do \
+	  [ -e "$$script" ] || continue; found=yes; \
+	  echo "== $$script"; $(BIN)/python "$$script" || exit 1; \
+	done; [ -n "$$found" ] || echo "No experiments/*/run.py here."
+
+clean:
+	rm -rf $(VENV) demo-output docs/_build docs/auto_examples docs/api/generated docs/sg_execution_times.rst
+	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The environment, one stamp per set of dependencies.
+
+$(VENV)/.pip:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "diverset needs Python 3.11 or newer, and '$(PYTHON)' is not; try: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { echo "'$(PYTHON) -m venv' failed; is the venv module installed?" >&2; exit 1; }
+	@echo "Installing into $(VENV), once ..."
+	@$(PIP_INSTALL) --upgrade "pip>=25.1"
+	@touch $@
+
+$(VENV)/.demo: $(VENV)/.pip pyproject.toml
+	@$(PIP_INSTALL) --editable ".[plots]"
+	@touch $@
+
+$(VENV)/.test $(VENV)/.docs $(VENV)/.bench: $(VENV)/.%: $(VENV)/.pip pyproject.toml
+	@$(PIP_INSTALL) --editable ".[plots]" --group $*
+	@touch $@

@@ -1,0 +1,16 @@
+"""Array types used in signatures throughout the package."""
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Array", "BoolArray", "FloatArray", "IntArray", "RNGLike"]
+
+#: Real or complex matrix: kernels may be Hermitian.
+Array: TypeAlias = NDArray[Any]
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.int64]
+BoolArray: TypeAlias = NDArray[np.bool_]
+#: What ``numpy.random.default_rng`` accepts (SPEC 7).
+RNGLike: TypeAlias = np.random.Generator | np.random.SeedSequence | int | None
