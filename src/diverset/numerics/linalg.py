@@ -1,0 +1,236 @@
+r"""Dense linear algebra that forgives rounding and nothing else; knows no DPP.
+
+Kernels here are Hermitian (real symmetric or complex), so every transpose is a conjugate one. The
+Cholesky factor is always the lower one, :math:`A = R R^*`, held in C order.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from scipy.linalg import lapack
+
+from diverset._typing import Array, FloatArray, IntArray
+
+__all__ = [
+    "EPS",
+    "add_to_diagonal",
+    "block_length",
+    "cholesky_lower",
+    "eigh_graded",
+    "hermitian_inverse",
+    "inverse_diagonal",
+    "is_graded",
+    "log_det_from_cholesky",
+    "log_det_gram",
+    "log_det_psd",
+    "null_basis",
+    "positions_outside",
+    "row_norms_squared",
+    "solve_lower",
+    "squared_modulus",
+]
+
+#: Rounding unit of the arithmetic used throughout.
+EPS = float(np.finfo(np.float64).eps)
+
+#: A computed pivot carries an error of a few rounding units per elimination step.
+_PIVOT_SLACK = 8.0
+
+#: Ratio of diagonal entries from which eigenvalues are computed to relative accuracy.
+_GRADED = 1e4
+
+
+def _routine(name: str, a: Array) -> Any:
+    return getattr(lapack, ("z" if np.iscomplexobj(a) else "d") + name)
+
+
+def add_to_diagonal(a: Array, value: float | FloatArray) -> Array:
+    """Add `value` to the diagonal of the square C-ordered array `a`, in place."""
+    a.reshape(-1)[:: a.shape[0] + 1] += value
+    return a
+
+
+def cholesky_lower(a: Array, *, overwrite: bool = False) -> Array | None:
+    r"""Lower Cholesky factor of a Hermitian matrix, or None where it is not positive definite.
+
+    Entries above the diagonal of the result are whatever LAPACK left there: the solvers below never
+    read them, and zeroing them costs a pass over memory.
+
+    Notes
+    -----
+    :math:`n^3/3` operations. LAPACK reads a C-ordered Hermitian array as its own conjugate, and the
+    upper factor of the conjugate is, read back in C order, the lower factor wanted.
+    """
+    if a.shape[0] == 0:
+        return a.copy()
+    work = a if overwrite and a.flags.c_contiguous else np.array(a, order="C")
+    factor, info = _routine("potrf", work)(work.T, lower=0, clean=0, overwrite_a=1)
+    return None if info != 0 else factor.T
+
+
+def solve_lower(R: Array, B: Array, *, adjoint: bool = False) -> Array:
+    r"""Solve :math:`R X = B`, or :math:`R^* X = B` with ``adjoint=True``, for lower triangular R."""
+    if R.shape[0] == 0 or B.size == 0:
+        return B.astype(np.result_type(R, B))
+    solution: Array = scipy.linalg.solve_triangular(R, B, lower=True, trans="C" if adjoint else "N", check_finite=False)
+    return solution
+
+
+def log_det_from_cholesky(R: Array) -> float:
+    r""":math:`\log\det(R R^*)` of a Cholesky factor."""
+    return 2.0 * float(np.log(np.diagonal(R).real).sum())
+
+
+def hermitian_inverse(R: Array) -> Array:
+    r"""Inverse of :math:`R R^*` from its Cholesky factor, exactly Hermitian; :math:`2n^3/3` operations."""
+    n = R.shape[0]
+    if n == 0:
+        return R.copy()
+    inverse, _ = _routine("potri", R)(R.T, lower=0)
+    lower = np.tril(inverse.T)
+    full: Array = lower + np.tril(lower, -1).conj().T
+    return full
+
+
+def inverse_diagonal(R: Array) -> FloatArray:
+    r"""Diagonal of :math:`(R R^*)^{-1}` from the Cholesky factor, in :math:`n^3/3` operations.
+
+    The inverse is :math:`R^{-*} R^{-1}`, so its diagonal holds the squared column norms of
+    :math:`R^{-1}`: a sum of squares, which never cancels.
+    """
+    if R.shape[0] == 0:
+        return np.zeros(0)
+    inverse, _ = _routine("trtri", R)(R.T, lower=0)
+    return row_norms_squared(np.triu(inverse))
+
+
+def row_norms_squared(a: Array) -> FloatArray:
+    """Squared Euclidean norm of each row."""
+    if np.iscomplexobj(a):
+        return row_norms_squared(a.real) + row_norms_squared(a.imag)
+    return np.asarray(np.einsum("ij,ij->i", a, a), dtype=np.float64)
+
+
+def squared_modulus(a: Array) -> FloatArray:
+    """Entrywise :math:`|a|^2`."""
+    if np.iscomplexobj(a):
+        return np.asarray(a.real**2 + a.imag**2, dtype=np.float64)
+    return np.asarray(a * a, dtype=np.float64)
+
+
+def block_length(width: int, n_bytes: int = 1 << 21) -> int:
+    """Rows of `width` doubles that fit in `n_bytes`: passes over tall arrays stay in cache."""
+    return max(64, n_bytes // (8 * max(width, 1)))
+
+
+def log_det_psd(a: Array, noise: FloatArray) -> float:
+    r"""Log-determinant of a positive semidefinite matrix; ``-inf`` where it is singular.
+
+    Parameters
+    ----------
+    a : ndarray of shape (m, m)
+        Hermitian positive semidefinite, up to rounding.
+    noise : ndarray of shape (m,)
+        Absolute rounding error carried by each diagonal entry (for a matrix given exactly, ``EPS``
+        times its diagonal). A Cholesky pivot within a few of these of zero is zero: the row depends
+        linearly on those before it.
+    """
+    m = a.shape[0]
+    if m == 0:
+        return 0.0
+    diagonal = np.diagonal(a).real
+    if not (diagonal > _PIVOT_SLACK * noise).all():
+        return -math.inf
+    # Unit diagonal first: scale never decides whether rows are dependent.
+    root = np.sqrt(diagonal)
+    R = cholesky_lower(a / root[:, None] / root, overwrite=True)
+    if R is None:
+        return -math.inf
+    pivots = np.diagonal(R).real ** 2
+    if not (pivots > _PIVOT_SLACK * m * noise / diagonal).all():
+        return -math.inf
+    return float(np.log(pivots).sum() + np.log(diagonal).sum())
+
+
+def log_det_gram(rows: Array, noise: FloatArray) -> float:
+    r"""Log-determinant of the Gram matrix :math:`B B^*` of a few rows; ``-inf`` where they are dependent.
+
+    By a QR factorisation of the rows, so that near-duplicates keep twice the digits that the Gram
+    matrix itself would leave. `noise` is the absolute rounding error of each row, as a norm.
+    """
+    m, d = rows.shape
+    if m == 0:
+        return 0.0
+    norms = np.sqrt(row_norms_squared(rows))
+    if m > d or not (norms > _PIVOT_SLACK * noise).all():
+        return -math.inf
+    R = np.linalg.qr((rows / norms[:, None]).conj().T, mode="r")
+    pivots = np.abs(np.diagonal(R))
+    if not (pivots > _PIVOT_SLACK * m * noise / norms).all():
+        return -math.inf
+    return 2.0 * float(np.log(pivots).sum() + np.log(norms).sum())
+
+
+def is_graded(diagonal: FloatArray) -> bool:
+    """Whether the positive diagonal entries differ so much that `eigh` would lose the small eigenvalues."""
+    positive = diagonal[diagonal > 0.0]
+    return len(positive) > 1 and float(positive.max()) > _GRADED * float(positive.min())
+
+
+def eigh_graded(a: FloatArray) -> tuple[FloatArray, FloatArray]:
+    r"""Eigendecomposition of a real positive semidefinite matrix to high *relative* accuracy.
+
+    ``eigh`` errs by a rounding unit of the largest eigenvalue, which swamps the small ones of
+    :math:`A = DSD` with qualities D of different orders of magnitude. A pivoted Cholesky factorisation of
+    the well-scaled S and a one-sided Jacobi SVD of :math:`D R` find each to relative accuracy
+    ([DemmelVeselic1992]_; LAPACK's ``gejsv``); the rank is that of S, whatever the scales.
+
+    Returns
+    -------
+    values : ndarray of shape (n,)
+        Ascending; exact zeros beyond the rank.
+    vectors : ndarray of shape (n, rank)
+        Eigenvectors of the nonzero eigenvalues, in their order.
+    """
+    n = len(a)
+    root = np.sqrt(np.maximum(np.diagonal(a), 0.0))
+    safe = np.where(root > 0.0, root, 1.0)
+    factor, pivots, rank, _ = lapack.dpstrf(a / safe[:, None] / safe, lower=1, tol=n * EPS)
+    rows = np.empty((n, rank))
+    rows[pivots - 1] = np.tril(factor)[:, :rank]
+    rows *= root[:, None]
+    values = np.zeros(n)
+    if rank == 0:
+        return values, rows
+    # joba=2: relative accuracy under row and column scaling; left vectors only.
+    sigma, U, _, work, _, info = lapack.dgejsv(rows, joba=2, jobu=0, jobv=3, jobr=1, jobt=0, jobp=0)
+    if info != 0:
+        raise np.linalg.LinAlgError("the Jacobi singular value decomposition did not converge")
+    sigma = sigma * (work[0] / work[1])
+    order = np.argsort(sigma, kind="stable")
+    values[n - rank :] = sigma[order] ** 2
+    return values, np.ascontiguousarray(U[:, order])
+
+
+def null_basis(rows: Array) -> Array:
+    r"""Orthonormal basis, as columns, of the vectors :math:`x` with ``rows @ x == 0``.
+
+    The rows are taken to be independent; shape (d, d - m) for m rows of length d.
+    """
+    m, d = rows.shape
+    if m == 0:
+        return np.eye(d, dtype=rows.dtype)
+    norms = np.sqrt(row_norms_squared(rows))
+    Q = np.linalg.qr((rows / norms[:, None]).conj().T, mode="complete")[0]
+    return np.ascontiguousarray(Q[:, m:])
+
+
+def positions_outside(inside: IntArray, n: int) -> IntArray:
+    """Positions of 0..n-1 that are not in `inside`, ascending."""
+    keep = np.ones(n, dtype=bool)
+    keep[inside] = False
+    return np.flatnonzero(keep).astype(np.int64, copy=False)

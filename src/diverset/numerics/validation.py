@@ -1,0 +1,344 @@
+"""Checks at the public door: what is wrong, the value, the remedy. Inner functions trust their input."""
+
+from __future__ import annotations
+
+import math
+import operator
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from diverset._typing import Array, FloatArray, IntArray
+from diverset.errors import DiversetError, KernelError, LabelError, SizeError, TooLargeError
+from diverset.numerics.linalg import EPS, add_to_diagonal, cholesky_lower
+
+__all__ = [
+    "as_hermitian",
+    "as_number",
+    "as_probability_vector",
+    "as_quality",
+    "as_real_or_complex",
+    "available_memory",
+    "check_between_zero_and_identity",
+    "check_count",
+    "check_finite",
+    "check_fits_in_memory",
+    "check_nonnegative",
+    "check_positive",
+    "check_positive_semidefinite",
+    "check_size",
+    "find_positions",
+    "is_positive_semidefinite",
+    "is_sparse",
+    "plain_array",
+]
+
+#: Rows compared at a time when a matrix is held against its transpose; a tile pair fits in cache.
+_TILE = 256
+
+
+def is_sparse(a: Any) -> bool:
+    """Whether `a` is a SciPy sparse matrix or array, without importing scipy.sparse."""
+    return hasattr(a, "tocsr") and type(a).__module__.startswith("scipy.sparse")
+
+
+def plain_array(a: Any, *, name: str) -> Any:
+    """`a` as an array with objects read as numbers; refuses masked entries, and leaves sparse ones alone."""
+    if is_sparse(a):
+        return a
+    if np.ma.is_masked(a):
+        raise KernelError(f"{name} has masked entries; fill them in or drop their items")
+    try:
+        array = np.asarray(a)
+        return array.astype(np.float64) if array.dtype.kind == "O" else array
+    except (ValueError, TypeError) as error:
+        raise KernelError(f"{name} cannot be read as an array of numbers: {error}") from None
+
+
+def as_real_or_complex(a: Any, *, name: str, ndim: int) -> Array:
+    """`a` as a float or complex array of `ndim` dimensions, its precision kept; refuses other dtypes."""
+    if np.ma.is_masked(a):
+        raise KernelError(f"{name} has masked entries; fill them in or drop their items")
+    try:
+        array = np.asarray(a)
+    except (ValueError, TypeError) as error:
+        raise KernelError(f"{name} cannot be read as an array of numbers: {error}") from None
+    if array.dtype.kind in "biu":
+        array = array.astype(np.float64)
+    if array.dtype.kind not in "fc":
+        raise KernelError(f"{name} has dtype {array.dtype}; it must hold real or complex numbers")
+    if array.ndim != ndim:
+        raise KernelError(f"{name} has shape {array.shape}; expected {ndim} dimension{'s' * (ndim > 1)}")
+    return array
+
+
+def _first_nonfinite(a: Array) -> tuple[int, ...] | None:
+    # A sum is finite only if no entry is nan or inf (an overflowing sum is then looked at in full).
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(a.sum()):
+            return None
+    bad = np.argwhere(~np.isfinite(a))
+    return tuple(int(i) for i in bad[0]) if len(bad) else None
+
+
+def check_finite(a: Array, *, name: str) -> None:
+    """Refuse nan and infinite entries, naming the first."""
+    where = _first_nonfinite(a)
+    if where is not None:
+        at = ", ".join(str(i) for i in where)
+        raise KernelError(f"{name}[{at}] is {a[where]}; every entry must be finite")
+
+
+def _asymmetry(a: Array) -> tuple[float, int, int]:
+    """Largest |a - a*| and where, tile by tile (a whole transpose would thrash the cache)."""
+    n = a.shape[0]
+    worst, at_i, at_j = 0.0, 0, 0
+    for i in range(0, n, _TILE):
+        for j in range(0, i + 1, _TILE):
+            tile, mirror = a[i : i + _TILE, j : j + _TILE], a[j : j + _TILE, i : i + _TILE]
+            if np.iscomplexobj(a):
+                mirror = mirror.conj()
+            if np.array_equal(tile, mirror.T):
+                continue
+            gap = np.abs(tile - mirror.T)
+            largest = float(gap.max())
+            if largest > worst:
+                row, column = np.unravel_index(int(gap.argmax()), gap.shape)
+                worst, at_i, at_j = largest, i + int(row), j + int(column)
+    return worst, at_i, at_j
+
+
+def as_hermitian(a: Any, *, name: str) -> Array:
+    """A private, exactly Hermitian float64 or complex128 copy of `a`; refuses what is not Hermitian.
+
+    The two halves may differ by rounding in the precision they came in; their mean is taken then.
+    """
+    if is_sparse(a):
+        check_fits_in_memory(8 * a.shape[0] * a.shape[1], what=f"the dense form of {name}")
+        a = a.toarray()
+    array = as_real_or_complex(a, name=name, ndim=2)
+    n, m = array.shape
+    if n != m:
+        raise KernelError(f"{name} has shape {array.shape}; a kernel is square, one row and column per item")
+    eps = float(np.finfo(array.dtype).eps)
+    dtype = np.dtype(np.complex128 if array.dtype.kind == "c" else np.float64)
+    check_fits_in_memory(dtype.itemsize * n * n, what=f"a copy of {name}")
+    copy = np.array(array, dtype=dtype, order="C")
+    check_finite(copy, name=name)
+    gap, i, j = _asymmetry(copy)
+    if gap > 0.0:
+        if gap > 16.0 * math.sqrt(n) * eps * float(np.abs(copy).max()):
+            raise KernelError(
+                f"{name} is not symmetric: {name}[{i}, {j}] = {copy[i, j]:.6g} but "
+                f"{name}[{j}, {i}] = {copy[j, i]:.6g}; pass ({name} + {name}.T) / 2 if that is what you mean"
+            )
+        copy = (copy + copy.conj().T) / 2.0
+    if np.iscomplexobj(copy) and not copy.imag.any():
+        copy = np.ascontiguousarray(copy.real)
+    return copy
+
+
+def _rounding_of(a: Any) -> float:
+    """Rounding unit of the precision that `a` was given in."""
+    dtype = getattr(a, "dtype", None)
+    if dtype is not None and getattr(dtype, "kind", "") in "fc":
+        return max(EPS, float(np.finfo(dtype).eps))
+    return EPS
+
+
+def check_positive_semidefinite(a: Array, *, name: str, given: Any, remedy: str) -> None:
+    """Refuse a Hermitian matrix with an eigenvalue below zero by more than rounding.
+
+    `given` is the matrix as the user passed it: its precision says how much rounding is. One Cholesky
+    factorisation of the matrix lifted by that much proves the common case; only where it fails are
+    the eigenvalues themselves looked at.
+    """
+    n = a.shape[0]
+    if n == 0:
+        return
+    diagonal = np.diagonal(a).real
+    largest = float(diagonal.max())
+    slack = 8.0 * max(n, 8) * _rounding_of(given)
+    if largest > 0.0 and diagonal.min() >= 0.0:
+        if cholesky_lower(add_to_diagonal(a.copy(), slack * largest), overwrite=True) is not None:
+            return
+    elif not a.any():
+        return
+    lam = np.linalg.eigvalsh(a)
+    if lam[0] < -slack * max(lam[-1], 0.0):
+        raise KernelError(f"{name} has smallest eigenvalue {lam[0]:.6g}; {remedy}")
+
+
+def is_positive_semidefinite(a: Array, *, scale: float) -> bool:
+    """Whether the smallest eigenvalue of a Hermitian matrix is nonnegative, up to rounding at `scale`."""
+    slack = 8.0 * max(len(a), 8) * EPS * scale
+    return cholesky_lower(add_to_diagonal(np.array(a, order="C"), slack), overwrite=True) is not None
+
+
+def check_between_zero_and_identity(K: Array, *, given: Any) -> None:
+    """Refuse a marginal kernel with an eigenvalue outside [0, 1] by more than rounding."""
+    n = K.shape[0]
+    if n == 0:
+        return
+    check_positive_semidefinite(
+        K, name="K", given=given, remedy="a marginal kernel must have all eigenvalues between 0 and 1"
+    )
+    slack = 8.0 * max(n, 8) * _rounding_of(given)
+    lifted = add_to_diagonal(-K, 1.0 + slack)
+    if np.diagonal(lifted).real.min() > 0.0 and cholesky_lower(lifted, overwrite=True) is not None:
+        return
+    top = float(np.linalg.eigvalsh(K)[-1])
+    if top > 1.0 + slack:
+        raise KernelError(
+            f"K has largest eigenvalue {top:.6g}; a marginal kernel must have all eigenvalues between 0 and 1 "
+            "(a likelihood kernel, with P(Y) proportional to det(L_Y), goes to DPP(L))"
+        )
+
+
+def as_quality(quality: Any, n: int) -> FloatArray:
+    """`quality` as a private vector of n finite nonnegative numbers."""
+    q = as_real_or_complex(quality, name="quality", ndim=1)
+    if np.iscomplexobj(q):
+        raise KernelError("quality is complex; it must be one real nonnegative number per item")
+    if len(q) != n:
+        raise KernelError(f"quality has {len(q)} entries for {n} items; give one per item")
+    copy = np.array(q, dtype=np.float64)
+    check_finite(copy, name="quality")
+    if n and copy.min() < 0.0:
+        i = int(copy.argmin())
+        raise KernelError(f"quality[{i}] is {copy[i]:.6g}; quality must be nonnegative (log-scores: pass exp)")
+    return copy
+
+
+def as_probability_vector(p: Any, *, name: str) -> FloatArray:
+    """`p` as a private vector of probabilities that sums to one; rounding in the sum is forgiven."""
+    vector = as_real_or_complex(p, name=name, ndim=1)
+    if np.iscomplexobj(vector):
+        raise DiversetError(f"{name} is complex; it must be a vector of probabilities")
+    copy = np.array(vector, dtype=np.float64)
+    check_finite(copy, name=name)
+    if len(copy) == 0:
+        raise DiversetError(f"{name} is empty; give at least one probability")
+    if copy.min() < 0.0:
+        i = int(copy.argmin())
+        raise DiversetError(f"{name}[{i}] is {copy[i]:.6g}; probabilities are nonnegative")
+    total = float(copy.sum())
+    if abs(total - 1.0) > 1e-6:
+        raise DiversetError(f"{name} sums to {total:.9g}; probabilities sum to 1 (divide by the sum)")
+    return copy / total
+
+
+def check_size(k: Any, *, name: str = "k") -> int:
+    """`k` as a nonnegative int."""
+    if isinstance(k, (bool, np.bool_)):
+        raise SizeError(f"{name} is {k!r}; it must be a whole number of items")
+    try:
+        value = operator.index(k)
+    except TypeError:
+        raise SizeError(f"{name} is {k!r}; it must be a whole number of items") from None
+    if value < 0:
+        raise SizeError(f"{name} is {value}; it must not be negative")
+    return value
+
+
+def check_count(value: Any, *, name: str) -> int:
+    """`value` as an int of at least 1."""
+    try:
+        number = 0 if isinstance(value, (bool, np.bool_)) else operator.index(value)
+    except TypeError:
+        number = 0
+    if number < 1:
+        raise DiversetError(f"{name} is {value!r}; it must be a whole number of at least 1")
+    return number
+
+
+def as_number(value: Any, *, name: str) -> float:
+    """`value` as a float, which may be infinite or nan."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise DiversetError(f"{name} is {value!r}; it must be a number") from None
+
+
+def check_nonnegative(value: Any, *, name: str) -> float:
+    """`value` as a nonnegative finite float."""
+    number = as_number(value, name=name)
+    if not 0.0 <= number < math.inf:
+        raise DiversetError(f"{name} is {number}; it must be finite and at least 0")
+    return number
+
+
+def check_positive(value: Any, *, name: str) -> float:
+    """`value` as a positive finite float."""
+    number = as_number(value, name=name)
+    if not (math.isfinite(number) and number > 0.0):
+        raise DiversetError(f"{name} is {number}; it must be positive and finite")
+    return number
+
+
+def find_positions(labels: Iterable[int], items: IntArray, *, name: str = "the set") -> IntArray:
+    """Ascending positions of `labels` within the ascending ground set `items`."""
+    if isinstance(labels, (int, np.integer)):
+        raise LabelError(f"{name} is the number {labels}; pass a sequence of items, such as [{labels}]")
+    if isinstance(labels, (str, bytes)):
+        raise LabelError(f"{name} is the text {labels!r}; pass a sequence of item numbers")
+    try:
+        given = labels if isinstance(labels, (np.ndarray, range, list, tuple)) else list(labels)
+        array = np.asarray(given)
+    except (TypeError, ValueError) as error:
+        raise LabelError(f"{name} cannot be read as a sequence of item numbers: {error}") from None
+    if array.ndim != 1:
+        raise LabelError(f"{name} has shape {array.shape}; pass a flat sequence of item numbers")
+    if array.size == 0:
+        return np.zeros(0, dtype=np.int64)
+    if array.dtype.kind == "b":
+        raise LabelError(f"{name} is a boolean mask; pass item numbers (numpy.flatnonzero turns a mask into them)")
+    if array.dtype.kind not in "iu":
+        raise LabelError(f"{name} holds {array.dtype} values such as {array[0]!r}; items are whole numbers")
+    wanted = np.sort(array.astype(np.int64))
+    if (wanted[1:] == wanted[:-1]).any():
+        twice = wanted[1:][wanted[1:] == wanted[:-1]][0]
+        raise LabelError(f"{name} names item {twice} more than once; a set holds each item once")
+    positions = np.searchsorted(items, wanted)
+    found = positions < len(items)
+    found[found] = items[positions[found]] == wanted[found]
+    if not found.all():
+        missing = wanted[~found][0]
+        if len(items) == 0:
+            raise LabelError(f"{name} names item {missing}, but the ground set is empty")
+        contiguous = items[-1] - items[0] == len(items) - 1
+        hint = f"{items[0]} to {items[-1]}" if contiguous else "those in .items"
+        raise LabelError(f"{name} names item {missing}, which is not in the ground set ({hint})")
+    return positions.astype(np.int64, copy=False)
+
+
+def available_memory() -> int | None:
+    """Bytes that can still be allocated, by the kernel's own estimate and the control group's limit."""
+    limits = []
+    try:
+        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                limits.append(int(line.split()[1]) * 1024)
+        group = Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii").strip()
+        used = Path("/sys/fs/cgroup/memory.current").read_text(encoding="ascii").strip()
+        if group != "max":
+            limits.append(int(group) - int(used))
+    except (OSError, ValueError, IndexError):
+        pass
+    if not limits and hasattr(os, "sysconf") and "SC_AVPHYS_PAGES" in os.sysconf_names:
+        limits.append(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    return min(limits) if limits else None
+
+
+def check_fits_in_memory(n_bytes: int, *, what: str, remedy: str = "") -> None:
+    """Refuse an allocation that does not fit, before it is tried."""
+    # Small arrays are not worth the look at /proc.
+    if n_bytes < 1 << 28:
+        return
+    free = available_memory()
+    if free is not None and n_bytes > free:
+        hint = remedy or "DPP.from_features with fewer features than items never forms an n x n matrix"
+        raise TooLargeError(f"{what} needs {n_bytes / 2**30:.1f} GiB and {free / 2**30:.1f} GiB are available; {hint}")
