@@ -1,0 +1,245 @@
+r"""Quality against diversity: :math:`L = \mathrm{diag}(q)\, S\, \mathrm{diag}(q)`, and the dial :math:`\rho`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from diverset._typing import Array, FloatArray
+from diverset.errors import DiversetError, KernelError
+from diverset.kernels._arrays import as_features, gram, mirror, refuse_overflow
+from diverset.numerics.linalg import EPS
+from diverset.numerics.validation import (
+    as_hermitian,
+    as_quality,
+    check_nonnegative,
+    is_sparse,
+    plain_array,
+)
+
+if TYPE_CHECKING:
+    from diverset.kernels._arrays import Features
+
+__all__ = ["add_constant", "quality_diversity", "split_quality_diversity", "with_constant_feature"]
+
+
+def quality_diversity(
+    quality: ArrayLike, similarity: Features | None = None, *, features: Features | None = None
+) -> Array:
+    r"""Kernel from the quality of each item and the similarity of each pair.
+
+    .. math::  L = \mathrm{diag}(q)\, S\, \mathrm{diag}(q), \qquad
+               \Pr(Y) \propto \Big(\prod_{i \in Y} q_i^2\Big) \det S_Y
+
+    ([KuleszaTaskar2012]_, Sec. 3.1): good items are likely, similar ones seldom together.
+
+    Parameters
+    ----------
+    quality : array_like of shape (n,)
+        Quality :math:`q_i \ge 0`. Zero excludes the item. Scores that may be negative are turned into
+        qualities with ``np.exp``.
+    similarity : array_like of shape (n, n), optional
+        The matrix S, real symmetric or complex Hermitian up to rounding. That it is positive semidefinite
+        is not checked here.
+    features : array_like or scipy.sparse of shape (n, d), optional
+        Rows :math:`\phi_i`, real or complex, with :math:`S_{ij} = \phi_i \phi_j^*`, in place of
+        ``similarity``. They need not have unit length; then :math:`q_i` is not all of the quality.
+
+    Returns
+    -------
+    L : ndarray of shape (n, n)
+        Exactly Hermitian; float64 unless some imaginary part is not zero.
+
+    See Also
+    --------
+    split_quality_diversity : the inverse.
+
+    Notes
+    -----
+    O(n^2) time and memory from ``similarity``, O(n^2 d) time from ``features``. A quality below about
+    1e-162 has a square that underflows to 0, and excludes its item as if it were 0: divide all qualities
+    by a constant so that the largest are near 1.
+
+    Examples
+    --------
+    >>> quality_diversity([2.0, 1.0], [[1.0, 0.5], [0.5, 1.0]])
+    array([[4., 1.],
+           [1., 1.]])
+    """
+    if (similarity is None) == (features is None):
+        found = "neither" if similarity is None else "both"
+        raise DiversetError(f"{found} of similarity and features given; pass exactly one of them")
+    quality = plain_array(quality, name="quality")
+    if features is not None:
+        F = as_features(features, name="features", allow_sparse=True, allow_complex=True)
+        q = as_quality(quality, F.shape[0])
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            if is_sparse(F):
+                F.data *= np.repeat(q, np.diff(F.indptr))
+            else:
+                F = q[:, np.newaxis] * F
+        return gram(F)
+    L = _hermitian(similarity, name="similarity")
+    q = as_quality(quality, len(L))
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        L *= q[:, np.newaxis]
+        L *= q
+    refuse_overflow(L, "L = diag(q) S diag(q)", f"divide quality, now up to {q.max(initial=0.0):.3g}, by a constant")
+    # (q_i S_ij) q_j and (q_j S_ji) q_i may round apart.
+    return mirror(L)
+
+
+def split_quality_diversity(L: Features) -> tuple[FloatArray, Array]:
+    r"""Quality of each item and similarity of each pair in a kernel.
+
+    .. math::  q_i = \sqrt{L_{ii}}, \qquad S_{ij} = \frac{L_{ij}}{\sqrt{L_{ii} L_{jj}}}
+
+    ([KuleszaTaskar2012]_, Sec. 3.1), so that ``quality_diversity(q, S)`` is ``L`` again.
+
+    Parameters
+    ----------
+    L : array_like of shape (n, n)
+        Kernel, real symmetric or complex Hermitian up to rounding.
+
+    Returns
+    -------
+    quality : ndarray of shape (n,)
+        Real and nonnegative.
+    similarity : ndarray of shape (n, n)
+        Exactly Hermitian, entries of modulus at most 1, unit diagonal. An item with :math:`L_{ii} = 0` can
+        never be chosen and has no similarity to speak of: its quality is 0 and its row is that of the
+        identity.
+
+    Notes
+    -----
+    O(n^2) time and memory. Diagonals from 1e-300 to 1e300 side by side are fine. A positive
+    semidefinite matrix has no entry with :math:`|L_{ij}| > \sqrt{L_{ii} L_{jj}}`; one beyond rounding is
+    refused.
+
+    Examples
+    --------
+    >>> quality, similarity = split_quality_diversity([[4.0, 1.0], [1.0, 1.0]])
+    >>> quality
+    array([2., 1.])
+    >>> similarity
+    array([[1. , 0.5],
+           [0.5, 1. ]])
+    """
+    S = _hermitian(L, name="L")
+    diagonal = S.diagonal().real.copy()
+    if (diagonal < 0.0).any():
+        i = int(np.argmax(diagonal < 0.0))
+        raise KernelError(
+            f"L[{i}, {i}] is {diagonal[i]:.6g}; the diagonal of a positive semidefinite kernel is never "
+            "negative: see nearest_psd"
+        )
+    q = np.sqrt(diagonal)
+    with np.errstate(over="ignore", under="ignore"):
+        absolute = np.abs(S)
+        bound = q[:, np.newaxis] * q
+        # What rounding can leave in an entry of a matrix of this size.
+        slack = len(S) * EPS * diagonal.max(initial=0.0)
+        beyond = (absolute > bound * (1.0 + 1e-8)) & (absolute > bound + slack)
+    if beyond.any():
+        i, j = (int(index) for index in np.argwhere(beyond)[0])
+        raise KernelError(
+            f"|L[{i}, {j}]| is {absolute[i, j]:.6g}, more than sqrt(L[{i}, {i}] L[{j}, {j}]) = "
+            f"{bound[i, j]:.6g}; L is not positive semidefinite: see nearest_psd"
+        )
+    # An entry that only rounding makes too large keeps its sign or phase; dividing by q could overflow.
+    outside = absolute > bound
+    S[outside] /= absolute[outside]
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        divisor = np.where(q > 0.0, q, 1.0)
+        S = np.where(outside, S, S / divisor[:, np.newaxis] / divisor)
+    S /= np.maximum(np.abs(S), 1.0)
+    S[q == 0.0, :] = 0.0
+    S[:, q == 0.0] = 0.0
+    np.fill_diagonal(S, 1.0)
+    return q, mirror(S)
+
+
+def with_constant_feature(features: Features, rho: float) -> Any:
+    r"""Append a feature that is :math:`\rho` for every item.
+
+    .. math::  \phi_i' = (\phi_i, \rho), \qquad S'_{ij} = S_{ij} + \rho^2.
+
+    All items become more alike, so they repel more and sets are smaller ([KuleszaTaskar2012]_, Sec. 4.2,
+    where :math:`\rho = 0.7` suits news sentences). Also a remedy for rows that are all zero.
+
+    Parameters
+    ----------
+    features : array_like or scipy.sparse of shape (n, d)
+        One item per row.
+    rho : float
+        The constant :math:`\rho \ge 0`.
+
+    Returns
+    -------
+    features : ndarray or scipy.sparse (CSR) of shape (n, d + 1)
+        Sparse if the input was.
+
+    See Also
+    --------
+    add_constant : the same idea for a similarity matrix; its argument is :math:`\rho^2` here.
+
+    Notes
+    -----
+    O(nd) time and memory.
+
+    Examples
+    --------
+    >>> with_constant_feature([[1.0, 0.0], [0.0, 1.0]], 0.5)
+    array([[1. , 0. , 0.5],
+           [0. , 1. , 0.5]])
+    """
+    rho = check_nonnegative(rho, name="rho")
+    F = as_features(features, name="features", allow_sparse=True, allow_complex=True)
+    column = np.full((F.shape[0], 1), rho)
+    if is_sparse(F):
+        from scipy import sparse
+
+        return sparse.hstack([F, sparse.csr_array(column)], format="csr")
+    return np.hstack([F, column])
+
+
+def add_constant(similarity: Features, rho: float) -> Array:
+    r"""Add :math:`\rho` to every entry of a similarity matrix.
+
+    .. math::  S'_{ij} = S_{ij} + \rho.
+
+    A dial for how much items repel one another ([KuleszaTaskar2012]_, Sec. 5.3). The result stays
+    positive semidefinite, since the matrix of ones is.
+
+    Parameters
+    ----------
+    similarity : array_like of shape (n, n)
+        Real symmetric or complex Hermitian, up to rounding.
+    rho : float
+        The constant :math:`\rho \ge 0`.
+
+    Returns
+    -------
+    similarity : ndarray of shape (n, n)
+        Exactly Hermitian.
+
+    Notes
+    -----
+    O(n^2) time and memory.
+
+    Examples
+    --------
+    >>> add_constant([[1.0, 0.0], [0.0, 1.0]], 0.5)
+    array([[1.5, 0.5],
+           [0.5, 1.5]])
+    """
+    rho = check_nonnegative(rho, name="rho")
+    S = _hermitian(similarity, name="similarity")
+    S += rho
+    return S
+
+
+def _hermitian(a: Any, *, name: str) -> Array:
+    return as_hermitian(plain_array(a, name=name), name=name)
