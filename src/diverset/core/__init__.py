@@ -1,0 +1,22 @@
+"""The distributions: DPP, KDPP, SizedDPP, KDPPMixture, and what can be asked of them."""
+
+from diverset.core.distribution import SetDistribution
+from diverset.core.dpp import DPP
+from diverset.core.information import Estimate, entropy, hellinger, kl_divergence, law, total_variation
+from diverset.core.kdpp import KDPP
+from diverset.core.mixture import KDPPMixture
+from diverset.core.sized import SizedDPP
+
+__all__ = [
+    "DPP",
+    "KDPP",
+    "Estimate",
+    "KDPPMixture",
+    "SetDistribution",
+    "SizedDPP",
+    "entropy",
+    "hellinger",
+    "kl_divergence",
+    "law",
+    "total_variation",
+]

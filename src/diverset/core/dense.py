@@ -1,0 +1,452 @@
+r"""DPPs held as a dense n x n kernel: an L-ensemble, or a marginal kernel."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import lapack
+from scipy.special import expit
+
+from diverset._typing import Array, FloatArray, IntArray
+from diverset.core.representation import (
+    Representation,
+    impossible,
+    log_assignment_probability,
+    no_likelihood_kernel,
+    open_positions,
+)
+from diverset.core.spectrum import Spectrum
+from diverset.numerics.linalg import (
+    EPS,
+    add_to_diagonal,
+    cholesky_lower,
+    eigh_graded,
+    hermitian_inverse,
+    inverse_diagonal,
+    is_graded,
+    log_det_from_cholesky,
+    log_det_psd,
+    positions_outside,
+    row_norms_squared,
+    solve_lower,
+)
+from diverset.numerics.validation import check_fits_in_memory
+
+__all__ = ["DenseLikelihood", "DenseMarginal"]
+
+#: Below this diagonal entry of L, 1 - [(L+I)^-1]_ii has lost a digit to cancellation.
+_SMALL = 0.1
+#: Error in a probability that is let pass before another, slower route is taken.
+_TOLERABLE = 1e-11
+#: Up to this condition number of I - K, going through L = K (I-K)^-1 costs no digit that matters.
+_WELL_CONDITIONED = 1e4
+
+
+class DenseLikelihood(Representation):
+    r"""L-ensemble: :math:`\Pr(Y) = \det(L_Y)/\det(L+I)` ([KuleszaTaskar2012]_, section 2.2).
+
+    Parameters
+    ----------
+    L : ndarray of shape (n, n)
+        Hermitian positive semidefinite; owned by this object.
+    noise : ndarray of shape (n,), optional
+        Absolute rounding error of each diagonal entry; by default one rounding unit of it. A conditioned
+        kernel keeps the noise of the kernel it came from, so that an item which the conditioning made
+        impossible is not taken for an item of very low quality.
+
+    Notes
+    -----
+    The normaliser takes one Cholesky factorisation of L + I, marginals its inverse; the
+    eigendecomposition is made only when the spectrum is asked for.
+    """
+
+    def __init__(self, L: Array, noise: FloatArray | None = None, spectrum: Spectrum | None = None) -> None:
+        self.n = len(L)
+        self._L = L
+        self._L.flags.writeable = False
+        self._noise = EPS * np.diagonal(L).real if noise is None else noise
+        if spectrum is not None:
+            self.__dict__["spectrum"] = spectrum
+
+    @property
+    def holds_likelihood(self) -> bool:
+        """Yes."""
+        return True
+
+    @cached_property
+    def _cholesky(self) -> Array:
+        """Lower factor of L + I."""
+        R = cholesky_lower(add_to_diagonal(self._L.copy(), 1.0), overwrite=True)
+        assert R is not None  # L is positive semidefinite up to rounding, checked at the door
+        return R
+
+    @cached_property
+    def _delicate(self) -> bool:
+        """Whether rounding in L is felt next to the identity it is added to.
+
+        The error of (L+I)^-1 by Cholesky is near eps |L+I| |(L+I)^-1|^2: none for moderate L, none for large L of
+        full rank, but with L = 1e12 of deficient rank it reaches 1e-4, and only the spectrum, where zero
+        eigenvalues are known for what they are, gives the right answer.
+        """
+        if self.n == 0 or EPS * self.n * float(np.diagonal(self._L).real.max()) < _TOLERABLE:
+            return False
+        # A positive pivot of the factor is no bound on the inverse; LAPACK's estimate of its norm is, nearly.
+        estimate = lapack.zpocon if np.iscomplexobj(self._L) else lapack.dpocon
+        R = cholesky_lower(add_to_diagonal(self._L.copy(), 1.0), overwrite=True)
+        if R is None:
+            return True
+        norm = float(np.abs(self._L).sum(axis=0).max()) + 1.0
+        rcond, _ = estimate(R.T, norm, uplo="U")
+        return bool(EPS / (rcond**2 * norm) > _TOLERABLE if rcond > 0.0 else True)
+
+    @cached_property
+    def _complement_kernel(self) -> Array:
+        """(L + I)^-1, the marginal kernel of the complement."""
+        check_fits_in_memory(3 * self._L.nbytes, what="the inverse of L + I")
+        if self._delicate:
+            V = self.eigenvectors()
+            root = np.sqrt(expit(-self.spectrum.support))
+            # Outside the span of V, L is zero and (L+I)^-1 the identity.
+            Kc: Array = add_to_diagonal(-(V @ V.conj().T), 1.0) + (V * root) @ (V * root).conj().T
+            return Kc
+        return hermitian_inverse(self._cholesky)
+
+    @cached_property
+    def _eigh(self) -> tuple[FloatArray, Array]:
+        check_fits_in_memory(4 * self._L.nbytes, what="the eigenvectors of L")
+        if self._graded:
+            return eigh_graded(self._L)
+        lam, V = np.linalg.eigh(self._L)
+        return lam, V
+
+    @cached_property
+    def _graded(self) -> bool:
+        return not np.iscomplexobj(self._L) and is_graded(np.diagonal(self._L))
+
+    @cached_property
+    def spectrum(self) -> Spectrum:
+        """Eigenvalues of L; those within rounding of zero are zero."""
+        if self.n == 0:
+            return Spectrum(np.zeros(0))
+        if self._graded:
+            return Spectrum.from_likelihood(self._eigh[0], 0.0)
+        lam = self._eigh[0] if "_eigh" in self.__dict__ else np.linalg.eigvalsh(self._L)
+        return Spectrum.from_likelihood(lam, self.n * max(EPS * lam[-1], float(self._noise.max())))
+
+    @cached_property
+    def log_normalizer(self) -> float:
+        """Log-determinant of L + I."""
+        if self._delicate:
+            return self.spectrum.log_normalizer
+        return log_det_from_cholesky(self._cholesky)
+
+    def likelihood_block(self, rows: IntArray, columns: IntArray) -> Array:
+        """Entries of L."""
+        return self._L[np.ix_(rows, columns)]
+
+    def likelihood_diagonal(self) -> FloatArray:
+        """Diagonal of L."""
+        return np.diagonal(self._L).real
+
+    def _inclusion_from(self, exclusion: FloatArray, items: IntArray) -> FloatArray:
+        r"""Diagonal of K at `items`, from that of I - K unless this would cancel.
+
+        For an item with small :math:`L_{ii}` it is
+        :math:`K_{ii} = L_{ii} - \lVert R^{-1} L_{\cdot i}\rVert^2`, by :math:`K = L - L(L+I)^{-1}L`.
+        """
+        inclusion = 1.0 - exclusion
+        diagonal = np.diagonal(self._L).real[items]
+        small = np.flatnonzero(diagonal < _SMALL)
+        if len(small):
+            X = solve_lower(self._cholesky, self._L[:, items[small]])
+            inclusion[small] = np.maximum(diagonal[small] - row_norms_squared(X.T), 0.0)
+        return inclusion
+
+    @cached_property
+    def _exclusion(self) -> FloatArray:
+        if self._delicate or "_complement_kernel" in self.__dict__:
+            return np.diagonal(self._complement_kernel).real.copy()
+        return inverse_diagonal(self._cholesky)
+
+    @cached_property
+    def _inclusion(self) -> FloatArray:
+        if self._delicate:
+            return self.spectral_diagonal(expit(self.spectrum.support))
+        return self._inclusion_from(self._exclusion, np.arange(self.n))
+
+    def inclusion(self) -> FloatArray:
+        """Diagonal of K."""
+        return self._inclusion
+
+    def exclusion(self) -> FloatArray:
+        """Diagonal of (L + I)^-1."""
+        return self._exclusion
+
+    def _both_kernels(self, items: IntArray) -> tuple[Array, Array]:
+        """K and I - K at `items`, each accurate where it is small."""
+        if self._delicate or "_complement_kernel" in self.__dict__ or 4 * len(items) > self.n:
+            Kc = self._complement_kernel[np.ix_(items, items)]
+        else:
+            unit = np.zeros((self.n, len(items)))
+            unit[items, np.arange(len(items))] = 1.0
+            X = solve_lower(self._cholesky, unit)
+            Kc = X.conj().T @ X
+        K = -Kc
+        diagonal = (
+            self._inclusion[items]
+            if self._delicate or "_inclusion" in self.__dict__
+            else self._inclusion_from(np.diagonal(Kc).real, items)
+        )
+        np.fill_diagonal(K, diagonal)
+        return K, Kc
+
+    def marginal_block(self, rows: IntArray, columns: IntArray) -> Array:
+        """Entries of K = I - (L+I)^-1."""
+        items = np.union1d(rows, columns)
+        K = self._both_kernels(items)[0]
+        block: Array = K[np.ix_(np.searchsorted(items, rows), np.searchsorted(items, columns))]
+        return block
+
+    def log_prob(self, inside: IntArray) -> float:
+        """Log of det(L_Y) / det(L + I)."""
+        return log_det_psd(self._L[np.ix_(inside, inside)], self._noise[inside]) - self.log_normalizer
+
+    def log_probability(self, inside: IntArray, outside: IntArray) -> float:
+        """Log-probability of a partial assignment, from the blocks of K and I - K."""
+        # Dependence among the included shows in L, where rounding is relative, before it shows in K.
+        if log_det_psd(self._L[np.ix_(inside, inside)], self._noise[inside]) == -math.inf:
+            return -math.inf
+        items = np.concatenate([inside, outside])
+        order = np.argsort(items)
+        K, Kc = self._both_kernels(items[order])
+        a, b = np.split(np.argsort(order), [len(inside)])
+        noise = np.minimum(self._noise, EPS)
+        return log_assignment_probability(
+            K[np.ix_(a, a)],
+            K[np.ix_(a, b)],
+            Kc[np.ix_(b, b)],
+            noise[inside],
+            EPS * np.diagonal(Kc).real[b],
+        )
+
+    def condition(self, inside: IntArray, outside: IntArray) -> DenseLikelihood:
+        r"""Schur complement :math:`L_{\bar A} - L_{\bar A A} L_A^{-1} L_{A\bar A}`, without the excluded.
+
+        Equal to the kernel of [KuleszaTaskar2012]_, equation (cond_incl_kernel), which inverts an n x n matrix
+        twice; here only :math:`L_A` is factored, in :math:`O(n^2 |A|)`.
+        """
+        keep = open_positions(inside, outside, self.n)
+        L = self._L[np.ix_(keep, keep)]
+        noise = self._noise[keep]
+        if len(inside):
+            L_A = self._L[np.ix_(inside, inside)]
+            if log_det_psd(L_A, self._noise[inside]) == -math.inf:
+                raise impossible(inside, outside)
+            R = cholesky_lower(L_A)
+            assert R is not None  # nonsingular, as just seen
+            X = solve_lower(R, self._L[np.ix_(inside, keep)])
+            L = L - X.conj().T @ X
+            # Items in the span of the included ones are left with rounding only: they cannot appear.
+            gone = np.diagonal(L).real <= 8.0 * (len(inside) + 1) * noise
+            L[gone] = 0.0
+            L[:, gone] = 0.0
+        return DenseLikelihood(L, noise)
+
+    def restrict(self, keep: IntArray) -> Representation:
+        r"""Kernel :math:`L_A - L_{AB}(L_B+I)^{-1}L_{BA}`, where B holds the items left out."""
+        if self._delicate:
+            return DenseMarginal(self.marginal_block(keep, keep), np.full(len(keep), EPS))
+        L = self._L[np.ix_(keep, keep)]
+        drop = positions_outside(keep, self.n)
+        if len(drop):
+            R = cholesky_lower(add_to_diagonal(self._L[np.ix_(drop, drop)], 1.0), overwrite=True)
+            assert R is not None
+            X = solve_lower(R, self._L[np.ix_(drop, keep)])
+            L = L - X.conj().T @ X
+        return DenseLikelihood(L, self._noise[keep])
+
+    def thin(self, rate: float) -> DenseLikelihood:
+        r"""Kernel :math:`\gamma L (I + (1-\gamma) L)^{-1}`: a marginal kernel of :math:`(1-\gamma)L`, rescaled."""
+        spectrum = self.spectrum.thinned(rate) if "spectrum" in self.__dict__ else None
+        if rate == 1.0:
+            return self
+        scaled = DenseLikelihood((1.0 - rate) * self._L, (1.0 - rate) * self._noise)
+        K = scaled._both_kernels(np.arange(self.n))[0]
+        gain = rate / (1.0 - rate)
+        return DenseLikelihood(gain * K, gain * np.minimum(scaled._noise, EPS), spectrum)
+
+    def scale(self, log_factor: float) -> DenseLikelihood:
+        """Kernel times exp(log_factor)."""
+        factor = math.exp(log_factor)
+        spectrum = self.spectrum.shifted(log_factor) if "spectrum" in self.__dict__ else None
+        scaled = DenseLikelihood(factor * self._L, factor * self._noise, spectrum)
+        if "_eigh" in self.__dict__:
+            lam, V = self._eigh
+            scaled.__dict__["_eigh"] = (factor * lam, V)
+        return scaled
+
+    def eigenvector_rows(self, rows: IntArray) -> Array:
+        """Rows of the eigenvectors of L with nonzero eigenvalue."""
+        V = self._eigh[1]
+        support = V[:, V.shape[1] - self.spectrum.rank :]
+        return support if len(rows) == self.n else support[rows]
+
+
+class DenseMarginal(Representation):
+    r"""DPP with marginal kernel K: :math:`\Pr(A \subseteq Y) = \det(K_A)`, eigenvalue 1 allowed.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n, n)
+        Hermitian with :math:`0 \preceq K \preceq I`; owned by this object.
+    noise : ndarray of shape (n,), optional
+        Absolute rounding error of each diagonal entry; by default one rounding unit of it.
+
+    Notes
+    -----
+    Marginals cost only the determinant they name. ``log_prob`` goes through L where K is well away from
+    eigenvalue 1, and otherwise through the mixed determinant of the interface, in :math:`O(n^3)`.
+    """
+
+    def __init__(self, K: Array, noise: FloatArray | None = None, spectrum: Spectrum | None = None) -> None:
+        self.n = len(K)
+        self._K = K
+        self._K.flags.writeable = False
+        self._noise = EPS * np.diagonal(K).real if noise is None else noise
+        if spectrum is not None:
+            self.__dict__["spectrum"] = spectrum
+
+    @cached_property
+    def _complement_kernel(self) -> Array:
+        """I - K."""
+        return add_to_diagonal(-self._K, 1.0)
+
+    @cached_property
+    def _eigh(self) -> tuple[FloatArray, Array]:
+        check_fits_in_memory(4 * self._K.nbytes, what="the eigenvectors of K")
+        kappa, V = np.linalg.eigh(self._K)
+        return kappa, V
+
+    @cached_property
+    def spectrum(self) -> Spectrum:
+        """Eigenvalues of K; those within rounding of 0 or 1 are 0 or 1."""
+        if self.n == 0:
+            return Spectrum(np.zeros(0))
+        kappa = self._eigh[0] if "_eigh" in self.__dict__ else np.linalg.eigvalsh(self._K)
+        return Spectrum.from_marginal(kappa, self.n * EPS * 4.0)
+
+    @cached_property
+    def log_normalizer(self) -> float:
+        """Minus the log-probability of the empty set, det(I - K)."""
+        return -log_det_psd(self._complement_kernel, np.full(self.n, EPS))
+
+    @cached_property
+    def _likelihood_kernel(self) -> Array:
+        """L = K (I-K)^-1."""
+        R = cholesky_lower(self._complement_kernel) if self.log_normalizer < math.inf else None
+        if R is None:
+            raise no_likelihood_kernel()
+        # K (I-K)^-1 = K + K (I-K)^-1 K: a sum of positive semidefinite terms.
+        X = solve_lower(R, self._K)
+        L: Array = self._K + X.conj().T @ X
+        return L
+
+    @cached_property
+    def holds_likelihood(self) -> bool:
+        """Whether K is well away from eigenvalue 1, by a condition estimate of I - K."""
+        R = cholesky_lower(self._complement_kernel)
+        if R is None or self.log_normalizer == math.inf:
+            return False
+        if self.n == 0:
+            return True
+        estimate = lapack.zpocon if np.iscomplexobj(R) else lapack.dpocon
+        rcond, _ = estimate(R.T, np.abs(self._complement_kernel).sum(axis=0).max(), uplo="U")
+        return bool(rcond * _WELL_CONDITIONED > 1.0)
+
+    def likelihood_block(self, rows: IntArray, columns: IntArray) -> Array:
+        """Entries of L = K (I-K)^-1."""
+        return self._likelihood_kernel[np.ix_(rows, columns)]
+
+    def marginal_block(self, rows: IntArray, columns: IntArray) -> Array:
+        """Entries of K."""
+        return self._K[np.ix_(rows, columns)]
+
+    def inclusion(self) -> FloatArray:
+        """Diagonal of K."""
+        return np.asarray(np.clip(np.diagonal(self._K).real, 0.0, 1.0), dtype=np.float64)
+
+    def exclusion(self) -> FloatArray:
+        """Diagonal of I - K."""
+        return 1.0 - self.inclusion()
+
+    def log_prob(self, inside: IntArray) -> float:
+        """Log-probability of exactly this set."""
+        if self.holds_likelihood:
+            L = self._likelihood_kernel[np.ix_(inside, inside)]
+            noise = _WELL_CONDITIONED * self._noise[inside]
+            return log_det_psd(L, np.minimum(noise, EPS * np.diagonal(L).real)) - self.log_normalizer
+        return self.log_probability(inside, positions_outside(inside, self.n))
+
+    def log_probability(self, inside: IntArray, outside: IntArray) -> float:
+        """Log-probability of a partial assignment, from the blocks of K and I - K."""
+        return log_assignment_probability(
+            self._K[np.ix_(inside, inside)],
+            self._K[np.ix_(inside, outside)],
+            self._complement_kernel[np.ix_(outside, outside)],
+            self._noise[inside],
+            np.full(len(outside), EPS),
+        )
+
+    def condition(self, inside: IntArray, outside: IntArray) -> DenseMarginal:
+        r"""Law of the rest, by two Schur steps.
+
+        First :math:`K - K_{\cdot A}K_A^{-1}K_{A\cdot}` for those included, then
+        :math:`K + K_{\cdot B}(I-K_B)^{-1}K_{B\cdot}` for those excluded.
+        """
+        if self.log_probability(inside, outside) == -math.inf:
+            raise impossible(inside, outside)
+        keep = open_positions(inside, outside, self.n)
+        items = np.concatenate([outside, keep])
+        K = self._K[np.ix_(items, items)]
+        if len(inside):
+            R = cholesky_lower(self._K[np.ix_(inside, inside)])
+            assert R is not None  # the event has positive probability
+            X = solve_lower(R, self._K[np.ix_(inside, items)])
+            K = K - X.conj().T @ X
+        b = len(outside)
+        if b:
+            R = cholesky_lower(add_to_diagonal(-K[:b, :b], 1.0), overwrite=True)
+            assert R is not None
+            X = solve_lower(R, K[:b, b:])
+            K = K[b:, b:] + X.conj().T @ X
+        # Items in the span of the included ones are left with rounding only: they cannot appear.
+        gone = np.diagonal(K).real <= 8.0 * (len(inside) + 1) * self._noise[keep]
+        K = np.array(K)
+        K[gone] = 0.0
+        K[:, gone] = 0.0
+        return DenseMarginal(K, np.maximum(self._noise[keep], EPS * np.diagonal(K).real))
+
+    def restrict(self, keep: IntArray) -> DenseMarginal:
+        """Marginal kernel K_A."""
+        return DenseMarginal(self._K[np.ix_(keep, keep)], self._noise[keep])
+
+    def thin(self, rate: float) -> DenseMarginal:
+        """Marginal kernel times `rate`."""
+        spectrum = self.spectrum.thinned(rate) if "spectrum" in self.__dict__ else None
+        return DenseMarginal(rate * self._K, rate * self._noise, spectrum)
+
+    def scale(self, log_factor: float) -> DenseMarginal:
+        """Marginal kernel whose eigenvalues have their log-odds shifted by `log_factor`."""
+        spectrum = self.spectrum.shifted(log_factor)
+        V = self.eigenvectors()
+        root = np.sqrt(spectrum.marginal[self.n - spectrum.rank :])
+        K = (V * root) @ (V * root).conj().T
+        return DenseMarginal(K, spectrum=spectrum)
+
+    def eigenvector_rows(self, rows: IntArray) -> Array:
+        """Rows of the eigenvectors of K with nonzero eigenvalue."""
+        V = self._eigh[1]
+        support = V[:, self.n - self.spectrum.rank :]
+        return support if len(rows) == self.n else support[rows]

@@ -1,0 +1,158 @@
+"""What every distribution over sets can be asked; labels and their checks live here.
+
+A distribution is over subsets of ``items``, an ascending array of labels. Fresh ones are labelled
+0..n-1; what conditioning or restriction leaves keeps the labels it had, so results never need
+renumbering. Methods take and return labels; everything below this layer works in positions.
+"""
+
+from __future__ import annotations
+
+import abc
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+
+from diverset._typing import FloatArray, IntArray, RNGLike
+from diverset.errors import LabelError
+from diverset.numerics.validation import find_positions
+
+if TYPE_CHECKING:
+    from diverset.core.information import Estimate
+
+__all__ = ["SetDistribution"]
+
+
+class SetDistribution(abc.ABC):
+    """A probability distribution over subsets of a finite ground set."""
+
+    _items: IntArray
+
+    @property
+    def items(self) -> IntArray:
+        """Labels of the ground set, ascending, of shape (n_items,)."""
+        return self._items
+
+    @property
+    def n_items(self) -> int:
+        """Number of items in the ground set."""
+        return len(self._items)
+
+    def _positions(self, labels: Iterable[int], name: str = "the set") -> IntArray:
+        return find_positions(labels, self._items, name=name)
+
+    def _assignment(self, include: Iterable[int], exclude: Iterable[int]) -> tuple[IntArray, IntArray]:
+        inside, outside = self._positions(include, "include"), self._positions(exclude, "exclude")
+        both = np.intersect1d(inside, outside)
+        if len(both):
+            raise LabelError(f"item {self._items[both[0]]} is in both include and exclude")
+        return inside, outside
+
+    def _pairs(self, pairs: Any) -> tuple[IntArray, IntArray]:
+        array = np.asarray(pairs)
+        if array.ndim != 2 or array.shape[1] != 2:
+            raise LabelError(f"pairs has shape {array.shape}; pass a list of (i, j) pairs of items")
+        flat = np.unique(array)
+        positions = self._positions(flat, "pairs")
+        i, j = positions[np.searchsorted(flat, array)].T
+        if (i == j).any():
+            raise LabelError(f"pairs names item {self._items[i[i == j][0]]} with itself; a pair is two items")
+        return i, j
+
+    def log_prob(self, Y: Iterable[int]) -> float:
+        """Log-probability that the random set is exactly `Y`; ``-inf`` where it is impossible."""
+        return self._log_prob(self._positions(Y))
+
+    @abc.abstractmethod
+    def _log_prob(self, inside: IntArray) -> float: ...
+
+    @abc.abstractmethod
+    def _log_probability(self, inside: IntArray, outside: IntArray) -> float: ...
+
+    def marginal(self, A: Iterable[int]) -> float:
+        """Probability that all of `A` appear."""
+        return math.exp(self._log_probability(self._positions(A), np.zeros(0, dtype=np.int64)))
+
+    def probability(self, include: Iterable[int] = (), exclude: Iterable[int] = ()) -> float:
+        """Probability that all of `include` and none of `exclude` appear: any partial assignment."""
+        return math.exp(self.log_probability(include, exclude))
+
+    def log_probability(self, include: Iterable[int] = (), exclude: Iterable[int] = ()) -> float:
+        """Logarithm of :meth:`probability`, for events too rare for a float."""
+        return self._log_probability(*self._assignment(include, exclude))
+
+    @property
+    @abc.abstractmethod
+    def inclusion_probabilities(self) -> FloatArray:
+        """Probability of each item to appear, of shape (n_items,), in the order of `items`."""
+
+    @abc.abstractmethod
+    def pair_probabilities(self, pairs: Sequence[tuple[int, int]] | None = None) -> FloatArray:
+        """Probabilities that two items appear together.
+
+        Parameters
+        ----------
+        pairs : sequence of (item, item), optional
+            Which pairs; all of them by default.
+
+        Returns
+        -------
+        ndarray
+            Of shape (len(pairs),); or (n_items, n_items) for all, with the inclusion probabilities on the
+            diagonal.
+        """
+
+    @property
+    @abc.abstractmethod
+    def size_distribution(self) -> FloatArray:
+        """Probability of every size, from 0 to the largest possible."""
+
+    @property
+    def expected_size(self) -> float:
+        """Mean number of items in a draw."""
+        pmf = self.size_distribution
+        return float(pmf @ np.arange(len(pmf)))
+
+    @property
+    def size_variance(self) -> float:
+        """Variance of the number of items in a draw."""
+        pmf = self.size_distribution
+        return float(pmf @ (np.arange(len(pmf)) - self.expected_size) ** 2)
+
+    @abc.abstractmethod
+    def condition(self, include: Iterable[int] = (), exclude: Iterable[int] = ()) -> SetDistribution:
+        """Law of the remaining items, given that `include` appear and `exclude` do not."""
+
+    @overload
+    def sample(self, size: None = None, *, rng: RNGLike = None, method: str = "auto") -> IntArray: ...
+    @overload
+    def sample(self, size: int, *, rng: RNGLike = None, method: str = "auto") -> list[IntArray]: ...
+    def sample(
+        self, size: int | None = None, *, rng: RNGLike = None, method: str = "auto"
+    ) -> IntArray | list[IntArray]:
+        """Draw one set, or a list of `size` independent sets.
+
+        Parameters
+        ----------
+        size : int, optional
+            How many sets; a single one, not in a list, by default.
+        rng : int, Generator or None
+            Seed or generator (SPEC 7). The same seed gives the same draws.
+        method : str
+            ``"auto"`` or the name of a sampler, see :mod:`diverset.sampling`.
+
+        Returns
+        -------
+        ndarray of int64, or list of them
+            Labels, ascending.
+        """
+        from diverset.sampling import sample
+
+        return sample(self, size, rng=rng, method=method)
+
+    def entropy(self, *, n_samples: int = 10_000, rng: RNGLike = None) -> Estimate:
+        r"""Shannon entropy :math:`-\sum_Y \Pr(Y)\log\Pr(Y)`, in nats; see :func:`diverset.entropy`."""
+        from diverset.core.information import entropy
+
+        return entropy(self, n_samples=n_samples, rng=rng)

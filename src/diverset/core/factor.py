@@ -1,0 +1,200 @@
+r"""A tall matrix of item rows, held as it came: dense, float32, sparse or memory-mapped.
+
+The rows of a low-rank DPP are :math:`B = \mathrm{diag}(q)\,F\,T`: F the user's features, q their
+qualities, T a small matrix that conditioning, restriction and thinning act on. F is never copied to
+float64 wholesale, never modified, and dropping items only shortens a list of row numbers. All passes over
+it go block by block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from diverset._typing import Array, FloatArray, IntArray
+from diverset.errors import KernelError
+from diverset.numerics.linalg import block_length, row_norms_squared
+from diverset.numerics.validation import as_real_or_complex, is_sparse
+
+__all__ = ["RowFactor", "as_feature_rows"]
+
+#: Features up to this many bytes are copied, so that later changes by the caller cannot reach the DPP.
+COPY_LIMIT = 1 << 26
+
+
+def as_feature_rows(features: Any) -> Any:
+    """Features as an (n, D) float or complex array, or CSR; a private copy unless they are large."""
+    if is_sparse(features):
+        if features.ndim != 2:
+            raise KernelError(f"features have shape {features.shape}; expected (n_items, n_features)")
+        rows = features.tocsr(copy=True) if features.nnz * 8 <= COPY_LIMIT else features.tocsr()
+        if rows.dtype.kind in "biu":
+            rows = rows.astype(np.float64)
+        if rows.dtype.kind not in "fc":
+            raise KernelError(f"features have dtype {rows.dtype}; they must be real or complex numbers")
+        if not np.isfinite(rows.data).all():
+            bad = int(np.flatnonzero(~np.isfinite(rows.data))[0])
+            i = int(np.searchsorted(rows.indptr, bad, side="right")) - 1
+            raise KernelError(f"features[{i}, {rows.indices[bad]}] is {rows.data[bad]}; every entry must be finite")
+        return rows
+    array = as_real_or_complex(features, name="features", ndim=2)
+    if isinstance(array, np.memmap) or array.nbytes > COPY_LIMIT:
+        return array
+    return np.array(array, order="C")
+
+
+class RowFactor:
+    """Rows diag(q) F[rows] T, of shape (n, width).
+
+    Parameters
+    ----------
+    base : ndarray or scipy.sparse.csr of shape (n_base, D)
+        The features F.
+    rows : ndarray of int64, optional
+        Which rows of F belong; all by default.
+    quality : ndarray of shape (n,), optional
+        One factor per row kept.
+    transform : ndarray of shape (D, width) or (D,), optional
+        T; a vector scales the columns.
+    """
+
+    def __init__(
+        self,
+        base: Any,
+        rows: IntArray | None = None,
+        quality: FloatArray | None = None,
+        transform: Array | None = None,
+    ) -> None:
+        self.base = base
+        self.rows = rows
+        self.quality = quality
+        self.transform = transform
+        self.n = base.shape[0] if rows is None else len(rows)
+        self.width = base.shape[1] if transform is None or transform.ndim == 1 else transform.shape[1]
+
+    def _fetch(self, rows: IntArray | slice) -> Array:
+        """Rows of diag(q) F as float64 or complex128."""
+        where = rows if self.rows is None else self.rows[rows]
+        block = self.base[where]
+        if is_sparse(block):
+            block = block.toarray()
+        block = np.asarray(block, dtype=np.complex128 if block.dtype.kind == "c" else np.float64)
+        if self.quality is not None:
+            block = block * self.quality[rows][:, None]
+        return block
+
+    def _apply(self, block: Array, transform: Array | None) -> Array:
+        if transform is None:
+            return block
+        product: Array = block * transform if transform.ndim == 1 else block @ transform
+        return product
+
+    def take(self, rows: IntArray) -> Array:
+        """Some rows, dense."""
+        return self._apply(self._fetch(rows), self.transform)
+
+    def row_noise(self, rows: IntArray) -> FloatArray:
+        """Norms of diag(q) F[rows] times that of T: what rounding in these rows is relative to."""
+        norm = 1.0
+        if self.transform is not None:
+            T = self.transform
+            norm = float(np.abs(T).max(initial=0.0)) if T.ndim == 1 else float(np.linalg.norm(T, 2)) if T.size else 0.0
+        return np.sqrt(row_norms_squared(self._fetch(rows))) * norm
+
+    def blocks(self) -> Iterator[tuple[slice, Array]]:
+        """Consecutive blocks of diag(q) F, before T."""
+        step = block_length(self.base.shape[1])
+        for start in range(0, self.n, step):
+            part = slice(start, min(start + step, self.n))
+            yield part, self._fetch(part)
+
+    def subset(self, keep: IntArray) -> RowFactor:
+        """Only these rows, in this order."""
+        rows = keep if self.rows is None else self.rows[keep]
+        quality = None if self.quality is None else self.quality[keep]
+        return RowFactor(self.base, rows, quality, self.transform)
+
+    def times(self, matrix: Array) -> RowFactor:
+        """Rows multiplied by `matrix` on the right (a vector scales columns)."""
+        return RowFactor(self.base, self.rows, self.quality, self.combined(matrix))
+
+    def combined(self, matrix: Array) -> Array:
+        """T times `matrix`."""
+        T = self.transform
+        if T is None:
+            return matrix
+        if T.ndim == 1:
+            product: Array = T * matrix if matrix.ndim == 1 else T[:, None] * matrix
+            return product
+        return self._apply(T, matrix)
+
+    def scaled(self, factor: float) -> RowFactor:
+        """Rows times a number."""
+        if self.transform is not None:
+            return RowFactor(self.base, self.rows, self.quality, factor * self.transform)
+        quality = np.full(self.n, factor) if self.quality is None else factor * self.quality
+        return RowFactor(self.base, self.rows, quality, None)
+
+    def gram(self) -> Array:
+        r""":math:`B^* B`, of shape (width, width); refuses entries that are not finite."""
+        # Overflow is found below, and named, whatever NumPy's error state.
+        with np.errstate(over="ignore", invalid="ignore"):
+            C = self._base_gram()
+        if not np.isfinite(C).all():
+            self._refuse_nonfinite()
+        T = self.transform
+        if T is not None:
+            C = T.conj()[:, None] * C * T if T.ndim == 1 else T.conj().T @ C @ T
+        return np.asarray((C + C.conj().T) / 2.0)
+
+    def _base_gram(self) -> Array:
+        """Gram matrix of diag(q) F."""
+        if is_sparse(self.base):
+            rows = self.base if self.rows is None else self.base[self.rows]
+            weights = np.ones(self.n) if self.quality is None else self.quality**2
+            return np.asarray((rows.conj().T @ rows.multiply(weights[:, None])).todense())
+        if self.rows is None and self.quality is None and self.base.dtype in (np.float64, np.complex128):
+            # NumPy sees a matrix times its own transpose and halves the work.
+            base = np.asarray(self.base)
+            return np.asarray(base.conj().T @ base)
+        D = self.base.shape[1]
+        C = np.zeros((D, D), dtype=np.complex128 if self.base.dtype.kind == "c" else np.float64)
+        for _, block in self.blocks():
+            C += block.conj().T @ block
+        return C
+
+    def _refuse_nonfinite(self) -> None:
+        for part, block in self.blocks():
+            bad = np.argwhere(~np.isfinite(block))
+            if len(bad):
+                i, j = (int(x) for x in bad[0])
+                raise KernelError(f"features[{part.start + i}, {j}] is {block[i, j]}; every entry must be finite")
+        raise KernelError(
+            "products of the features overflow; divide the features (or the quality) by their largest entry"
+        )
+
+    def norms_squared(self, matrix: Array | None = None) -> FloatArray:
+        """Squared norms of the rows, times `matrix` first if given."""
+        transform = self.transform if matrix is None else self.combined(matrix)
+        norms = np.empty(self.n)
+        for part, block in self.blocks():
+            norms[part] = row_norms_squared(self._apply(block, transform))
+        return norms
+
+    def outer(self) -> Array:
+        r""":math:`B B^*`, dense, of shape (n, n)."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            if is_sparse(self.base) and self.transform is None:
+                rows = self.base if self.rows is None else self.base[self.rows]
+                rows = rows.astype(np.complex128 if rows.dtype.kind == "c" else np.float64)
+                product = np.asarray((rows @ rows.conj().T).todense())
+                if self.quality is not None:
+                    product = product * self.quality[:, None] * self.quality
+            else:
+                B = self.take(np.arange(self.n))
+                product = B @ B.conj().T
+        if not np.isfinite(product).all():
+            self._refuse_nonfinite()
+        return np.asarray((product + product.conj().T) / 2.0)

@@ -1,0 +1,191 @@
+r"""k-DPPs: a DPP conditioned on the size of the set ([KuleszaTaskar2012]_, section 5).
+
+Everything is said through the law of the size. If A appears, the other items form the DPP conditioned on A, so
+
+.. math::
+
+    \Pr\nolimits_k(A \subseteq Y, B \cap Y = \emptyset) = \Pr(A \subseteq Y, B \cap Y = \emptyset)\,
+        \frac{\Pr(|Y'| = k - |A|)}{\Pr(|Y| = k)},
+
+with Y' the conditioned DPP: the ratio of Poisson-binomial probabilities replaces the ratio of elementary
+symmetric polynomials of section 5.2.3, is the same number, and exists also where L does not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from diverset._typing import FloatArray, IntArray
+from diverset.core.distribution import SetDistribution
+from diverset.core.dpp import DPP
+from diverset.errors import ImpossibleEventError, SizeError
+from diverset.numerics import selection
+from diverset.numerics.linalg import squared_modulus
+from diverset.numerics.validation import check_fits_in_memory, check_size
+
+__all__ = ["KDPP"]
+
+
+class KDPP(SetDistribution):
+    r"""Distribution over sets of exactly k items:
+
+    .. math::  \Pr(Y) = \frac{\det L_Y}{e_k(\lambda)}, \qquad |Y| = k,
+
+    where :math:`e_k` is the elementary symmetric polynomial of the eigenvalues of L: a DPP conditioned on its
+    size ([KuleszaTaskar2012]_, section 5.1).
+
+    Parameters
+    ----------
+    L_or_dpp : array_like of shape (n_items, n_items), or DPP
+        A likelihood kernel, or any DPP: dense, low-rank, from a marginal kernel, conditioned.
+    k : int
+        Size of the sets; at most the rank.
+
+    Examples
+    --------
+    With L = I every set of k items is equally likely, which no DPP can say.
+
+    >>> import numpy as np, math
+    >>> kdpp = KDPP(np.eye(5), 2)
+    >>> round(math.exp(kdpp.log_prob([1, 4])), 12), kdpp.inclusion_probabilities.round(12)
+    (0.1, array([0.4, 0.4, 0.4, 0.4, 0.4]))
+    """  # noqa: D400
+
+    def __init__(self, L_or_dpp: ArrayLike | DPP, k: int) -> None:
+        self._dpp = L_or_dpp if isinstance(L_or_dpp, DPP) else DPP(L_or_dpp)
+        self._items = self._dpp.items
+        self._k = check_size(k)
+        spectrum = self._dpp._representation.spectrum
+        if not spectrum.n_certain <= self._k <= spectrum.rank:
+            raise SizeError(
+                f"k is {self._k}, but the kernel has rank {spectrum.rank}"
+                + (f" and {spectrum.n_certain} eigenvalues of K equal to 1" if spectrum.n_certain else "")
+                + f": its sets have {spectrum.n_certain} to {spectrum.rank} items"
+            )
+        self._log_size = spectrum.log_size_probability(self._k)
+
+    def __repr__(self) -> str:
+        return f"KDPP({self._dpp!r}, k={self._k})"
+
+    @property
+    def k(self) -> int:
+        """Size of the sets."""
+        return self._k
+
+    @property
+    def dpp(self) -> DPP:
+        """The DPP that was conditioned on its size."""
+        return self._dpp
+
+    @property
+    def log_normalizer(self) -> float:
+        r""":math:`\log e_k(\lambda)`; ``inf`` where K has eigenvalue 1."""
+        return self._dpp.log_normalizer + self._log_size
+
+    def _log_prob(self, inside: IntArray) -> float:
+        if len(inside) != self._k:
+            return -math.inf
+        return min(self._dpp._log_prob(inside) - self._log_size, 0.0)
+
+    def _log_probability(self, inside: IntArray, outside: IntArray) -> float:
+        remaining = self._k - len(inside)
+        if remaining < 0:
+            return -math.inf
+        if len(inside) + len(outside) == self.n_items:
+            return self._log_prob(inside)
+        if len(inside) == 1 and len(outside) == 0:
+            p = self.inclusion_probabilities[inside[0]]
+            return math.log(p) if p > 0.0 else -math.inf
+        log_event = self._dpp._log_probability(inside, outside)
+        if log_event == -math.inf:
+            return -math.inf
+        rest = self._dpp._representation.condition(inside, outside)
+        return min(log_event + rest.spectrum.log_size_probability(remaining) - self._log_size, 0.0)
+
+    @property
+    def inclusion_probabilities(self) -> FloatArray:
+        r"""Probability of each item to appear, :math:`\sum_n |V_{in}|^2 \Pr(n \in J)`.
+
+        J is the random set of k eigenvectors ([KuleszaTaskar2012]_, section 5.2.3). Given the spectrum:
+        O(nk) for the probabilities of the eigenvectors, by prefix and suffix tables, and one pass over V.
+        """
+        return np.array(self._inclusion())
+
+    def _inclusion(self) -> FloatArray:
+        if "_inclusion_cache" not in self.__dict__:
+            representation = self._dpp._representation
+            weights = selection.selection_probabilities(representation.spectrum.support, self._k)
+            self.__dict__["_inclusion_cache"] = np.clip(representation.spectral_diagonal(weights), 0.0, 1.0)
+        cached: FloatArray = self.__dict__["_inclusion_cache"]
+        return cached
+
+    def pair_probabilities(self, pairs: Sequence[tuple[int, int]] | None = None) -> FloatArray:
+        r"""Probabilities that two items appear together.
+
+        With :math:`W_{nm} = \Pr(n, m \in J)` for the random set J of k eigenvectors,
+
+        .. math::
+
+            \Pr(i, j \in Y) = \sum_{nm} W_{nm} \left( |V_{in}|^2 |V_{jm}|^2
+                - V_{in}\bar V_{jn} \bar V_{im} V_{jm} \right).
+
+        W is smooth in the eigenvalues, so it is a sum of few terms :math:`\sigma_s s s^*`, each of which costs
+        one product :math:`V \mathrm{diag}(s) V^*`: O(n^2 r) a term for all pairs, O(r) a term for one.
+
+        Parameters
+        ----------
+        pairs : sequence of (item, item), optional
+            Which pairs; all of them by default.
+
+        Returns
+        -------
+        ndarray
+            Of shape (len(pairs),); or (n_items, n_items) for all, with the inclusion probabilities on the
+            diagonal.
+        """
+        representation = self._dpp._representation
+        S, sigma = selection.pair_selection_factors(representation.spectrum.support, self._k)
+        if pairs is None:
+            check_fits_in_memory(24 * self.n_items**2, what="the probabilities of all pairs")
+            everything = np.arange(self.n_items)
+            together = np.zeros((self.n_items, self.n_items))
+            for s, weight in zip(S.T, sigma, strict=True):
+                block = representation.spectral_block(everything, everything, s)
+                diagonal = np.diagonal(block).real
+                together += weight * (np.outer(diagonal, diagonal) - squared_modulus(block))
+            np.fill_diagonal(together, self._inclusion())
+            return np.clip(together, 0.0, 1.0)
+        left, right = self._pairs(pairs)
+        named = np.union1d(left, right)
+        i, j = np.searchsorted(named, left), np.searchsorted(named, right)
+        found = np.zeros(len(left))
+        for s, weight in zip(S.T, sigma, strict=True):
+            block = representation.spectral_block(named, named, s)
+            diagonal = np.diagonal(block).real
+            found += weight * (diagonal[i] * diagonal[j] - squared_modulus(block[i, j]))
+        return np.clip(found, 0.0, 1.0)
+
+    @property
+    def size_distribution(self) -> FloatArray:
+        """All mass on k."""
+        pmf = np.zeros(self._k + 1)
+        pmf[self._k] = 1.0
+        return pmf
+
+    def condition(self, include: Iterable[int] = (), exclude: Iterable[int] = ()) -> KDPP:
+        """The (k - len(include))-DPP of the other items, given these appear and those do not (5.2.4)."""
+        inside, outside = self._assignment(include, exclude)
+        if self._log_probability(inside, outside) == -math.inf:
+            raise ImpossibleEventError(
+                f"cannot condition on {self._dpp._name_event(inside, outside)}: its probability is 0 in sets of "
+                f"{self._k}"
+            )
+        return KDPP(self._dpp.condition(include, exclude), self._k - len(inside))
+
+    def complement(self) -> KDPP:
+        """Law of the n - k items that do not appear: again a k-DPP."""
+        return KDPP(self._dpp.complement(), self.n_items - self._k)

@@ -1,0 +1,189 @@
+r"""What a DPP is made of: one interface, five ways to hold a kernel.
+
+A :class:`Representation` answers, in positions 0..n-1 and without checking its arguments, the few
+questions from which :class:`diverset.DPP` builds everything else. There are five:
+
+==================  =======================================  ===========================================
+class               holds                                    serves
+==================  =======================================  ===========================================
+``DenseLikelihood`` L, n x n                                 ``DPP(L)``
+``DenseMarginal``   K, n x n, eigenvalue 1 allowed           ``DPP.from_marginal(K)``
+``LowRankLikelihood`` rows B, n x D, with :math:`L = BB^*`   ``DPP.from_features`` (the dual, section 3.3)
+``LowRankMarginal`` rows G, n x D, with :math:`K = GG^*`     spectra with an eigenvalue 1, n large
+``Complement``      another representation                   ``complement()`` of any of them
+==================  =======================================  ===========================================
+
+Each is closed under conditioning, restriction, thinning and scaling, by the formula that is stable for
+it, so that a conditioned DPP is as good as a fresh one.
+
+The interface names two matrices, :math:`K` and :math:`\bar K = I - K`, the marginal kernels of the process
+and of its complement, because neither can be had from the other when it is small: with L scaled by 1e12 the
+diagonal of :math:`\bar K` is near 1e-12, and computing it as ``1 - K`` would leave four digits. With both at
+hand every partial assignment has a formula in which nothing cancels,
+
+.. math::
+
+    \Pr(A \subseteq Y,\ B \cap Y = \emptyset)
+        = \det(K_A)\,\det\!\left(\bar K_B + K_{BA} K_A^{-1} K_{AB}\right),
+
+a restatement of [KuleszaTaskar2012]_, equation (altlike1), for the rows and columns in :math:`A \cup B`.
+"""
+
+from __future__ import annotations
+
+import abc
+import math
+
+import numpy as np
+
+from diverset._typing import Array, FloatArray, IntArray
+from diverset.core.spectrum import Spectrum
+from diverset.errors import ImpossibleEventError, NoLikelihoodKernelError
+from diverset.numerics.linalg import (
+    block_length,
+    cholesky_lower,
+    log_det_psd,
+    positions_outside,
+    solve_lower,
+    squared_modulus,
+)
+
+__all__ = [
+    "Representation",
+    "impossible",
+    "log_assignment_probability",
+    "no_likelihood_kernel",
+    "open_positions",
+]
+
+
+class Representation(abc.ABC):
+    """A DPP over positions 0..n-1. Immutable; arguments are trusted, ascending int64 positions."""
+
+    n: int
+
+    @property
+    @abc.abstractmethod
+    def spectrum(self) -> Spectrum:
+        """Eigenvalues, computed on first use."""
+
+    @property
+    @abc.abstractmethod
+    def log_normalizer(self) -> float:
+        r""":math:`\log\det(L+I) = -\log\Pr(Y = \emptyset)`; ``inf`` where K has eigenvalue one."""
+
+    @abc.abstractmethod
+    def likelihood_block(self, rows: IntArray, columns: IntArray) -> Array:
+        """Entries of L; raises :class:`NoLikelihoodKernelError` where there is none."""
+
+    def likelihood_diagonal(self) -> FloatArray:
+        """Diagonal of L."""
+        everything = np.arange(self.n)
+        return np.diagonal(self.likelihood_block(everything, everything)).real
+
+    @abc.abstractmethod
+    def marginal_block(self, rows: IntArray, columns: IntArray) -> Array:
+        """Entries of K."""
+
+    @abc.abstractmethod
+    def inclusion(self) -> FloatArray:
+        """Diagonal of K."""
+
+    @abc.abstractmethod
+    def exclusion(self) -> FloatArray:
+        """Diagonal of I - K, without cancellation."""
+
+    @abc.abstractmethod
+    def log_prob(self, inside: IntArray) -> float:
+        """Log-probability that the set is exactly `inside`."""
+
+    @abc.abstractmethod
+    def log_probability(self, inside: IntArray, outside: IntArray) -> float:
+        """Log-probability that all of `inside` and none of `outside` appear."""
+
+    @abc.abstractmethod
+    def condition(self, inside: IntArray, outside: IntArray) -> Representation:
+        """Law of the other positions, in their order, given that `inside` appear and `outside` do not."""
+
+    @abc.abstractmethod
+    def restrict(self, keep: IntArray) -> Representation:
+        """Law of the set's intersection with `keep`."""
+
+    @abc.abstractmethod
+    def thin(self, rate: float) -> Representation:
+        """Each item of a draw kept independently with probability `rate` in (0, 1]: K times `rate`."""
+
+    @abc.abstractmethod
+    def scale(self, log_factor: float) -> Representation:
+        """L times ``exp(log_factor)``; eigenvalues of K equal to 0 or 1 stay."""
+
+    @abc.abstractmethod
+    def eigenvector_rows(self, rows: IntArray) -> Array:
+        """Rows of V, the eigenvectors of the spectrum's support: shape (len(rows), rank)."""
+
+    def spectral_block(self, rows: IntArray, columns: IntArray, weights: FloatArray) -> Array:
+        r"""Entries of :math:`V\,\mathrm{diag}(w)\,V^*`, for `weights` on the support."""
+        left = self.eigenvector_rows(rows) * weights
+        result: Array = left @ self.eigenvector_rows(columns).conj().T
+        return result
+
+    def spectral_diagonal(self, weights: FloatArray) -> FloatArray:
+        r"""Diagonal of :math:`V\,\mathrm{diag}(w)\,V^*`, a block of rows at a time."""
+        diagonal = np.empty(self.n)
+        step = block_length(len(weights))
+        for start in range(0, self.n, step):
+            V = self.eigenvector_rows(np.arange(start, min(start + step, self.n)))
+            diagonal[start : start + step] = squared_modulus(V) @ weights
+        return diagonal
+
+    def complement(self) -> Representation:
+        """Law of the items that do not appear: marginal kernel I - K."""
+        from diverset.core.complement import Complement
+
+        return Complement(self)
+
+    def eigenvectors(self) -> Array:
+        """V, of shape (n, rank): orthonormal columns in the order of the spectrum's support."""
+        return self.eigenvector_rows(np.arange(self.n))
+
+    @property
+    def holds_likelihood(self) -> bool:
+        """Whether L is at hand to full accuracy (not derived from a K that may be near eigenvalue 1)."""
+        return False
+
+
+def impossible(inside: IntArray, outside: IntArray) -> ImpossibleEventError:
+    """The error for conditioning on an event of probability zero, in positions."""
+    return ImpossibleEventError(f"including {inside.tolist()} and excluding {outside.tolist()} has probability 0")
+
+
+def no_likelihood_kernel() -> NoLikelihoodKernelError:
+    """The error for asking L of a DPP that is not an L-ensemble."""
+    return NoLikelihoodKernelError(
+        "this DPP has no likelihood kernel L: its marginal kernel K has an eigenvalue 1, so the empty set has "
+        "probability 0; use K, log_prob and the marginals, which all exist"
+    )
+
+
+def log_assignment_probability(
+    K_AA: Array, K_AB: Array, Kc_BB: Array, noise_A: FloatArray, noise_B: FloatArray
+) -> float:
+    r"""Log of :math:`\det(K_A)\det(\bar K_B + K_{BA}K_A^{-1}K_{AB})`; see the module docstring.
+
+    `noise_A` and `noise_B` are the rounding errors of the diagonals of `K_AA` and `Kc_BB`.
+    """
+    log_det_A = log_det_psd(K_AA, noise_A)
+    if log_det_A == -math.inf or len(Kc_BB) == 0:
+        return log_det_A
+    given_A = Kc_BB
+    if len(K_AA):
+        R = cholesky_lower(K_AA)
+        assert R is not None  # log_det_psd found it positive definite
+        X = solve_lower(R, K_AB)
+        given_A = Kc_BB + X.conj().T @ X
+    return log_det_A + log_det_psd(given_A, noise_B)
+
+
+def open_positions(inside: IntArray, outside: IntArray, n: int) -> IntArray:
+    """Positions that a partial assignment leaves open."""
+    return positions_outside(np.concatenate([inside, outside]), n)

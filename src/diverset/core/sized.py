@@ -1,0 +1,130 @@
+r"""Any law of the size with a DPP's content ([KuleszaTaskar2012]_, section 5.1.1)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from diverset._typing import FloatArray, IntArray
+from diverset.core.distribution import SetDistribution
+from diverset.core.dpp import DPP
+from diverset.core.kdpp import KDPP
+from diverset.errors import DiversetError, ImpossibleEventError, SizeError
+from diverset.numerics import poisson_binomial, selection
+from diverset.numerics.validation import as_probability_vector
+
+__all__ = ["SizedDPP"]
+
+
+class SizedDPP(SetDistribution):
+    r"""Distribution with :math:`\Pr(Y) = \Pr_{size}(|Y|)\,\Pr^{|Y|}_L(Y)`: a size model of choice over k-DPPs.
+
+    Parameters
+    ----------
+    dpp : DPP
+        Gives the content.
+    size_probabilities : array_like
+        Entry k is the probability of k items; sizes the DPP cannot produce must have probability zero.
+
+    Notes
+    -----
+    Unlike a DPP, such a model can make items *attract*: if draws hold either many items or few, then seeing
+    one makes others more likely.
+
+    Examples
+    --------
+    >>> import diverset as dv
+    >>> dpp = dv.DPP([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    >>> all_or_none = SizedDPP(dpp, [0.5, 0.0, 0.0, 0.5])
+    >>> round(all_or_none.marginal([0]), 12), round(all_or_none.marginal([0, 1]), 12)
+    (0.5, 0.5)
+    """
+
+    def __init__(self, dpp: DPP, size_probabilities: ArrayLike) -> None:
+        if not isinstance(dpp, DPP):
+            raise DiversetError(f"dpp is a {type(dpp).__name__}; pass a DPP, such as DPP(L)")
+        self._dpp = dpp
+        self._items = dpp.items
+        pmf = as_probability_vector(size_probabilities, name="size_probabilities")
+        spectrum = dpp._representation.spectrum
+        sizes = np.flatnonzero(pmf)
+        for k in (sizes[0], sizes[-1]):
+            if not spectrum.n_certain <= k <= spectrum.rank:
+                raise SizeError(
+                    f"size_probabilities[{k}] is {pmf[k]:.6g}, but sets of this DPP have {spectrum.n_certain} to "
+                    f"{spectrum.rank} items"
+                )
+        self._pmf = pmf[: sizes[-1] + 1]
+        self._pmf.flags.writeable = False
+        self._sizes = sizes
+        # log of (wanted / natural) probability of each size: what reweights the DPP.
+        natural = poisson_binomial.log_pmf_many(spectrum.log_odds, sizes)
+        self._log_ratio = np.full(len(self._pmf), -np.inf)
+        self._log_ratio[sizes] = np.log(pmf[sizes]) - natural
+
+    def __repr__(self) -> str:
+        return f"SizedDPP({self._dpp!r}, sizes {self._sizes[0]} to {self._sizes[-1]})"
+
+    @property
+    def dpp(self) -> DPP:
+        """The DPP that gives the content."""
+        return self._dpp
+
+    @property
+    def size_distribution(self) -> FloatArray:
+        """Probability of every size, as given."""
+        return np.array(self._pmf)
+
+    def _log_prob(self, inside: IntArray) -> float:
+        if len(inside) >= len(self._pmf) or self._pmf[len(inside)] == 0.0:
+            return -math.inf
+        return min(self._dpp._log_prob(inside) + float(self._log_ratio[len(inside)]), 0.0)
+
+    def _conditioned_sizes(self, inside: IntArray, outside: IntArray) -> FloatArray:
+        """Log of Pr(the event and |Y| = k), for every k."""
+        log_event = self._dpp._log_probability(inside, outside)
+        joint = np.full(len(self._pmf), -np.inf)
+        if log_event == -math.inf:
+            return joint
+        rest = self._dpp._representation.condition(inside, outside)
+        sizes = self._sizes[self._sizes >= len(inside)]
+        joint[sizes] = (
+            log_event
+            + poisson_binomial.log_pmf_many(rest.spectrum.log_odds, sizes - len(inside))
+            + self._log_ratio[sizes]
+        )
+        return joint
+
+    def _log_probability(self, inside: IntArray, outside: IntArray) -> float:
+        if len(inside) + len(outside) == self.n_items:
+            return self._log_prob(inside)
+        return min(float(np.logaddexp.reduce(self._conditioned_sizes(inside, outside))), 0.0)
+
+    @property
+    def inclusion_probabilities(self) -> FloatArray:
+        """Probability of each item to appear: the k-DPPs' mixed by size, in one pass over V."""
+        representation = self._dpp._representation
+        weights = np.zeros(representation.spectrum.rank)
+        for k in self._sizes:
+            weights += self._pmf[k] * selection.selection_probabilities(representation.spectrum.support, int(k))
+        return np.clip(representation.spectral_diagonal(weights), 0.0, 1.0)
+
+    def pair_probabilities(self, pairs: Sequence[tuple[int, int]] | None = None) -> FloatArray:
+        """Probabilities that two items appear together: the k-DPPs' mixed by size."""
+        total = sum(self._pmf[k] * KDPP(self._dpp, int(k)).pair_probabilities(pairs) for k in self._sizes)
+        return np.asarray(total, dtype=np.float64)
+
+    def condition(self, include: Iterable[int] = (), exclude: Iterable[int] = ()) -> SizedDPP:
+        """Law of the other items: the conditioned DPP's content, the sizes reweighted by the event."""
+        inside, outside = self._assignment(include, exclude)
+        joint = self._conditioned_sizes(inside, outside)
+        log_event = np.logaddexp.reduce(joint)
+        if log_event == -math.inf:
+            raise ImpossibleEventError(
+                f"cannot condition on {self._dpp._name_event(inside, outside)}: its probability is 0"
+            )
+        sizes = np.exp(joint - log_event)[len(inside) :]
+        return SizedDPP(self._dpp.condition(include, exclude), sizes)
