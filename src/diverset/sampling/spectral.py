@@ -1,0 +1,104 @@
+r"""The spectral sampler: first eigenvectors, then items ([KuleszaTaskar2012]_, Algorithms 1 and 8).
+
+A DPP is a mixture of *elementary* DPPs, one for every set J of eigenvectors, each of which draws exactly
+:math:`|J|` items. Phase one draws J: independent Bernoulli trials for a DPP, trials conditioned on their
+number for a k-DPP. Phase two draws the items of the elementary DPP one at a time, each with probability
+proportional to its squared distance from the span of those before it.
+
+This is the plain reference: :math:`O(n|J|^2)` a draw once the eigenvectors are known.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import expit
+
+from diverset._typing import Array, FloatArray, IntArray
+from diverset.core.representation import Representation
+from diverset.numerics import symmetric
+from diverset.numerics.linalg import row_norms_squared, squared_modulus
+
+__all__ = ["ElementarySampler", "draw_eigenvectors", "draw_items", "draw_k_eigenvectors"]
+
+
+def draw_eigenvectors(log_odds: FloatArray, rng: np.random.Generator) -> IntArray:
+    """Indices J of the eigenvectors in a draw: independent trials with these log-odds."""
+    return np.flatnonzero(rng.random(len(log_odds)) < expit(log_odds)).astype(np.int64, copy=False)
+
+
+def draw_k_eigenvectors(log_odds: FloatArray, k: int, rng: np.random.Generator) -> IntArray:
+    r"""Exactly k indices, :math:`\Pr(J) \propto \prod_{n\in J}\lambda_n`.
+
+    Independent trials, their log-odds shifted so that k successes are expected, until exactly k succeed. The
+    shift multiplies every set of k by the same number, so the law is exact; about 2.5 standard deviations of
+    the size are tried on average.
+    """
+    certain, possible = log_odds == np.inf, np.isfinite(log_odds)
+    always, candidates = np.flatnonzero(certain), np.flatnonzero(possible)
+    wanted = k - len(always)
+    if wanted in (0, len(candidates)):
+        return np.sort(np.concatenate([always, candidates[: wanted if wanted == 0 else None]]))
+    q = expit(log_odds[candidates] + symmetric.tilt(log_odds[candidates], wanted))
+    while True:
+        tried = np.flatnonzero(rng.random(len(q)) < q)
+        if len(tried) == wanted:
+            return np.sort(np.concatenate([always, candidates[tried]])).astype(np.int64, copy=False)
+
+
+class ElementarySampler:
+    r"""State of phase two: the items drawn so far, and what each remaining item still adds.
+
+    Written as steps, so that a test can follow every branch. ``weights()`` is the law of the next item,
+    ``pick(i)`` the state after it.
+
+    Parameters
+    ----------
+    V : ndarray of shape (n, m)
+        Orthonormal columns: the chosen eigenvectors. m items will be drawn.
+    """
+
+    def __init__(self, V: Array) -> None:
+        self.V = V
+        self.items: tuple[int, ...] = ()
+        # Rows of Gram-Schmidt directions, against which each item's coordinates are kept.
+        self._coordinates = np.zeros((0, V.shape[0]), dtype=V.dtype)
+        self._residual = row_norms_squared(V)
+
+    @property
+    def done(self) -> bool:
+        """Whether all items have been drawn."""
+        return len(self.items) == int(self.V.shape[1])
+
+    def weights(self) -> FloatArray:
+        """Probability of each item to be drawn next."""
+        return np.asarray(self._residual / self._residual.sum())
+
+    def pick(self, i: int) -> ElementarySampler:
+        """State after drawing item i: project every row off this item's residual. O(n m)."""
+        after = object.__new__(ElementarySampler)
+        after.V = self.V
+        after.items = (*self.items, int(i))
+        C = self._coordinates
+        # Inner products of all residual rows with the residual of row i, by those of the rows themselves.
+        inner = self.V @ self.V[i].conj() - C[:, i].conj() @ C if len(C) else self.V @ self.V[i].conj()
+        direction = inner / np.sqrt(inner[i].real)
+        after._coordinates = np.concatenate([C, direction[None]])
+        after._residual = np.maximum(self._residual - squared_modulus(direction), 0.0)
+        after._residual[list(after.items)] = 0.0
+        return after
+
+
+def draw_items(V: Array, rng: np.random.Generator) -> IntArray:
+    """One draw of the elementary DPP of these orthonormal columns, ascending."""
+    state = ElementarySampler(V)
+    while not state.done:
+        cumulative = np.cumsum(state.weights())
+        state = state.pick(int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right")))
+    return np.sort(np.array(state.items, dtype=np.int64))
+
+
+def draw(representation: Representation, k: int | None, rng: np.random.Generator) -> IntArray:
+    """Positions of one draw of a DPP (k None) or k-DPP."""
+    log_odds = representation.spectrum.support
+    J = draw_eigenvectors(log_odds, rng) if k is None else draw_k_eigenvectors(log_odds, k, rng)
+    return draw_items(representation.eigenvectors()[:, J], rng)

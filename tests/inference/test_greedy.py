@@ -1,0 +1,60 @@
+"""Greedy picks equal the textbook's, by determinants."""
+
+import math
+
+import numpy as np
+import pytest
+
+import diverset as dv
+from kernels_for_tests import LIKELIHOOD_KERNELS, wishart
+
+
+def textbook_greedy(L, k):
+    picked = []
+    while len(picked) < k:
+        dets = {i: np.linalg.det(L[np.ix_([*picked, i], [*picked, i])]).real for i in range(len(L)) if i not in picked}
+        best = max(dets, key=lambda i: (dets[i], -i))
+        if dets[best] <= 1e-9:
+            break
+        picked.append(best)
+    return picked
+
+
+@pytest.mark.parametrize("name", ["random-5", "random-7", "deficient-6", "rank-one", "complex", "graded"])
+def test_picks_are_the_textbooks(name):
+    L = LIKELIHOOD_KERNELS[name]
+    dpp = dv.DPP(L)
+    chosen = dv.map_greedy(dpp, k=dpp.rank)
+    assert chosen.indices.tolist() == textbook_greedy(L, dpp.rank)
+    Y = sorted(chosen)
+    assert chosen.log_det == pytest.approx(np.linalg.slogdet(L[np.ix_(Y, Y)])[1], abs=1e-8)
+    assert chosen.log_prob == pytest.approx(dpp.log_prob(Y))
+
+
+def test_features_and_kernel_give_the_same_picks():
+    F = np.random.default_rng(0).standard_normal((60, 12))
+    from_features = dv.map_greedy(dv.DPP.from_features(F), k=10)
+    from_kernel = dv.map_greedy(dv.DPP(F @ F.T), k=10)
+    assert from_features.indices.tolist() == from_kernel.indices.tolist()
+    np.testing.assert_allclose(from_features.gains, from_kernel.gains, atol=1e-9)
+
+
+def test_without_k_it_stops_when_no_pick_helps():
+    dpp = dv.DPP(np.diag([3.0, 0.5, 2.0, 1.0]))
+    assert dv.map_greedy(dpp).indices.tolist() == [0, 2]
+
+
+def test_labels_survive_and_the_result_indexes_arrays():
+    dpp = dv.DPP(wishart(8, 10, 0)).condition(exclude=[0, 1])
+    chosen = dv.map_greedy(dpp, k=3)
+    assert set(chosen) <= set(dpp.items.tolist())
+    assert len(chosen) == 3
+    assert np.arange(8)[chosen].tolist() == chosen.indices.tolist()
+
+
+def test_stops_at_the_rank_and_refuses_what_has_no_likelihood():
+    assert len(dv.map_greedy(dv.DPP(wishart(6, 2, 0)), k=5)) == 2
+    projection = dv.DPP.from_marginal(np.diag([1.0, 0.0]))
+    assert projection.log_normalizer == math.inf
+    with pytest.raises(dv.errors.NoLikelihoodKernelError, match="thin"):
+        dv.map_greedy(projection, k=1)

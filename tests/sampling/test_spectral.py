@@ -1,0 +1,119 @@
+"""The spectral sampler: its exact law by following every branch, and draws against the law."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import diverset as dv
+import reference
+from diverset.sampling import spectral
+from kernels_for_tests import LIKELIHOOD_KERNELS, MARGINAL_KERNELS, orthonormal, wishart
+
+
+def law_of_algorithm(state, prob=1.0, law=None):
+    """Exact law of a sequential sampler: follow every branch and add up probabilities."""
+    law = Counter() if law is None else law
+    if state.done:
+        law[frozenset(state.items)] += prob
+    else:
+        for y, p in enumerate(state.weights()):
+            if p > 0.0:
+                law_of_algorithm(state.pick(y), prob * p, law)
+    return law
+
+
+class NeverReorthogonalised(spectral.ElementarySampler):
+    """The known fault: rows are projected off the picked row itself, not off what is new in it."""
+
+    def pick(self, i):
+        after = super().pick(i)
+        inner = self.V @ self.V[i].conj()
+        direction = inner / np.sqrt(inner[i].real)
+        after.__class__ = NeverReorthogonalised
+        after._residual = np.maximum(self._residual - np.abs(direction) ** 2, 0.0)
+        after._residual[list(after.items)] = 0.0
+        return after
+
+
+@pytest.mark.parametrize(("n", "m"), [(4, 1), (5, 2), (6, 3), (7, 4), (4, 4), (3, 0)])
+@pytest.mark.parametrize("complex_", [False, True])
+def test_second_phase_has_the_exact_law(n, m, complex_):
+    V = orthonormal(n, m, n + m, complex_=complex_)
+    law = law_of_algorithm(spectral.ElementarySampler(V))
+    for A, p in reference.law_from_K(V @ V.conj().T).items():
+        assert law[A] == pytest.approx(p, abs=1e-12)
+
+
+def test_the_branch_walk_sees_a_skipped_orthogonalisation():
+    V = orthonormal(6, 3, 0)
+    wrong = law_of_algorithm(NeverReorthogonalised(V))
+    right = reference.law_from_K(V @ V.T)
+    assert max(abs(wrong[A] - p) for A, p in right.items()) > 1e-3
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_first_phase_of_a_k_dpp(seed):
+    log_odds = np.log([0.1, 1.0, 5.0, 200.0])
+    lam = np.exp(log_odds)
+    law = reference.normalized({J: np.prod(lam[sorted(J)]) * (len(J) == 2) for J in reference.subsets(range(4))})
+    rng = np.random.default_rng(seed)
+    draws = [spectral.draw_k_eigenvectors(log_odds, 2, rng) for _ in range(20_000)]
+    assert reference.law_p_value(draws, law) > 1e-4
+    # The twin: eigenvalues taken for probabilities, which is what forgetting to condition on the size gives.
+    unconditioned = [np.flatnonzero(rng.random(4) < lam / (1 + lam)) for _ in range(60_000)]
+    assert reference.law_p_value([J for J in unconditioned if len(J) <= 2][:20_000], law) < 1e-4
+
+
+def test_certain_and_impossible_eigenvectors():
+    log_odds = np.array([-np.inf, 0.0, 0.0, np.inf])
+    rng = np.random.default_rng(0)
+    for k in (1, 2, 3):
+        J = spectral.draw_k_eigenvectors(log_odds, k, rng)
+        assert len(J) == k
+        assert 3 in J
+        assert 0 not in J
+
+
+CASES = {
+    "L": (dv.DPP(LIKELIHOOD_KERNELS["random-5"]), reference.law_from_L(LIKELIHOOD_KERNELS["random-5"])),
+    "duplicated": (dv.DPP(LIKELIHOOD_KERNELS["duplicated"]), reference.law_from_L(LIKELIHOOD_KERNELS["duplicated"])),
+    "K": (
+        dv.DPP.from_marginal(MARGINAL_KERNELS["one-and-less"]),
+        reference.law_from_K(MARGINAL_KERNELS["one-and-less"]),
+    ),
+    "complex": (dv.DPP(LIKELIHOOD_KERNELS["complex"]), reference.law_from_L(LIKELIHOOD_KERNELS["complex"])),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_draws_follow_the_law(name):
+    dpp, law = CASES[name]
+    assert reference.law_p_value(dpp.sample(20_000, rng=1), law) > 1e-4
+    items = range(dpp.n_items)
+    assert reference.law_p_value(dpp.complement().sample(5_000, rng=2), reference.complemented(law, items)) > 1e-4
+    kdpp_law = reference.of_size(law, 3)
+    assert reference.law_p_value(dpp.of_size(3).sample(5_000, rng=3), kdpp_law) > 1e-4
+    # A draw of another kernel is told apart by the same test.
+    assert reference.law_p_value(dpp.sample(20_000, rng=4), reference.law_from_L(np.eye(dpp.n_items) + 0.1)) < 1e-4
+
+
+def test_size_models_and_mixtures_follow_their_law():
+    dpp, law = CASES["L"]
+    q = [0.5, 0.0, 0.2, 0.3]
+    sized = dv.SizedDPP(dpp, q)
+    assert reference.law_p_value(sized.sample(5_000, rng=0), reference.reweighted(law, q)) > 1e-4
+    mixture = dv.KDPPMixture([dpp.of_size(1), dpp], [0.4, 0.6])
+    expected = reference.mixed([reference.of_size(law, 1), law], [0.4, 0.6])
+    assert reference.law_p_value(mixture.sample(5_000, rng=0), expected) > 1e-4
+
+
+def test_draws_keep_labels_and_repeat_with_the_seed():
+    given = dv.DPP(wishart(12, 15, 0)).condition(include=[0, 4], exclude=[7])
+    draws = given.sample(50, rng=5)
+    assert all(set(d.tolist()) <= set(given.items.tolist()) for d in draws)
+    assert all((np.diff(d) > 0).all() and d.dtype == np.int64 for d in draws)
+    assert all(np.array_equal(a, b) for a, b in zip(draws, given.sample(50, rng=5), strict=True))
+    rng = np.random.default_rng(5)
+    assert np.array_equal(given.sample(rng=rng), draws[0])
+    assert np.array_equal(given.sample(rng=rng), draws[1])
