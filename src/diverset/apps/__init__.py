@@ -1,0 +1,1 @@
+"""Applications: what the command line runs, each module one job from input to report."""

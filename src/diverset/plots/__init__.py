@@ -1,0 +1,10 @@
+"""Pictures, drawn with Matplotlib; nothing else in the package needs it.
+
+Every function takes ``ax=`` and returns the axes it drew on. Matplotlib is an extra: without it these
+functions raise :class:`~diverset.errors.MissingExtraError` with the command that installs it.
+"""
+
+from diverset.plots._labels import place_labels
+from diverset.plots._selection import plot_selection
+
+__all__ = ["place_labels", "plot_selection"]
