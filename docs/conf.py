@@ -1,0 +1,69 @@
+"""Sphinx configuration. Nothing here is fetched from a network, neither at build time nor by a reader."""
+
+import os
+from importlib.metadata import version as installed_version
+
+os.environ.setdefault("MPLBACKEND", "agg")
+
+project = "diverset"
+author = "The diverset developers"
+copyright = author
+release = installed_version("diverset")
+version = release
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",
+    "numpydoc",
+    "sphinx_gallery.gen_gallery",
+]
+
+root_doc = "index"
+exclude_patterns = ["_build", "auto_examples/**/*.md5"]
+templates_path = ["_templates"]
+default_role = "code"  # numpydoc writes names of parameters in single backticks
+nitpicky = True
+suppress_warnings = ["ref.citation"]  # some references are cited only in modules without a page here
+# Objects of other libraries: without a network their pages cannot be looked up.
+nitpick_ignore_regex = [
+    (r"py:.*", r"(numpy|np|scipy|matplotlib|rich|typer|pathlib|numba)\..*"),
+    (
+        r"py:(class|exc|obj|func)",
+        r"(ValueError|ImportError|MemoryError|OSError|int|float|bool|str|tuple|list)",
+    ),
+]
+
+autosummary_generate = True
+autodoc_typehints = "none"  # numpydoc sections carry types and shapes
+numpydoc_show_class_members = False  # the template of classes shows members in full
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "auto_examples",
+    "filename_pattern": r"plot_",
+    "download_all_examples": False,
+    "show_memory": False,
+    "show_signature": False,
+    "write_computation_times": False,
+    "abort_on_example_error": True,
+    "reset_modules": ("matplotlib",),
+    "copyfile_regex": r".*\.(csv|json)$",
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = "diverset"
+html_static_path = ["_static"]
+html_css_files = ["diverset.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {
+    "show_prev_next": True,
+    "navigation_with_keys": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "pygments_light_style": "tango",
+    "pygments_dark_style": "monokai",
+}

@@ -1,0 +1,107 @@
+"""Every piece of Python in the README and the documentation runs and prints what it says."""
+
+import contextlib
+import doctest
+import importlib
+import io
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+GENERATED = {"_build", "auto_examples", "generated"}
+FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def documents(suffix):
+    found = [path for path in (ROOT / "docs").rglob(f"*{suffix}") if not GENERATED & set(path.parts)]
+    return sorted([*ROOT.glob(f"*{suffix}"), *found])
+
+
+def by_name(path):
+    return str(path.relative_to(ROOT))
+
+
+def run_doctest(text, path, namespace):
+    """Run the prompts in a text; return how many there were."""
+    test = doctest.DocTestParser().get_doctest(text, namespace, by_name(path), str(path), 0)
+    report = io.StringIO()
+    runner = doctest.DocTestRunner(optionflags=FLAGS, verbose=False)
+    runner.run(test, out=report.write, clear_globs=False)
+    assert not runner.failures, report.getvalue()
+    namespace.update(test.globs)
+    return len(test.examples)
+
+
+@pytest.mark.parametrize("path", documents(".rst"), ids=by_name)
+def test_restructured_text(path):
+    text = path.read_text(encoding="utf-8")
+    assert not re.search(r"code-block:: *(python|pycon)", text), "use >>> prompts, which are run"
+    run_doctest(text, path, {})
+
+
+@pytest.mark.parametrize("path", documents(".md"), ids=by_name)
+def test_markdown(path):
+    blocks = FENCE.findall(path.read_text(encoding="utf-8"))
+    namespace = {"__name__": "__main__"}
+    for position, (language, code) in enumerate(blocks):
+        if language not in {"python", "pycon"}:
+            assert ">>>" not in code, f"a {language or 'plain'} block holds Python, which would not be run"
+        elif ">>>" in code:
+            run_doctest(code, path, namespace)
+        else:
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                exec(compile(code, str(path), "exec"), namespace)
+            if printed.getvalue():
+                language, shown = blocks[position + 1]
+                assert language == "text", "the block after a script shows what it prints"
+                assert printed.getvalue() == shown
+
+
+def test_there_is_something_to_run():
+    """A broken pattern would find no code and pass."""
+    theory = sorted((ROOT / "docs" / "theory").glob("*.rst"))
+    counts = {path.stem: run_doctest(path.read_text(encoding="utf-8"), path, {}) for path in theory}
+    counts.pop("index")
+    assert len(counts) >= 4
+    assert min(counts.values()) >= 5
+    assert "python" in dict(FENCE.findall((ROOT / "README.md").read_text(encoding="utf-8")))
+
+
+def test_every_citation_is_in_the_references():
+    sources = [*(ROOT / "src").rglob("*.py"), *documents(".rst")]
+    cited = {key for path in sources for key in re.findall(r"\[([A-Z]\w+\d{4}\w?)\]_", path.read_text("utf-8"))}
+    listed = re.findall(r"^\.\. \[(\w+)\]", (ROOT / "docs" / "references.rst").read_text("utf-8"), re.MULTILINE)
+    assert "KuleszaTaskar2012" in cited
+    assert cited <= set(listed)
+    assert listed == sorted(set(listed))
+
+
+@pytest.mark.parametrize(
+    "module",
+    ["", ".kernels", ".numerics.symmetric", ".numerics.selection", ".numerics.poisson_binomial", ".plots"],
+)
+def test_every_public_name_is_in_the_reference(module):
+    text = (ROOT / "docs" / "api" / "index.rst").read_text(encoding="utf-8")
+    start = text.index(f".. currentmodule:: diverset{module}\n")
+    end = text.find(".. currentmodule::", start + 1)
+    listed = set(re.findall(r"^   (\w+)$", text[start:end], re.MULTILINE))
+    public = set(importlib.import_module(f"diverset{module}").__all__)
+    assert public - {"__version__", "errors", "kernels"} == listed
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("plot_*.py")), ids=by_name)
+def test_gallery_script(path, monkeypatch):
+    import matplotlib
+
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    matplotlib.use("agg")
+    from matplotlib import pyplot as plt
+
+    runpy.run_path(str(path), run_name="__main__")
+    assert plt.get_fignums()
+    plt.close("all")
