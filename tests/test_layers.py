@@ -17,6 +17,8 @@ ALLOWED = {
     "core": BASE | {"numerics", "kernels"},
     "sampling": BASE | {"numerics", "kernels", "core"},
     "inference": BASE | {"numerics", "kernels", "core"},
+    "baselines": BASE | {"numerics", "kernels", "core", "inference"},
+    "metrics": BASE | {"numerics", "kernels", "core"},
     "plots": BASE | {"numerics", "kernels", "core", "sampling", "inference", "diverset"},
     "apps": BASE | {"numerics", "kernels", "core", "sampling", "inference", "diverset", "plots"},
     "cli": BASE | {"diverset", "apps", "plots"},

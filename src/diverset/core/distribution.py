@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import abc
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -125,11 +125,15 @@ class SetDistribution(abc.ABC):
         """Law of the remaining items, given that `include` appear and `exclude` do not."""
 
     @overload
-    def sample(self, size: None = None, *, rng: RNGLike = None, method: str = "auto") -> IntArray: ...
-    @overload
-    def sample(self, size: int, *, rng: RNGLike = None, method: str = "auto") -> list[IntArray]: ...
     def sample(
-        self, size: int | None = None, *, rng: RNGLike = None, method: str = "auto"
+        self, size: None = None, *, rng: RNGLike = None, method: str = "auto", n_jobs: int | None = None
+    ) -> IntArray: ...
+    @overload
+    def sample(
+        self, size: int, *, rng: RNGLike = None, method: str = "auto", n_jobs: int | None = None
+    ) -> list[IntArray]: ...
+    def sample(
+        self, size: int | None = None, *, rng: RNGLike = None, method: str = "auto", n_jobs: int | None = None
     ) -> IntArray | list[IntArray]:
         """Draw one set, or a list of `size` independent sets.
 
@@ -140,7 +144,10 @@ class SetDistribution(abc.ABC):
         rng : int, Generator or None
             Seed or generator (SPEC 7). The same seed gives the same draws.
         method : str
-            ``"auto"`` or the name of a sampler, see :mod:`diverset.sampling`.
+            ``"auto"``, the cheapest exact sampler for this model and `size`, or a name from
+            :mod:`diverset.sampling`.
+        n_jobs : int, optional
+            Threads to use for a list of sets; the draws do not depend on it.
 
         Returns
         -------
@@ -149,7 +156,26 @@ class SetDistribution(abc.ABC):
         """
         from diverset.sampling import sample
 
-        return sample(self, size, rng=rng, method=method)
+        return sample(self, size, rng=rng, method=method, n_jobs=n_jobs)
+
+    def stream(self, size: int | None = None, *, rng: RNGLike = None, method: str = "auto") -> Iterator[IntArray]:
+        """Iterate over independent draws without holding them all.
+
+        Parameters
+        ----------
+        size : int, optional
+            How many; without end by default. For the same size and seed the draws are those of :meth:`sample`.
+        rng, method
+            As in :meth:`sample`.
+
+        Yields
+        ------
+        ndarray of int64
+            Labels, ascending.
+        """
+        from diverset.sampling import stream
+
+        return stream(self, size, rng=rng, method=method)
 
     def entropy(self, *, n_samples: int = 10_000, rng: RNGLike = None) -> Estimate:
         r"""Shannon entropy :math:`-\sum_Y \Pr(Y)\log\Pr(Y)`, in nats; see :func:`diverset.entropy`."""

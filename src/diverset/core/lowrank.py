@@ -129,6 +129,18 @@ class _LowRank(Representation):
         V: Array = self.factor.take(rows) @ scaled
         return V
 
+    def eigenvector_columns(self, columns: IntArray) -> Array:
+        """Some columns of V, block by block: O(n D m) for m of them."""
+        if self._eigenpairs is not None:
+            return np.asarray(self.eigenvectors()[:, columns])
+        values, vectors = self._eigh
+        chosen = len(values) - self.spectrum.rank + columns
+        scaled = self.factor.combined(vectors[:, chosen] / np.sqrt(values[chosen]))
+        V = np.empty((self.n, len(columns)), dtype=np.result_type(self.gram, np.float64))
+        for part, block in self.factor.blocks():
+            V[part] = block @ scaled
+        return V
+
 
 class LowRankLikelihood(_LowRank):
     r"""L-ensemble with :math:`L = BB^*`, B of shape (n, D): the dual representation (section 3.3)."""

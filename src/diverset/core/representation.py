@@ -146,6 +146,11 @@ class Representation(abc.ABC):
         """V, of shape (n, rank): orthonormal columns in the order of the spectrum's support."""
         return self.eigenvector_rows(np.arange(self.n))
 
+    def eigenvector_columns(self, columns: IntArray) -> Array:
+        """Some columns of V, of shape (n, len(columns)); low-rank forms compute only these."""
+        V: Array = self.eigenvectors()[:, columns]
+        return V
+
     @property
     def holds_likelihood(self) -> bool:
         """Whether L is at hand to full accuracy (not derived from a K that may be near eigenvalue 1)."""

@@ -6,5 +6,6 @@ functions raise :class:`~diverset.errors.MissingExtraError` with the command tha
 
 from diverset.plots._labels import place_labels
 from diverset.plots._selection import plot_selection
+from diverset.plots._trace import plot_trace_line, plot_trace_plane
 
-__all__ = ["place_labels", "plot_selection"]
+__all__ = ["place_labels", "plot_selection", "plot_trace_line", "plot_trace_plane"]

@@ -17,8 +17,17 @@ from diverset._typing import Array, FloatArray, IntArray
 from diverset.core.representation import Representation
 from diverset.numerics import symmetric
 from diverset.numerics.linalg import row_norms_squared, squared_modulus
+from diverset.sampling.base import Sampler
 
-__all__ = ["ElementarySampler", "draw_eigenvectors", "draw_items", "draw_k_eigenvectors"]
+__all__ = [
+    "ElementarySampler",
+    "SpectralSampler",
+    "draw_eigenvectors",
+    "draw_items",
+    "draw_k_eigenvectors",
+    "draw_next",
+    "prepare",
+]
 
 
 def draw_eigenvectors(log_odds: FloatArray, rng: np.random.Generator) -> IntArray:
@@ -88,17 +97,37 @@ class ElementarySampler:
         return after
 
 
+def draw_next(state: ElementarySampler, rng: np.random.Generator) -> int:
+    """Position of the next item."""
+    cumulative = np.cumsum(state.weights())
+    return int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right"))
+
+
 def draw_items(V: Array, rng: np.random.Generator) -> IntArray:
     """One draw of the elementary DPP of these orthonormal columns, ascending."""
     state = ElementarySampler(V)
     while not state.done:
-        cumulative = np.cumsum(state.weights())
-        state = state.pick(int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right")))
+        state = state.pick(draw_next(state, rng))
     return np.sort(np.array(state.items, dtype=np.int64))
 
 
-def draw(representation: Representation, k: int | None, rng: np.random.Generator) -> IntArray:
-    """Positions of one draw of a DPP (k None) or k-DPP."""
-    log_odds = representation.spectrum.support
-    J = draw_eigenvectors(log_odds, rng) if k is None else draw_k_eigenvectors(log_odds, k, rng)
-    return draw_items(representation.eigenvectors()[:, J], rng)
+class SpectralSampler(Sampler):
+    """Algorithm 1, or with `k` Algorithm 8 for its first phase."""
+
+    def __init__(self, representation: Representation, k: int | None) -> None:
+        self._representation = representation
+        self._log_odds = representation.spectrum.support
+        self._k = k
+
+    def draw(self, rng: np.random.Generator) -> IntArray:
+        """One draw in O(n m^2), m its size."""
+        if self._k is None:
+            J = draw_eigenvectors(self._log_odds, rng)
+        else:
+            J = draw_k_eigenvectors(self._log_odds, self._k, rng)
+        return draw_items(self._representation.eigenvector_columns(J), rng)
+
+
+def prepare(representation: Representation, k: int | None) -> Sampler:
+    """Sampler for a DPP (k None) or k-DPP in this representation."""
+    return SpectralSampler(representation, k)

@@ -1,0 +1,183 @@
+r"""Phase one of spectral sampling: which eigenvectors take part in a draw.
+
+A DPP chooses each eigenvector independently, with log-odds :math:`\log\lambda_n`. A k-DPP chooses exactly k,
+:math:`\Pr(J) \propto \prod_{n \in J} \lambda_n` ([KuleszaTaskar2012]_, section 5.2.2). Multiplying every
+:math:`\lambda_n` by one number changes nothing in the law of J given its size; so for a k-DPP the odds are first
+shifted until k successes are expected, to probabilities :math:`q_n`, and then either
+
+* the prefix table of the *tilted* trials, :math:`f_n(l) = \Pr(l \text{ successes among the first } n)`, is
+  walked backwards, eigenvector n being taken with probability :math:`q_n f_{n-1}(l-1) / f_n(l)`. This is
+  Algorithm 8 of the same text with a table of probabilities: nothing overflows. O(rk) memory, O(r) a draw; or
+* independent trials are repeated until exactly k succeed, about 2.5 standard deviations of the size in number.
+
+Spectra are ascending log-odds without ``-inf``, as :attr:`diverset.core.spectrum.Spectrum.support` gives them;
+``+inf`` (an eigenvalue 1 of K) is always chosen, and kept out of tilt and table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+
+from diverset._typing import FloatArray, IntArray
+from diverset.errors import SizeError
+from diverset.numerics import symmetric
+
+__all__ = ["TABLE", "TILTED", "TRIALS", "EigenvectorLaw", "TableWalk", "prefix_table"]
+
+#: Ways to choose, as the compiled loop knows them: independent trials, a walk through a table, trials until k succeed.
+TRIALS, TABLE, TILTED = 0, 1, 2
+
+#: Entries of a table that is still worth its memory (160 MB).
+_TABLE_LIMIT = 20_000_000
+
+
+def prefix_table(success: FloatArray, failure: FloatArray, k: int) -> FloatArray:
+    r"""Laws of the number of successes among the first n trials, capped at k.
+
+    .. math::  f_n(l) = (1 - q_n) f_{n-1}(l) + q_n f_{n-1}(l-1), \qquad f_0(0) = 1.
+
+    Parameters
+    ----------
+    success, failure : ndarray of shape (r,)
+        Probabilities :math:`q_n` and :math:`1 - q_n`, each to full relative accuracy.
+    k : int
+        Largest count wanted.
+
+    Returns
+    -------
+    f : ndarray of shape (r + 1, k + 1)
+        Entry (n, l).
+
+    Examples
+    --------
+    >>> prefix_table(np.array([0.5, 0.5]), np.array([0.5, 0.5]), 1)
+    array([[1.  , 0.  ],
+           [0.5 , 0.5 ],
+           [0.25, 0.5 ]])
+    """
+    f = np.zeros((len(success) + 1, k + 1))
+    f[0, 0] = 1.0
+    for n, (q, p) in enumerate(zip(success, failure, strict=True)):
+        f[n + 1] = p * f[n]
+        f[n + 1, 1:] += q * f[n, :-1]
+    return f
+
+
+@dataclass(frozen=True, eq=False)
+class EigenvectorLaw:
+    """Law of the set J of eigenvectors in a draw; :meth:`of` makes one.
+
+    Parameters
+    ----------
+    method : int
+        ``TRIALS``, ``TABLE`` or ``TILTED``.
+    success, failure : ndarray of shape (r - n_certain,)
+        Probabilities of each trial, tilted where the size is fixed.
+    n_certain : int
+        Number of eigenvectors always chosen: the last ones.
+    wanted : int
+        How many of the others are to be chosen, where the size is fixed.
+    table : ndarray of shape (r - n_certain + 1, wanted + 1)
+        :func:`prefix_table` for ``TABLE``, empty otherwise.
+    """
+
+    method: int
+    success: FloatArray
+    failure: FloatArray
+    n_certain: int
+    wanted: int
+    table: FloatArray
+
+    @classmethod
+    def of(cls, log_odds: FloatArray, k: int | None = None, *, method: int | None = None) -> EigenvectorLaw:
+        """Law for the spectrum of a DPP (k None) or k-DPP.
+
+        Parameters
+        ----------
+        log_odds : ndarray of shape (r,)
+            Ascending, above ``-inf``.
+        k : int, optional
+            Number of eigenvectors, between that of certain ones and r.
+        method : {TABLE, TILTED}, optional
+            How to choose exactly k; by default the table if it has no more than 2e7 entries.
+        """
+        r = len(log_odds)
+        n_certain = int(np.count_nonzero(log_odds == np.inf))
+        x = log_odds[: r - n_certain]
+        nothing = np.zeros((0, 0))
+        if k is None:
+            return cls(TRIALS, expit(x), expit(-x), n_certain, 0, nothing)
+        wanted = k - n_certain
+        if not 0 <= wanted <= len(x):
+            raise SizeError(f"k is {k}, but the sets of this DPP have {n_certain} to {r} items")
+        # No tilt is needed, nor finite, where none or all are chosen.
+        t = symmetric.tilt(x, wanted) if wanted < len(x) else np.inf
+        success, failure = expit(x + t), expit(-x - t)
+        if wanted in (0, len(x)):
+            return cls(TRIALS, success, failure, n_certain, wanted, nothing)
+        if method is None:
+            method = TABLE if (len(x) + 1) * (wanted + 1) <= _TABLE_LIMIT else TILTED
+        table = prefix_table(success, failure, wanted) if method == TABLE else nothing
+        return cls(method, success, failure, n_certain, wanted, table)
+
+    @property
+    def fields(self) -> tuple[int, FloatArray, FloatArray, int, int, FloatArray]:
+        """All of it, as the compiled loop takes it."""
+        return self.method, self.success, self.failure, self.n_certain, self.wanted, self.table
+
+    @property
+    def mean_size(self) -> float:
+        """Expected number of eigenvectors."""
+        return self.n_certain + float(self.success.sum())
+
+    def draw(self, rng: np.random.Generator) -> IntArray:
+        """Ascending indices of the eigenvectors in one draw: the plain twin of the compiled loop."""
+        if self.method == TABLE:
+            walk = TableWalk(self)
+            while not walk.done:
+                # One of the two is certain where the other has no weight, whatever rounding does to the uniform.
+                leave, take = walk.weights()
+                walk = walk.pick(int(rng.random() * (take + leave) < take or leave == 0.0))
+            chosen = np.sort(np.array(walk.items, dtype=np.int64))
+        else:
+            while True:
+                chosen = np.flatnonzero(rng.random(len(self.success)) < self.success)
+                if self.method == TRIALS or len(chosen) == self.wanted:
+                    break
+        first_certain = len(self.success)
+        return np.concatenate([chosen, np.arange(first_certain, first_certain + self.n_certain)])
+
+
+@dataclass(frozen=True, eq=False)
+class TableWalk:
+    """State of the walk back through the table, written as steps so that a test can follow every branch."""
+
+    law: EigenvectorLaw
+    n: int = -1
+    items: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.n < 0:
+            object.__setattr__(self, "n", len(self.law.success))
+        # With as many left to choose as there are, the rest is settled.
+        if 0 < self.n == self.law.wanted - len(self.items):
+            object.__setattr__(self, "items", (*self.items, *range(self.n - 1, -1, -1)))
+
+    @property
+    def done(self) -> bool:
+        """Whether all that were wanted are chosen."""
+        return len(self.items) == self.law.wanted
+
+    def weights(self) -> tuple[float, float]:
+        """Probabilities of leaving and of taking the next eigenvector, the last not yet looked at."""
+        left, n, f = self.law.wanted - len(self.items), self.n, self.law.table
+        take = self.law.success[n - 1] * f[n - 1, left - 1]
+        leave = self.law.failure[n - 1] * f[n - 1, left]
+        return float(leave / (take + leave)), float(take / (take + leave))
+
+    def pick(self, taken: int) -> TableWalk:
+        """State after leaving (0) or taking (1) it."""
+        return TableWalk(self.law, self.n - 1, (*self.items, self.n - 1) if taken else self.items)

@@ -1,0 +1,575 @@
+r"""Markov chains over sets: add, delete and exchange, in :math:`O(k^2)` a step. Approximate.
+
+The chain walks on sets Y with stationary law proportional to :math:`\det L_Y`, and needs of L only the entries among
+the items of Y and the one proposed, so L may be a function (:class:`KernelFunction`) and n in the millions. A step
+proposes, with j uniform over all n items and i uniform over Y,
+
+========  ===========  ============================  ===========================================================
+move      probability  to                            accepted with probability min(1, ...)
+========  ===========  ============================  ===========================================================
+exchange  1/2          :math:`Y - i + j`             :math:`\det L_{Y-i+j}/\det L_Y`
+add       1/4          :math:`Y + j`                 :math:`\det L_{Y+j}/\det L_Y \cdot n/(|Y|+1)`
+delete    1/4          :math:`Y - i`                 :math:`\det L_{Y-i}/\det L_Y \cdot |Y|/n`
+========  ===========  ============================  ===========================================================
+
+and stays where it is if j is in Y already, or Y is empty and there is no i. The factors beside the ratios of
+determinants are ratios of proposal probabilities (adding j from Y has probability 1/4n, deleting it again
+:math:`1/4(|Y|+1)`); with them the chain is reversible. For a k-DPP every step is an exchange.
+
+**How long.** For k-DPPs the exchange chain with uniform proposals, made lazy, comes within :math:`\varepsilon` in total
+variation after at most :math:`O(kn \log(1/(\varepsilon \Pr(Y_0))))` steps ([AnariOveisGharanRezaei2016]_), whatever the
+kernel: a guarantee that few can afford at large n. For the chain on sets of all sizes no such bound is claimed here.
+The default, :func:`default_steps`, is far shorter: enough to propose every item several times and to exchange every
+slot many times. It is a heuristic; ``Chain.effective_sample_size`` and ``Chain.r_hat`` say more about a given kernel.
+Where exact draws are affordable, prefer them.
+
+**A step** keeps the inverse of :math:`L_Y` (scaled to unit diagonal, so that qualities of different orders of magnitude
+do no harm) and updates it by rank one. Proposed items do not depend on the state, so those of a window of steps are
+drawn ahead, the kernel is read once for the window, and compiled code takes the steps. The inverse is made anew at
+the start of every window, and within one as soon as it has drifted.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from diverset._typing import Array, FloatArray, IntArray, RNGLike
+from diverset.core import DPP, KDPP
+from diverset.core.representation import Representation
+from diverset.errors import DiversetError, ImpossibleEventError, KernelError, SizeError
+from diverset.numerics.linalg import EPS, cholesky_lower, hermitian_inverse, log_det_from_cholesky, squared_modulus
+from diverset.numerics.validation import check_count, check_positive, check_size, find_positions
+from diverset.sampling.base import Sampler
+from diverset.sampling.kernel_function import KernelEntries, KernelFunction, read_entries
+
+__all__ = ["Chain", "ChainState", "MCMCSampler", "Move", "Walk", "default_steps", "mcmc_chain", "prepare", "warm_start"]
+
+#: Probabilities of an exchange and of an addition for a DPP; the rest are deletions.
+_EXCHANGE, _ADD = 0.5, 0.25
+#: Steps whose proposals are drawn together, at least.
+_WINDOW = 128
+#: A pivot below this, relative to the item's own length and per item of the set, is rounding.
+_FLOOR = 16.0 * EPS
+#: A warm start looks at this many items, or at 20 for each it picks.
+_CANDIDATES = 2000
+
+
+def default_steps(n: int, k: int) -> int:
+    r"""Steps before a draw: :math:`(n + 50(k + 2))(1 + \log(1 + k))`, with k the size of the set at the start."""
+    return math.ceil((n + 50 * (k + 2)) * (1.0 + math.log1p(k)))
+
+
+# one step, in the open -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Move:
+    """A proposal: the slot of the item that leaves and the item that enters, either possibly None."""
+
+    slot: int | None
+    item: int | None
+
+
+class Walk:
+    """State of the chain on a small dense kernel, written so that every proposal can be listed: the plain twin.
+
+    Parameters
+    ----------
+    L : ndarray of shape (n, n)
+        Likelihood kernel.
+    items : iterable of int
+        The set, in the order of its slots.
+    fixed_size : bool
+        Whether the size stays: a k-DPP.
+    """
+
+    def __init__(self, L: Array, items: Iterable[int], *, fixed_size: bool) -> None:
+        self.L = L
+        self.items = [int(i) for i in items]
+        self.fixed_size = fixed_size
+
+    def _probabilities(self) -> tuple[float, float]:
+        return (1.0, 1.0) if self.fixed_size else (_EXCHANGE, _EXCHANGE + _ADD)
+
+    def propose(self, uniforms: FloatArray) -> Move | None:
+        """The move that the first three uniforms name; None to stay."""
+        exchange, add = self._probabilities()
+        item: int | None = int(uniforms[0] * len(self.L))
+        slot: int | None = int(uniforms[2] * len(self.items)) if self.items else None
+        if uniforms[1] < exchange:
+            return None if slot is None or item in self.items else Move(slot, item)
+        if uniforms[1] < add:
+            return None if item in self.items else Move(None, item)
+        return None if slot is None else Move(slot, None)
+
+    def proposals(self) -> Iterator[tuple[float, Move]]:
+        """Every move with its probability; what is missing from 1 stays."""
+        exchange, add = self._probabilities()
+        n, k = len(self.L), len(self.items)
+        for j in set(range(n)) - set(self.items):
+            for slot in range(k):
+                yield exchange / (n * k), Move(slot, j)
+            if add > exchange:
+                yield (add - exchange) / n, Move(None, j)
+        if add < 1.0:
+            for slot in range(k):
+                yield (1.0 - add) / k, Move(slot, None)
+
+    def log_correction(self, move: Move) -> float:
+        """Log of the ratio of proposal probabilities, back over forth."""
+        n, k = len(self.L), len(self.items)
+        if move.slot is None:
+            return math.log(n / (k + 1))
+        return math.log(k / n) if move.item is None else 0.0
+
+    def log_acceptance(self, move: Move) -> float:
+        """Log of the acceptance probability before it is capped at 1; ``-inf`` for a set of probability zero."""
+        after = self.log_weight(self.after(move))
+        return after - self.log_weight(self.items) + self.log_correction(move) if after > -math.inf else after
+
+    def log_weight(self, items: list[int]) -> float:
+        """Log-determinant of L at `items`."""
+        return _log_weight(self.L[np.ix_(items, items)])
+
+    def after(self, move: Move) -> list[int]:
+        """The slots after a move that is accepted."""
+        items = list(self.items)
+        if move.slot is None:
+            assert move.item is not None
+            return [*items, move.item]
+        if move.item is not None:
+            items[move.slot] = move.item
+            return items
+        items[move.slot] = items[-1]
+        return items[:-1]
+
+    def step(self, uniforms: FloatArray) -> bool:
+        """One step from four uniforms; whether a move was accepted."""
+        move = self.propose(uniforms)
+        if move is None or not math.log1p(-uniforms[3]) < self.log_acceptance(move):
+            return False
+        self.items = self.after(move)
+        return True
+
+
+def _unit_diagonal(L: Array) -> tuple[Array, FloatArray]:
+    """L scaled to unit diagonal, and the logarithm of the diagonal it had; zero items stay zero."""
+    diagonal = np.maximum(np.diagonal(L).real, 0.0)
+    with np.errstate(divide="ignore"):
+        g = np.log(diagonal)
+    root = np.sqrt(np.where(diagonal > 0.0, diagonal, np.inf))
+    return np.ascontiguousarray(L / root[:, None] / root), g
+
+
+def _log_weight(L: Array) -> float:
+    S, g = _unit_diagonal(L)
+    R = cholesky_lower(S) if np.isfinite(g).all() else None
+    if R is None or not (np.diagonal(R).real ** 2 > _FLOOR * (len(S) + 1)).all():
+        return -math.inf
+    return log_det_from_cholesky(R) + float(g.sum())
+
+
+# many steps ---------------------------------------------------------------------------------------------------------
+
+
+class _Walker:
+    """A chain that advances by windows of steps."""
+
+    def __init__(self, entries: KernelEntries, items: IntArray, fixed_size: bool, rng: np.random.Generator) -> None:
+        self.entries = entries
+        self.items = np.array(items, dtype=np.int64)
+        self.fixed_size = fixed_size
+        self.rng = rng
+        self.steps = self.accepted = 0
+
+    def advance(self, steps: int, first: int = 1, every: int = 0) -> tuple[list[IntArray], FloatArray]:
+        """Take steps; states and log weights after step `first` and every `every` (none with 0) steps from there."""
+        from diverset.sampling._mcmc_loops import run
+
+        n, k = self.entries.n_items, len(self.items)
+        self.steps += steps
+        rows = 0 if every == 0 or steps < first else (steps - first) // every + 1
+        # One row of uniforms a step, so that the chain does not depend on how it is cut into windows.
+        uniforms = self.rng.random((steps, 4))
+        proposed = (uniforms[:, 0] * n).astype(np.int64)
+        items, local = np.unique(np.concatenate([self.items, proposed]), return_inverse=True)
+        S, g = _unit_diagonal(self.entries.block(items, items))
+        capacity = k if self.fixed_size else k + steps
+        slots = np.empty(capacity + 1, dtype=np.int64)
+        slots[:k] = local[:k]
+        inside = np.zeros(len(items), dtype=np.bool_)
+        inside[local[:k]] = True
+        M = np.zeros((capacity + 1, capacity + 1), dtype=S.dtype)
+        visited = np.zeros((rows, capacity + 1), dtype=np.int64)
+        sizes, log_weights = np.zeros(rows, dtype=np.int64), np.zeros(rows)
+        moves = (1.0, 1.0) if self.fixed_size else (_EXCHANGE, _EXCHANGE + _ADD)
+        done = written = 0
+        proposed = local[k:]
+        while done < steps:
+            M[:k, :k], log_det = _inverse(S[np.ix_(slots[:k], slots[:k])])
+            log_weight = log_det + float(g[slots[:k]].sum())
+            # Steps until the next state is written, seen from `done`.
+            wait = first - done if done < first else every - (done - first) % every if every else 1
+            t, k, _, accepted, more = run(
+                S,
+                g,
+                M,
+                slots,
+                k,
+                log_weight,
+                inside,
+                proposed[done:],
+                uniforms[done:],
+                n,
+                moves,
+                _FLOOR * (k + 1),
+                sizes[written:],
+                log_weights[written:],
+                visited[written:],
+                wait if rows else steps + 1,
+                max(every, 1),
+            )
+            done, written = done + t, written + more
+            self.accepted += accepted
+        self.items = items[slots[:k]]
+        return [np.sort(items[row[:size]]) for row, size in zip(visited, sizes, strict=True)], log_weights
+
+
+def _inverse(S: Array) -> tuple[Array, float]:
+    """Inverse and log-determinant of the kernel of the current set."""
+    R = cholesky_lower(S)
+    if R is None:
+        # Singular to rounding, which accepted moves can only just reach.
+        R = cholesky_lower(S + 4.0 * len(S) * EPS * np.eye(len(S)))
+        if R is None:
+            raise KernelError("the kernel is not positive semidefinite: a set of the chain has a negative determinant")
+    return hermitian_inverse(R), log_det_from_cholesky(R)
+
+
+def warm_start(entries: KernelEntries, k: int | None, rng: np.random.Generator) -> IntArray:
+    r"""A set to start from: items picked one at a time, each with probability proportional to what it adds.
+
+    A randomly pivoted Cholesky factorisation, on a random part of the items where they are many. With k given it picks
+    k items; otherwise it stops where what all items would add sums to less than the number picked, since the two are
+    equal on average: :math:`\sum_Y \sum_{j \notin Y} \det L_{Y+j} = \sum_Y |Y| \det L_Y`. Pivots, not determinants, are
+    compared, so nothing underflows however large k is.
+
+    Raises
+    ------
+    SizeError
+        If fewer than k items are linearly independent.
+    """
+    n = entries.n_items
+    wanted = n if k is None else k
+    m = min(n, max(_CANDIDATES, 20 * (k or 0)))
+    # A part of the items may have too small a rank, and all of them do if any.
+    for candidates in (np.sort(rng.choice(n, m, replace=False)), np.arange(n)) if m < n else (np.arange(n),):
+        found = _pick(entries, candidates, wanted, rng, adaptive=k is None)
+        if k is None or len(found) == k:
+            return found
+    raise SizeError(f"k is {k}, but the kernel has rank {len(found)}: its sets have 0 to {len(found)} items")
+
+
+def _pick(
+    entries: KernelEntries, candidates: IntArray, wanted: int, rng: np.random.Generator, *, adaptive: bool
+) -> IntArray:
+    if len(candidates) == entries.n_items:
+        residual = np.array(entries.diagonal())
+    else:
+        parts = np.array_split(candidates, max(1, len(candidates) // 128))
+        residual = np.concatenate([np.diagonal(entries.block(part, part)).real for part in parts])
+    floor = 64.0 * max(len(candidates), 8) * EPS * residual
+    share = entries.n_items / max(len(candidates), 1)
+    rows: list[Array] = []
+    picked: list[int] = []
+    while len(picked) < min(wanted, len(candidates)):
+        open_ = np.where(residual > floor, residual, 0.0)
+        cumulative = np.cumsum(open_)
+        if cumulative[-1] <= 0.0 or (adaptive and share * cumulative[-1] <= len(picked)):
+            break
+        at = min(int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right")), len(open_) - 1)
+        column = entries.block(candidates, candidates[[at]])[:, 0]
+        if rows:
+            C = np.array(rows)
+            column = column - C.T @ C[:, at].conj()
+        column = column / math.sqrt(open_[at])
+        rows.append(column)
+        residual = residual - squared_modulus(column)
+        residual[at] = 0.0
+        picked.append(at)
+    return candidates[picked] if picked else np.zeros(0, dtype=np.int64)
+
+
+# draws ----------------------------------------------------------------------------------------------------------------
+
+
+class MCMCSampler(Sampler):
+    """Independent chains from independent warm starts, the last state of each a draw. Approximate.
+
+    Parameters
+    ----------
+    source : Representation or KernelFunction
+        The kernel.
+    k : int, optional
+        Size of the sets; a DPP by default.
+    steps : int, optional
+        Steps before a draw; by default :func:`default_steps` of n and the size of the start.
+    """
+
+    def __init__(self, source: Representation | KernelEntries, k: int | None = None, steps: int | None = None) -> None:
+        self._entries = read_entries(source)
+        self._k = None if k is None else check_size(k)
+        self._steps = None if steps is None else check_count(steps, name="steps")
+
+    @property
+    def chunk(self) -> int:
+        """One: a draw takes long."""
+        return 1
+
+    def draw(self, rng: np.random.Generator) -> IntArray:
+        """One draw."""
+        start = warm_start(self._entries, self._k, rng)
+        walker = _Walker(self._entries, start, self._k is not None, rng)
+        left = default_steps(self._entries.n_items, len(start)) if self._steps is None else self._steps
+        while left and self._entries.n_items:
+            window = min(left, max(_WINDOW, len(start)))
+            walker.advance(window)
+            left -= window
+        return np.sort(walker.items)
+
+
+def prepare(representation: Representation, k: int | None) -> Sampler:
+    """Sampler for ``method="mcmc"``: approximate; see :class:`MCMCSampler` and :func:`mcmc_chain`."""
+    return MCMCSampler(representation, k)
+
+
+# chains ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class ChainState:
+    """Where chains stopped: for each, the items (labels) in the order of its slots."""
+
+    items: tuple[IntArray, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    r"""What :func:`mcmc_chain` returns.
+
+    Parameters
+    ----------
+    sets : list of ndarray of int64
+        Labels, ascending; the sets of the first chain, then those of the second, and so on.
+    log_weights : ndarray of shape (n_chains, size)
+        :math:`\log\det L_Y` of each.
+    acceptance_rate : float
+        Share of the steps that moved, burn-in included.
+    complete : bool
+        False if ``max_seconds`` ran out first: the chains are then shorter than asked for, perhaps empty.
+    state : ChainState
+        Pass it as ``start`` to go on.
+    """
+
+    sets: list[IntArray]
+    log_weights: FloatArray
+    acceptance_rate: float
+    complete: bool
+    state: ChainState = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.sets)
+
+    def _statistics(self) -> list[FloatArray]:
+        """Series that vary: log weights and sizes, of shape (n_chains, size)."""
+        sizes = np.array([len(Y) for Y in self.sets], dtype=np.float64).reshape(self.log_weights.shape)
+        return [x for x in (self.log_weights, sizes) if x.size and np.ptp(x) > 1e-9 * (1.0 + np.abs(x).max())]
+
+    @property
+    def effective_sample_size(self) -> float:
+        r"""Independent draws worth the same: the smaller of what log weights and sizes say; nan if neither varies.
+
+        :math:`m/(1 + 2\sum_t \rho_t)`, m counting the states of all chains, with autocorrelations summed in pairs as
+        long as these are positive and falling ([Geyer1992]_) and the variance between chains counted in.
+        """
+        return min((_effective_size(x) for x in self._statistics()), default=math.nan)
+
+    @property
+    def r_hat(self) -> float:
+        r"""Largest split :math:`\hat R` of log weights and sizes ([GelmanRubin1992]_): near 1 where chains agree.
+
+        nan with a single chain, fewer than four states each, or nothing that varies.
+        """
+        if len(self.log_weights) < 2 or self.log_weights.shape[1] < 4:
+            return math.nan
+        return max((_split_r_hat(x) for x in self._statistics()), default=math.nan)
+
+
+def _spread(x: FloatArray) -> tuple[float, float]:
+    """Mean variance within chains, and the pooled estimate that counts the variance between them in."""
+    m = x.shape[1]
+    within = float(x.var(axis=1, ddof=1).mean())
+    between = float(x.mean(axis=1).var(ddof=1)) if len(x) > 1 else 0.0
+    return within, within * (m - 1) / m + between
+
+
+def _split_r_hat(x: FloatArray) -> float:
+    half = x.shape[1] // 2
+    within, pooled = _spread(np.concatenate([x[:, :half], x[:, -half:]]))
+    return math.sqrt(pooled / within) if within > 0.0 else math.inf
+
+
+def _effective_size(x: FloatArray) -> float:
+    chains, m = x.shape
+    if m < 4:
+        return float(x.size)
+    within, pooled = _spread(x)
+    centred = x - x.mean(axis=1, keepdims=True)
+    spectrum = np.fft.rfft(centred, n=2 * m, axis=1)
+    covariance = np.fft.irfft(np.abs(spectrum) ** 2, axis=1)[:, :m].mean(axis=0) / m
+    rho = 1.0 - (within - covariance * m / (m - 1)) / pooled
+    rho[0] = 1.0
+    pairs = rho[: m - m % 2].reshape(-1, 2).sum(axis=1)
+    negative = np.flatnonzero(pairs <= 0.0)
+    pairs = np.minimum.accumulate(pairs[: negative[0]] if len(negative) else pairs)
+    return min(
+        float(x.size) / max(2.0 * float(pairs.sum()) - 1.0, 1.0 / x.size), float(chains * m * math.log10(m + 10))
+    )
+
+
+def mcmc_chain(
+    target: DPP | KDPP | KernelFunction,
+    *,
+    k: int | None = None,
+    size: int,
+    burn_in: int | None = None,
+    thin: int | None = None,
+    start: ChainState | Iterable[int] | None = None,
+    n_chains: int = 1,
+    max_seconds: float | None = None,
+    rng: RNGLike = None,
+) -> Chain:
+    r"""Run Markov chains over sets and keep every `thin`-th state: approximate draws, with diagnostics.
+
+    Parameters
+    ----------
+    target : DPP, KDPP or KernelFunction
+        The law, proportional to :math:`\det L_Y`; a DPP whose K has an eigenvalue 1 has no L, and is refused.
+    k : int, optional
+        Size of the sets, for the k-DPP of a DPP or kernel function.
+    size : int
+        States to keep, for each chain.
+    burn_in : int, optional
+        Steps before the first; by default :func:`default_steps`, and 0 where `start` is a state.
+    thin : int, optional
+        Steps from one to the next; by default the number of items at the start, at least 1.
+    start : ChainState or iterable of int, optional
+        Where to start: the ``state`` of an earlier chain, or a set; by default :func:`warm_start`, anew for each chain.
+    n_chains : int
+        Independent chains, in lock step; two or more give ``r_hat``.
+    max_seconds : float, optional
+        Stop after about this time and return what there is, with ``complete`` False.
+    rng : int, Generator or None
+        Seed or generator. The same seed gives the same chain.
+
+    Returns
+    -------
+    Chain
+        Sets, log weights, acceptance rate, effective sample size, ``r_hat`` and the state to go on from.
+
+    Examples
+    --------
+    >>> import numpy as np, diverset as dv
+    >>> B = np.random.default_rng(0).standard_normal((200, 10))
+    >>> chain = mcmc_chain(dv.DPP.from_features(B), k=5, size=500, n_chains=2, rng=0)
+    >>> len(chain), {len(Y) for Y in chain.sets}, round(chain.r_hat, 1)
+    (1000, {5}, 1.0)
+    """
+    entries, labels, k = _read_target(target, k)
+    count, chains = check_count(size, name="size"), check_count(n_chains, name="n_chains")
+    limit = math.inf if max_seconds is None else time.monotonic() + check_positive(max_seconds, name="max_seconds")
+    generator = np.random.default_rng(rng)
+    streams = [generator] if chains == 1 else generator.spawn(chains)
+    starts = _starts(entries, labels, k, start, streams)
+    walkers = [_Walker(entries, Y, k is not None, stream) for Y, stream in zip(starts, streams, strict=True)]
+    longest = max(len(Y) for Y in starts)
+    every = max(1, longest) if thin is None else check_count(thin, name="thin")
+    if burn_in is None:
+        ahead = 0 if isinstance(start, ChainState) else default_steps(entries.n_items, longest)
+    else:
+        ahead = check_size(burn_in, name="burn_in")
+    total = ahead + count * every
+    window = max(_WINDOW, longest)
+    sets: list[list[IntArray]] = [[] for _ in walkers]
+    log_weights: list[list[FloatArray]] = [[] for _ in walkers]
+    done = 0
+    while done < total and time.monotonic() < limit:
+        steps = min(window, total - done)
+        # States are wanted after steps ahead + every, ahead + 2 every, ...
+        next_kept = ahead + every * (1 + max(0, (done - ahead) // every)) - done
+        for walker, kept, weights in zip(walkers, sets, log_weights, strict=True):
+            states, values = walker.advance(steps, next_kept, every)
+            kept.extend(labels[Y] for Y in states)
+            weights.append(values)
+        done += steps
+    return Chain(
+        sets=[Y for kept in sets for Y in kept],
+        log_weights=np.array([np.concatenate([np.zeros(0), *weights]) for weights in log_weights]),
+        acceptance_rate=sum(w.accepted for w in walkers) / max(sum(w.steps for w in walkers), 1),
+        complete=done == total,
+        state=ChainState(tuple(labels[w.items] for w in walkers)),
+    )
+
+
+def _read_target(target: DPP | KDPP | KernelFunction, k: int | None) -> tuple[KernelEntries, IntArray, int | None]:
+    """The kernel, the labels of its items and the size, checked."""
+    if isinstance(target, KDPP):
+        if k is not None and k != target.k:
+            raise SizeError(f"k is {k}, but the target is a k-DPP with k = {target.k}; leave k out")
+        k, target = target.k, target.dpp
+    if isinstance(target, DPP):
+        entries, labels = read_entries(target._representation), target.items
+    elif isinstance(target, KernelFunction):
+        entries, labels = target, np.arange(target.n_items, dtype=np.int64)
+    else:
+        raise DiversetError(
+            f"the target is a {type(target).__name__}; mcmc_chain takes a DPP, a KDPP or a KernelFunction"
+        )
+    if len(labels) == 0:
+        raise DiversetError("the ground set is empty, so the only draw is the empty set; there is nothing to walk on")
+    size = None if k is None else check_size(k)
+    if size is not None and size > len(labels):
+        raise SizeError(f"k is {size}, but there are {len(labels)} items")
+    return entries, labels, size
+
+
+def _starts(
+    entries: KernelEntries,
+    labels: IntArray,
+    k: int | None,
+    start: ChainState | Iterable[int] | None,
+    streams: list[np.random.Generator],
+) -> list[IntArray]:
+    """Positions at which the chains start, in the order of their slots."""
+    if start is None:
+        return [warm_start(entries, k, stream) for stream in streams]
+    if isinstance(start, ChainState):
+        if len(start.items) != len(streams):
+            raise DiversetError(f"start has the state of {len(start.items)} chains, but n_chains is {len(streams)}")
+        given = [np.asarray(items) for items in start.items]
+        for items in given:
+            find_positions(items, labels, name="start")
+        positions = [np.searchsorted(labels, items).astype(np.int64) for items in given]
+    else:
+        positions = [find_positions(start, labels, name="start")] * len(streams)
+    for Y in positions:
+        if k is not None and len(Y) != k:
+            raise SizeError(f"start has {len(Y)} items, but k is {k}")
+        if _log_weight(entries.block(Y, Y)) == -math.inf:
+            raise ImpossibleEventError(f"start is {labels[Y].tolist()}, a set of probability 0; leave it out")
+    return positions

@@ -1,0 +1,266 @@
+r"""Repeated exact draws whose cost hardly depends on n: propose by leverage, accept by what is new.
+
+Given the eigenvectors J of a draw, m of them, its items come one at a time, item i with probability proportional
+to the *residual* of its row :math:`v_i = V_{iJ}`: the squared norm of :math:`v_i` projected off the rows already
+drawn. Here i is first proposed with probability :math:`\lVert v_i\rVert^2/m`, its leverage, and then accepted
+with probability residual over :math:`\lVert v_i\rVert^2` ([BarthelmeTremblayAmblard2023]_). With s items still to
+come a proposal is accepted with probability exactly s/m, whatever the kernel, so a draw takes
+:math:`m(1 + 1/2 + \dots + 1/m)` proposals on average.
+
+A proposal needs no pass over the items, because :math:`\lVert v_i\rVert^2/m` is the mean of
+:math:`|V_{ij}|^2` over j in J: choose j uniformly, and i from the law :math:`|V_{\cdot j}|^2`, for which an
+*alias table* ([Walker1977]_) was made once.
+
+The residual is taken against an orthonormal basis W of what is *left*, s vectors, rather than of what is taken:
+:math:`\lVert W^* v_i\rVert^2`, a sum of squares in which nothing cancels. A Householder reflection takes one
+vector out of W when an item is accepted. A proposal costs O(ms), and m/s are expected before the next
+acceptance, so every stage costs :math:`O(m^2)` and a draw :math:`O(m^3)`, where projecting off the rows taken
+costs :math:`O(m^3 \log m)`. Proposals do not depend on what was accepted, so they are made, gathered and
+projected a block at a time.
+
+Set-up, once for a representation: V, and the alias tables of its r columns, in 20 nr bytes. Then r uniforms for
+phase one and :math:`O(m^3)` a draw, k-DPPs included. :meth:`RejectionSampler.draw_plain` makes the same draws
+without compiled code.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from diverset._typing import Array, FloatArray, IntArray
+from diverset.core.representation import Representation
+from diverset.numerics.linalg import row_norms_squared, squared_modulus
+from diverset.numerics.validation import check_fits_in_memory
+from diverset.sampling.base import Sampler, kept_with
+from diverset.sampling.eigenvectors import TILTED, EigenvectorLaw
+
+__all__ = ["ElementaryRejection", "Proposals", "RejectionSampler", "alias_tables", "prepare"]
+
+#: Proposals made at a time for fewer than _MANY items, and for more. Multiples of four.
+_SHORT_BLOCK, _LONG_BLOCK, _MANY = 8, 16, 32
+#: A stage that has failed this many times as often as expected (probability e^-50) looks at every item instead.
+_PATIENCE = 50.0
+#: Columns whose tables are made in one call.
+_COLUMNS = 16
+#: Departure from orthonormal columns that is let pass.
+_ORTHONORMAL = 1e-12
+#: Where memory is short.
+_REMEDY = 'method="spectral" makes no tables, method="sequential" no eigenvectors'
+#: What one call of the compiled loop may take, in seconds, and the most draws it makes.
+_CALL_SECONDS, _CALL_DRAWS = 0.15, 1024
+
+
+# set-up ------------------------------------------------------------------------------------------------------------
+
+
+def alias_tables(V: Array) -> tuple[FloatArray, Array]:
+    r"""Alias tables of the laws :math:`|V_{\cdot j}|^2` of all columns.
+
+    Parameters
+    ----------
+    V : ndarray of shape (n, r)
+        Columns that are not zero; each law is normalised.
+
+    Returns
+    -------
+    threshold : ndarray of shape (r, n)
+        With a cell i uniform on 0..n-1 and a coin uniform on [0, 1), item i is drawn from column j if the coin is below
+        ``threshold[j, i]``,
+    alias : ndarray of int32, of shape (r, n)
+        and item ``alias[j, i]`` otherwise.
+
+    Notes
+    -----
+    O(nr) time ([Vose1991]_); two memory accesses a draw, where inverting a cumulative sum takes log n.
+    """
+    from diverset.sampling._rejection_loops import fill_alias_tables
+
+    n, r = V.shape
+    threshold = np.empty((r, n))
+    alias = np.empty((r, n), dtype=np.int32)
+    for start in range(0, r, _COLUMNS):
+        part = slice(start, start + _COLUMNS)
+        weights = np.ascontiguousarray(squared_modulus(V[:, part]).T)
+        weights *= (n / weights.sum(axis=1))[:, None]
+        fill_alias_tables(weights, threshold[part], alias[part])
+    return threshold, alias
+
+
+def _orthonormal_columns(V: Array) -> Array:
+    r"""V in C order, its columns orthonormal to rounding, the span of every last few of them unchanged.
+
+    Eigenvectors :math:`B\hat v_i/\sigma_i` from features are good to rounding times :math:`\sigma_{\max}/\sigma_i`
+    only. What is wrong with them points along those with larger eigenvalues, to their right, and is projected off.
+    """
+    # One product with random signs sees a departure anywhere, with no r x r matrix.
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], size=V.shape[1])
+    if np.abs(V.conj().T @ (V @ signs) - signs).max(initial=0.0) > _ORTHONORMAL:
+        V = np.linalg.qr(V[:, ::-1])[0][:, ::-1]
+    return np.ascontiguousarray(V)
+
+
+@dataclass(frozen=True, eq=False)
+class Proposals:
+    """What all draws share: eigenvectors V, of shape (n, r), and the alias tables of their columns."""
+
+    V: Array
+    threshold: FloatArray
+    alias: Array
+
+    @classmethod
+    def of(cls, representation: Representation) -> Proposals:
+        """Set-up for a representation."""
+        n, factor = representation.n, getattr(representation, "factor", None)
+        width = n if factor is None else factor.width
+        check_fits_in_memory(8 * n * width, what=f"the eigenvectors of {n} items", remedy=_REMEDY)
+        # Before the spectrum is asked for: a dense kernel would find its eigenvalues twice.
+        V = _orthonormal_columns(representation.eigenvectors())
+        check_fits_in_memory(12 * V.size, what=f"alias tables for {n} items and rank {V.shape[1]}", remedy=_REMEDY)
+        return cls(V, *alias_tables(V))
+
+
+def prepare(representation: Representation, k: int | None = None) -> Sampler:
+    """Sampler of a DPP (k None) or k-DPP; what does not depend on k is set up once for a representation."""
+    proposals = kept_with(representation, "proposals", lambda: Proposals.of(representation))
+    return RejectionSampler(proposals, EigenvectorLaw.of(representation.spectrum.support, k))
+
+
+# draws -------------------------------------------------------------------------------------------------------------
+
+
+class ElementaryRejection:
+    r"""State of phase two: the items drawn so far, and a basis of the directions left.
+
+    Written as steps, so that a test can follow every branch: an item is proposed by ``proposal()`` and accepted by
+    ``acceptance()``, so that ``weights()`` is the law of the next item, and ``pick(i)`` the state after it.
+
+    Parameters
+    ----------
+    V : ndarray of shape (n, m)
+        Orthonormal columns: the chosen eigenvectors. m items will be drawn.
+    """
+
+    def __init__(self, V: Array) -> None:
+        self.V = V
+        self.items: tuple[int, ...] = ()
+        # Rows are conjugate basis vectors, so that W v holds the coordinates of what is new in v.
+        self.W = np.eye(V.shape[1], dtype=V.dtype)
+
+    @property
+    def done(self) -> bool:
+        """Whether all items have been drawn."""
+        return len(self.W) == 0
+
+    def proposal(self) -> FloatArray:
+        """Probability of each item to be proposed: its leverage over m."""
+        return np.asarray(row_norms_squared(self.V) / self.V.shape[1])
+
+    def acceptance(self, items: IntArray | slice = slice(None)) -> FloatArray:
+        """Probability of each item to be accepted if proposed: residual over squared norm."""
+        rows = self.V[items]
+        norms = row_norms_squared(rows)
+        taken = np.isin(np.arange(len(self.V))[items], self.items)
+        possible = (norms > 0.0) & ~taken
+        residual = row_norms_squared(rows @ self.W.T)
+        return np.asarray(np.divide(residual, norms, out=np.zeros(len(rows)), where=possible))
+
+    def weights(self) -> FloatArray:
+        """Probability of each item to be drawn next."""
+        residual = self.proposal() * self.acceptance()
+        return np.asarray(residual / residual.sum())
+
+    def pick(self, i: int) -> ElementaryRejection:
+        """State after drawing item i: reflect its coordinates onto the last basis vector, and drop that."""
+        h = self.W @ self.V[i]
+        length, last = float(np.linalg.norm(h)), abs(h[-1])
+        h[-1] += h[-1] * (length / last) if last > 0.0 else length
+        after = object.__new__(ElementaryRejection)
+        after.V = self.V
+        after.items = (*self.items, int(i))
+        after.W = (self.W - np.outer(h, h.conj() @ self.W) / (length * (length + last)))[:-1]
+        return after
+
+
+class RejectionSampler(Sampler):
+    """Draws of a DPP or k-DPP in a compiled loop.
+
+    Parameters
+    ----------
+    proposals : Proposals
+        Eigenvectors and tables.
+    law : EigenvectorLaw
+        Phase one.
+    patience : float
+        Failures, relative to the number expected, after which a stage looks at every item; negative: at once.
+    """
+
+    def __init__(self, proposals: Proposals, law: EigenvectorLaw, patience: float = _PATIENCE) -> None:
+        self.proposals = proposals
+        self.law = law
+        self.patience = patience
+
+    @property
+    def chunk(self) -> int:
+        """Draws of about 0.15 s together, by a count of operations: the same number on every machine."""
+        law = self.law
+        variance = float(law.success @ law.failure)
+        m = law.mean_size + math.sqrt(variance)
+        tries = 1.0 + 2.5 * math.sqrt(variance) if law.method == TILTED else 1.0
+        steps = 6.0 if np.iscomplexobj(self.proposals.V) else 1.5
+        seconds = 2e-6 + 3e-9 * tries * len(law.success) + 4e-9 * m**2 * (1.0 + math.log1p(m)) + 4e-10 * steps * m**3
+        return max(1, min(_CALL_DRAWS, int(_CALL_SECONDS / seconds)))
+
+    def draw(self, rng: np.random.Generator) -> IntArray:
+        """One draw."""
+        return self._run(1, rng)[0]
+
+    def draw_many(self, size: int, rng: np.random.Generator) -> list[IntArray]:
+        """Several draws, the same as :meth:`draw` would make one after the other."""
+        draws: list[IntArray] = []
+        chunk = self.chunk
+        for start in range(0, size, chunk):
+            items, offsets = self._run(min(chunk, size - start), rng)
+            ends = offsets.tolist()
+            draws += [items[a:b] for a, b in pairwise(ends)]
+        return draws
+
+    def _run(self, size: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+        """Items of all draws, and where each starts and ends."""
+        from diverset.sampling._rejection_loops import run
+
+        p, law = self.proposals, self.law
+        expected = math.ceil(size * law.mean_size * 1.05) + 64
+        blocks = (_SHORT_BLOCK, _LONG_BLOCK, _MANY)
+        # The compiled loop calls the bit generator without asking for its lock.
+        with rng.bit_generator.lock:
+            items, offsets = run(rng, size, p.V, p.threshold, p.alias, law.fields, blocks, self.patience, expected)
+        return items, offsets
+
+    def draw_plain(self, rng: np.random.Generator) -> IntArray:
+        """The same draw as :meth:`draw`, from the same uniforms, one proposal after the other."""
+        p = self.proposals
+        J = self.law.draw(rng)
+        n, m = len(p.V), len(J)
+        block = _SHORT_BLOCK if m < _MANY else _LONG_BLOCK
+        state = ElementaryRejection(p.V[:, J])
+        failures = 0
+        while not state.done:
+            if failures * len(state.W) > self.patience * m:
+                cumulative = np.cumsum(state.weights())
+                state = state.pick(int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right")))
+                failures = 0
+                continue
+            for which, where, coin, level in rng.random((block, 4)):
+                j, i = J[int(which * m)], int(where * n)
+                item = i if coin < p.threshold[j, i] else int(p.alias[j, i])
+                failures += 1
+                if level < state.acceptance(np.array([item]))[0]:
+                    state = state.pick(item)
+                    failures = 0
+                    if state.done:
+                        break
+        return np.sort(np.array(state.items, dtype=np.int64))

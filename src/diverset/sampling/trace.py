@@ -1,0 +1,91 @@
+r"""How a draw comes about: the law of the next item before every pick ([KuleszaTaskar2012]_, figure 8)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from diverset._typing import FloatArray, IntArray, RNGLike
+from diverset.core import DPP, KDPP
+from diverset.errors import DiversetError
+from diverset.sampling.spectral import ElementarySampler, draw_eigenvectors, draw_k_eigenvectors, draw_next
+
+__all__ = ["SamplingTrace", "sampling_trace"]
+
+
+@dataclass(frozen=True, eq=False)
+class SamplingTrace:
+    """One draw, step by step.
+
+    Parameters
+    ----------
+    items : ndarray of shape (n_items,)
+        Labels of the ground set.
+    picks : ndarray of shape (m,)
+        Labels in the order they were drawn.
+    probabilities : ndarray of shape (m, n_items)
+        Row t is the law of pick t given the picks before it.
+    eigenvectors : ndarray of shape (m,)
+        Which eigenvectors took part, as positions in the spectrum's support.
+    """
+
+    items: IntArray
+    picks: IntArray
+    probabilities: FloatArray
+    eigenvectors: IntArray
+
+    def __len__(self) -> int:
+        return len(self.picks)
+
+
+def sampling_trace(distribution: DPP | KDPP, rng: RNGLike = None) -> SamplingTrace:
+    r"""Draw one set by Algorithm 1 and keep the conditional law before every pick.
+
+    Parameters
+    ----------
+    distribution : DPP or KDPP
+        What to draw from.
+    rng : int, Generator or None
+        Seed or generator.
+
+    Returns
+    -------
+    SamplingTrace
+        Picks in order, and the law each was drawn from.
+
+    Notes
+    -----
+    :math:`O(nm^2)` for a draw of m items after the eigendecomposition; n x m numbers are kept.
+
+    Examples
+    --------
+    Of two equal items, one is drawn; the other then has no chance.
+
+    >>> import diverset as dv
+    >>> trace = dv.sampling_trace(dv.KDPP([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]], 2), rng=0)
+    >>> trace.picks, trace.probabilities.round(6)
+    (array([1, 2]), array([[0.25, 0.25, 0.5 ],
+           [0.  , 0.  , 1.  ]]))
+    """
+    if not isinstance(distribution, (DPP, KDPP)):
+        raise DiversetError(f"distribution is a {type(distribution).__name__}; a trace needs a DPP or a KDPP")
+    generator = np.random.default_rng(rng)
+    dpp = distribution if isinstance(distribution, DPP) else distribution.dpp
+    representation = dpp._representation
+    log_odds = representation.spectrum.support
+    if isinstance(distribution, KDPP):
+        J = draw_k_eigenvectors(log_odds, distribution.k, generator)
+    else:
+        J = draw_eigenvectors(log_odds, generator)
+    state = ElementarySampler(representation.eigenvector_columns(J))
+    laws = []
+    while not state.done:
+        laws.append(state.weights())
+        state = state.pick(draw_next(state, generator))
+    return SamplingTrace(
+        items=dpp.items,
+        picks=dpp.items[np.array(state.items, dtype=np.int64)],
+        probabilities=np.array(laws).reshape(len(laws), dpp.n_items),
+        eigenvectors=J,
+    )
