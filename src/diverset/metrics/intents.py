@@ -1,0 +1,361 @@
+"""How well a ranking serves people who mean different things: measures by subtopic, as at the TREC Web Track."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from diverset._typing import FloatArray, IntArray
+from diverset.errors import DiversetError, LabelError
+from diverset.numerics.linalg import EPS
+from diverset.numerics.validation import (
+    as_number,
+    as_real_or_complex,
+    check_count,
+    check_finite,
+    check_fits_in_memory,
+    find_positions,
+    is_sparse,
+    plain_array,
+)
+
+if TYPE_CHECKING:
+    from diverset.kernels._arrays import Features
+
+    Judgements: TypeAlias = Mapping[Any, Any] | Features
+
+__all__ = ["alpha_ndcg", "err_ia", "precision_ia", "subtopic_recall"]
+
+
+def subtopic_recall(ranking: Iterable[Any], judgements: Judgements, k: int | None = None) -> float:
+    r"""Share of the subtopics that the first k items cover.
+
+    .. math::  \frac{1}{|T|} \Bigl| \bigcup_{r \le k} T(d_r) \Bigr|,
+
+    where T(d) are the subtopics item d is relevant to, and T those of all judged items.
+
+    Parameters
+    ----------
+    ranking : iterable
+        Items, best first: the keys of ``judgements``, or row numbers where it is a matrix. Items without a
+        judgement are not relevant.
+    judgements : mapping or array_like of shape (n_items, n_subtopics)
+        For each item a set of subtopics, or a mapping from subtopics to grades; or a matrix of booleans or
+        grades. A grade of 0 or below is not relevant. Subtopics without a relevant item are left out, since
+        no ranking could serve them.
+    k : int, optional
+        Depth; the length of the ranking if left out. A shorter ranking is not made longer.
+
+    Returns
+    -------
+    recall : float
+        Between 0 and 1; 0 where nothing is relevant.
+
+    Notes
+    -----
+    O(n_items n_subtopics) to read the judgements ([ZhaiCohenLafferty2003]_).
+
+    Examples
+    --------
+    >>> judgements = {"a": {"jaguar, cat"}, "b": {"jaguar, cat"}, "c": {"jaguar, car"}}
+    >>> subtopic_recall(["a", "b", "c"], judgements, k=2)
+    0.5
+    """
+    judged = _read(ranking, judgements, k)
+    relevant = judged.ranked > 0.0
+    return float(relevant.any(axis=0).mean()) if judged.n_subtopics else 0.0
+
+
+def alpha_ndcg(ranking: Iterable[Any], judgements: Judgements, k: int | None = None, alpha: float = 0.5) -> float:
+    r"""Novelty-biased gain, discounted by rank and compared with that of an ideal ranking.
+
+    .. math::  \mathrm{DCG} = \sum_{r=1}^{k} \frac{1}{\log_2(1 + r)} \sum_{t \in T(d_r)} (1 - \alpha)^{c_{t, r}},
+               \qquad \alpha\text{-nDCG} = \mathrm{DCG} / \mathrm{DCG}_{\text{ideal}},
+
+    where T(d) are the subtopics item d is relevant to, and :math:`c_{t, r}` counts the items relevant to t
+    before rank r: another item about the same subtopic gains less.
+
+    Parameters
+    ----------
+    ranking, judgements, k
+        As in :func:`subtopic_recall`; grades only count as relevant or not.
+    alpha : float
+        From 0 (repetition costs nothing) to 1 (only the first item about a subtopic counts).
+
+    Returns
+    -------
+    score : float
+        At least 0, and 1 for the greedy ranking; 0 where nothing is relevant.
+
+    Notes
+    -----
+    The ideal ranking is found greedily, the item of highest gain first, as in [ClarkeKolla2008]_ and the
+    program ndeval of the TREC Web Track; the best one is NP-hard to find. Where an item can be relevant to
+    several subtopics a score can therefore exceed 1, but never :math:`1 / (1 - 1/e) \approx 1.58`. Equal
+    gains go to the greatest name, as in ndeval, if all names are text; else to the item that comes first in
+    ``judgements``.
+
+    O(k n_items n_subtopics) time.
+
+    Examples
+    --------
+    >>> judgements = {"a": {1}, "b": {1}, "c": {2}}
+    >>> alpha_ndcg(["a", "c", "b"], judgements)
+    1.0
+    >>> round(alpha_ndcg(["a", "b", "c"], judgements), 6)
+    0.965195
+    """
+    alpha = as_number(alpha, name="alpha")
+    if not 0.0 <= alpha <= 1.0:
+        raise DiversetError(f"alpha is {alpha}; it must be between 0 and 1")
+    judged = _read(ranking, judgements, k)
+    ideal = _alpha_dcg(_ideal_order(judged.grades > 0.0, judged.k, alpha), alpha)
+    return _alpha_dcg(judged.ranked > 0.0, alpha) / ideal if ideal > 0.0 else 0.0
+
+
+def err_ia(
+    ranking: Iterable[Any],
+    judgements: Judgements,
+    k: int | None = None,
+    *,
+    weights: Mapping[Any, float] | ArrayLike | None = None,
+    max_grade: float | None = None,
+    normalized: bool = False,
+) -> float:
+    r"""Intent-aware expected reciprocal rank.
+
+    .. math::  \sum_t w_t \sum_{r=1}^{k} \frac{1}{r} R_{tr} \prod_{s < r} (1 - R_{ts}), \qquad
+               R_{tr} = \frac{2^{g_{tr}} - 1}{2^{g_{\max}}}:
+
+    a reader who means subtopic t, with probability :math:`w_t`, goes down the ranking and is satisfied at
+    rank r with probability :math:`R_{tr}`, by the grade :math:`g_{tr}` of the item there.
+
+    Parameters
+    ----------
+    ranking, judgements, k
+        As in :func:`subtopic_recall`. Membership in a set, or True, is grade 1.
+    weights : mapping or array_like of shape (n_subtopics,), optional
+        How probable each subtopic is, up to a factor: by subtopic where ``judgements`` is a mapping, else by
+        column. Equal if left out. Those of subtopics without a relevant item are dropped.
+    max_grade : float, optional
+        The highest grade there is; the highest in ``judgements`` if left out. Give it to compare queries.
+    normalized : bool
+        Divide by the score of a ranking in which every item has the highest grade for every subtopic. With
+        grades 0 and 1 and equal weights this is the ERR-IA of ndeval at its default alpha of 0.5, for k > 1.
+
+    Returns
+    -------
+    score : float
+        Between 0 and 1; 0 where nothing is relevant.
+
+    Notes
+    -----
+    O(n_items n_subtopics) to read the judgements ([ChapelleJiLiao2011]_).
+
+    Examples
+    --------
+    >>> err_ia(["a", "c"], {"a": {1}, "b": {1}, "c": {2}})
+    0.375
+    """
+    judged = _read(ranking, judgements, k)
+    if not judged.n_subtopics:
+        return 0.0
+    highest = float(judged.grades.max())
+    top = highest if max_grade is None else as_number(max_grade, name="max_grade")
+    if not highest <= top < math.inf:
+        raise DiversetError(f"max_grade is {top}; there is a grade of {highest:g}, and none may be higher")
+    satisfied = np.where(judged.ranked > 0.0, np.exp2(judged.ranked - top) - np.exp2(-top), 0.0)
+    score = float(_weights(weights, judged) @ _expected_reciprocal_rank(satisfied))
+    if normalized and judged.k:
+        best = np.full((judged.k, 1), 1.0 - 2.0**-top)
+        score /= float(_expected_reciprocal_rank(best)[0])
+    return score
+
+
+def precision_ia(
+    ranking: Iterable[Any],
+    judgements: Judgements,
+    k: int | None = None,
+    *,
+    weights: Mapping[Any, float] | ArrayLike | None = None,
+) -> float:
+    r"""Intent-aware precision: the share of relevant items, averaged over subtopics.
+
+    .. math::  \sum_t w_t\, \frac{1}{k} \bigl| \{ r \le k : t \in T(d_r) \} \bigr|,
+
+    where T(d) are the subtopics item d is relevant to.
+
+    Parameters
+    ----------
+    ranking, judgements, k
+        As in :func:`subtopic_recall`; grades only count as relevant or not. The ranks that a ranking shorter
+        than k lacks are not relevant.
+    weights : mapping or array_like of shape (n_subtopics,), optional
+        As in :func:`err_ia`.
+
+    Returns
+    -------
+    score : float
+        Between 0 and 1; 0 where nothing is relevant.
+
+    Notes
+    -----
+    O(n_items n_subtopics) to read the judgements ([AgrawalGollapudi2009]_).
+
+    Examples
+    --------
+    >>> precision_ia(["a", "b"], {"a": {1}, "b": {1}, "c": {2}})
+    0.5
+    """
+    judged = _read(ranking, judgements, k)
+    if not judged.n_subtopics or not judged.k:
+        return 0.0
+    return float(_weights(weights, judged) @ (judged.ranked > 0.0).sum(axis=0)) / judged.k
+
+
+def _expected_reciprocal_rank(satisfied: FloatArray) -> FloatArray:
+    """Of each column: probabilities of being satisfied at each rank, if that is reached."""
+    going_on = np.ones_like(satisfied)
+    np.cumprod(1.0 - satisfied[:-1], axis=0, out=going_on[1:])
+    ranks = np.arange(1.0, len(satisfied) + 1.0)
+    result: FloatArray = (satisfied * going_on / ranks[:, np.newaxis]).sum(axis=0)
+    return result
+
+
+def _alpha_dcg(relevant: Any, alpha: float) -> float:
+    """Discounted novelty-biased gain of ranked rows of relevance."""
+    seen = np.cumsum(relevant, axis=0) - relevant
+    gain = np.where(relevant, (1.0 - alpha) ** seen, 0.0).sum(axis=1)
+    return math.fsum(gain / np.log2(np.arange(2.0, len(gain) + 2.0)))
+
+
+def _ideal_order(relevant: Any, k: int, alpha: float) -> Any:
+    """Rows of relevance in the order of highest gain first; of equals, the first."""
+    worth = np.ones(relevant.shape[1])
+    left = relevant.any(axis=1)
+    order: list[int] = []
+    for _ in range(min(k, int(left.sum()))):
+        gain = np.where(left, relevant @ worth, -1.0)
+        best = int(np.argmax(gain >= gain.max() * (1.0 - 64.0 * EPS)))
+        order.append(best)
+        left[best] = False
+        worth[relevant[best]] *= 1.0 - alpha
+    return relevant[order]
+
+
+@dataclass(frozen=True, eq=False)
+class _Judged:
+    """Judgements in the order that breaks ties, and those of the ranking."""
+
+    grades: FloatArray  # (n_items, n_subtopics), subtopics with a relevant item only
+    ranked: FloatArray  # (at most k, n_subtopics)
+    k: int
+    subtopics: list[Any]  # of the columns
+    given_subtopics: int  # including those left out; -1 where subtopics have names
+
+    @property
+    def n_subtopics(self) -> int:
+        return len(self.subtopics)
+
+
+def _read(ranking: Iterable[Any], judgements: Any, k: int | None) -> _Judged:
+    depth = None if k is None else check_count(k, name="k")
+    if isinstance(ranking, (str, bytes)):
+        raise LabelError(f"ranking is the text {ranking!r}; pass a sequence of items")
+    items = ranking.tolist() if isinstance(ranking, np.ndarray) else list(ranking)
+    if isinstance(judgements, Mapping):
+        grades, subtopics, row_of = _read_mapping(judgements)
+        _check_unique(items)
+        rows = [row_of.get(item, -1) for item in items]
+        columns = -1
+    else:
+        grades = _read_matrix(judgements)
+        columns = grades.shape[1]
+        find_positions(items, np.arange(len(grades)), name="ranking")
+        subtopics, rows = list(range(columns)), items
+    # A last row of zeros, which is what row -1 is, stands for items without a judgement.
+    padded = np.vstack([grades, np.zeros((1, grades.shape[1]))])
+    kept: IntArray = np.flatnonzero((grades > 0.0).any(axis=0))
+    return _Judged(
+        grades=grades[:, kept],
+        ranked=padded[np.array(rows[:depth], dtype=np.int64)][:, kept],
+        k=len(items) if depth is None else depth,
+        subtopics=[subtopics[column] for column in kept],
+        given_subtopics=columns,
+    )
+
+
+def _check_unique(items: list[Any]) -> None:
+    seen = set()
+    for item in items:
+        if item in seen:
+            raise LabelError(f"ranking names item {item!r} more than once; a ranking holds each item once")
+        seen.add(item)
+
+
+def _read_mapping(judgements: Mapping[Any, Any]) -> tuple[FloatArray, list[Any], dict[Any, int]]:
+    names = list(judgements)
+    if all(isinstance(name, str) for name in names):
+        names.sort(reverse=True)  # equal gains go to the first row
+    column_of: dict[Any, int] = {}
+    entries: list[tuple[int, int, float]] = []
+    for row, name in enumerate(names):
+        about = judgements[name]
+        if isinstance(about, (str, bytes)) or not isinstance(about, Iterable):
+            raise DiversetError(
+                f"judgements[{name!r}] is {about!r}; give a set of subtopics, or a mapping from subtopics to grades"
+            )
+        for subtopic in about:
+            grade = as_number(about[subtopic], name="grade") if isinstance(about, Mapping) else 1.0
+            if not math.isfinite(grade):
+                raise DiversetError(f"judgements[{name!r}][{subtopic!r}] is {grade}; grades must be finite")
+            entries.append((row, column_of.setdefault(subtopic, len(column_of)), grade))
+    check_fits_in_memory(8 * len(names) * len(column_of), what="a table of the judgements", remedy="judge fewer items")
+    grades = np.zeros((len(names), len(column_of)))
+    for row, column, grade in entries:
+        grades[row, column] = grade
+    return np.maximum(grades, 0.0), list(column_of), {name: row for row, name in enumerate(names)}
+
+
+def _read_matrix(judgements: Any) -> FloatArray:
+    matrix = plain_array(judgements, name="judgements")
+    if is_sparse(matrix):
+        check_fits_in_memory(8 * matrix.shape[0] * matrix.shape[1], what="the dense form of judgements")
+        matrix = matrix.toarray()
+    grades = as_real_or_complex(matrix, name="judgements", ndim=2)
+    if np.iscomplexobj(grades):
+        raise DiversetError("judgements are complex; grades are real numbers")
+    check_finite(grades, name="judgements")
+    return np.maximum(grades, 0.0).astype(np.float64)
+
+
+def _weights(weights: Any, judged: _Judged) -> FloatArray:
+    """Probability of each subtopic that has a relevant item."""
+    if weights is None:
+        return np.full(judged.n_subtopics, 1.0 / judged.n_subtopics)
+    if judged.given_subtopics < 0:
+        if not isinstance(weights, Mapping):
+            raise DiversetError("weights must be a mapping from subtopics to numbers, as judgements is one from items")
+        missing = [subtopic for subtopic in judged.subtopics if subtopic not in weights]
+        if missing:
+            raise DiversetError(f"weights has no entry for subtopic {missing[0]!r}")
+        chosen = [as_number(weights[subtopic], name=f"weights[{subtopic!r}]") for subtopic in judged.subtopics]
+        w = np.array(chosen, dtype=np.float64)
+    else:
+        all_weights = as_real_or_complex(weights, name="weights", ndim=1)
+        if len(all_weights) != judged.given_subtopics:
+            raise DiversetError(f"weights has {len(all_weights)} entries for {judged.given_subtopics} subtopics")
+        w = np.asarray(all_weights, dtype=np.float64)[judged.subtopics]
+    bad = ~(np.isfinite(w) & (w >= 0.0))
+    if bad.any():
+        at = int(np.argmax(bad))
+        raise DiversetError(f"the weight of subtopic {judged.subtopics[at]!r} is {w[at]}; it must be 0 or more")
+    total = float(w.sum())
+    if total == 0.0:
+        raise DiversetError("the weights of all subtopics with a relevant item are 0; give one a positive weight")
+    return w / total

@@ -1,0 +1,300 @@
+"""How diverse a set is, from the similarities of its items: volume, pairwise means, the Vendi score."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+import scipy.linalg
+
+from diverset._typing import FloatArray, IntArray
+from diverset.errors import DiversetError, KernelError
+from diverset.kernels import cosine, dot, median_heuristic, normalize_rows, rbf
+from diverset.kernels._arrays import as_features
+from diverset.numerics.linalg import EPS, block_length, log_det_psd
+from diverset.numerics.validation import as_hermitian, as_number, find_positions, is_sparse, plain_array
+
+if TYPE_CHECKING:
+    from diverset.kernels._arrays import Features
+
+__all__ = ["intra_list_diversity", "log_volume", "mean_pairwise_similarity", "vendi_score"]
+
+#: What may be passed as ``similarity`` or ``kernel``.
+SimilarityLike: TypeAlias = Literal["cosine", "rbf", "dot", "precomputed"] | Callable[[Any, Any], Any]
+
+_NAME = "similarity_or_features"
+_UNIT_DIAGONAL = 1e-6  # single precision, summed
+
+
+def log_volume(
+    similarity_or_features: Features,
+    indices: Iterable[int] | None = None,
+    *,
+    similarity: SimilarityLike = "precomputed",
+) -> float:
+    r"""Log-determinant of the similarities over a set.
+
+    .. math::  \log\det S_Y,
+
+    twice the log-volume that the items span as vectors: 0 for orthogonal items of unit length, -inf for
+    dependent ones. It is what a determinantal point process rewards.
+
+    Parameters
+    ----------
+    similarity_or_features : array_like or scipy.sparse of shape (n, n) or (n, d)
+        A symmetric matrix of similarities or, with another ``similarity`` than the default, one item per row.
+    indices : iterable of int, optional
+        The set Y, such as a :class:`~diverset.inference.result.Selection`; all items if left out.
+    similarity : {"precomputed", "cosine", "rbf", "dot"} or callable
+        How similarities follow from features, as in :mod:`diverset.kernels`, or a function of two arrays of
+        rows. The length of "rbf" is the median distance of *all* rows.
+
+    Returns
+    -------
+    log_volume : float
+        -inf also where the matrix is not positive semidefinite; 0 for the empty set.
+
+    Notes
+    -----
+    O(m^2 d + m^3) for m items in the set.
+
+    Examples
+    --------
+    >>> round(log_volume([[1.0, 0.5, 0.0], [0.5, 1.0, 0.0], [0.0, 0.0, 1.0]], [0, 1]), 6)
+    -0.287682
+    >>> log_volume([[1.0, 0.0], [2.0, 0.0], [0.0, 3.0]], [0, 2], similarity="cosine")
+    0.0
+    """
+    S, rounding = _similarities(similarity_or_features, indices, similarity)
+    return log_det_psd(S, rounding * np.abs(np.diagonal(S)))
+
+
+def mean_pairwise_similarity(
+    similarity_or_features: Features,
+    indices: Iterable[int] | None = None,
+    *,
+    similarity: SimilarityLike = "precomputed",
+) -> float:
+    r"""Mean similarity of two different items of a set.
+
+    .. math::  \frac{2}{m (m - 1)} \sum_{i < j \in Y} s_{ij}, \qquad m = |Y|.
+
+    Parameters
+    ----------
+    similarity_or_features, indices, similarity
+        As in :func:`log_volume`.
+
+    Returns
+    -------
+    mean : float
+        1 where there is no pair: fewer than two items are not diverse.
+
+    Notes
+    -----
+    O(m^2 d) for m items in the set.
+
+    Examples
+    --------
+    >>> mean_pairwise_similarity([[1.0, 0.5, 0.0], [0.5, 1.0, 0.25], [0.0, 0.25, 1.0]])
+    0.25
+    """
+    S, _ = _similarities(similarity_or_features, indices, similarity)
+    m = len(S)
+    if m < 2:
+        return 1.0
+    return math.fsum(np.triu(S, 1).sum(axis=1)) * 2.0 / (m * (m - 1))
+
+
+def intra_list_diversity(
+    similarity_or_features: Features,
+    indices: Iterable[int] | None = None,
+    *,
+    similarity: SimilarityLike = "precomputed",
+) -> float:
+    r"""Mean distance of two different items of a set, for the distance :math:`1 - s`.
+
+    .. math::  \frac{2}{m (m - 1)} \sum_{i < j \in Y} (1 - s_{ij}), \qquad m = |Y|.
+
+    Parameters
+    ----------
+    similarity_or_features, indices, similarity
+        As in :func:`log_volume`.
+
+    Returns
+    -------
+    diversity : float
+        One minus :func:`mean_pairwise_similarity`; 0 where there is no pair.
+
+    Notes
+    -----
+    O(m^2 d) for m items in the set. Known from recommender systems ([ZieglerMcNee2005]_, whose intra-list
+    similarity is the sum over pairs).
+
+    Examples
+    --------
+    >>> intra_list_diversity([[1.0, 0.5, 0.0], [0.5, 1.0, 0.25], [0.0, 0.25, 1.0]])
+    0.75
+    """
+    return 1.0 - mean_pairwise_similarity(similarity_or_features, indices, similarity=similarity)
+
+
+def vendi_score(X_or_K: Features, q: float = 1.0, *, kernel: SimilarityLike = "cosine") -> float:
+    r"""The effective number of different items.
+
+    .. math::  \mathrm{VS}_q = \exp\Bigl( \frac{1}{1 - q} \log \sum_i \lambda_i^q \Bigr), \qquad
+               \mathrm{VS}_1 = \exp\Bigl( -\sum_i \lambda_i \log \lambda_i \Bigr), \qquad
+               \mathrm{VS}_\infty = 1 / \max_i \lambda_i,
+
+    for the eigenvalues :math:`\lambda` of :math:`K / n`, with K the n x n similarities of unit diagonal: 1 for
+    n copies of one item, n for n items with nothing in common ([FriedmanDieng2023]_ for q = 1,
+    [PasarkarDieng2024]_ for the others).
+
+    Parameters
+    ----------
+    X_or_K : array_like or scipy.sparse of shape (n, d) or (n, n)
+        One item per row, or the matrix K itself with ``kernel="precomputed"``.
+    q : float
+        Order of the entropy, from 0 to infinity. 0 counts the eigenvalues that are not zero (the rank);
+        the larger q, the less rare items count.
+    kernel : {"cosine", "rbf", "dot", "precomputed"} or callable
+        As ``similarity`` in :func:`log_volume`. The diagonal must be 1.
+
+    Returns
+    -------
+    score : float
+        Between 1 and n, falling in q; 0 without items.
+
+    Notes
+    -----
+    O(n^2 d + n^3) and the n x n kernel in general. For the cosine of n > d items, O(n d^2) time and O(d^2)
+    memory beside a copy of the features: :math:`X^\top X` has the same nonzero eigenvalues. Eigenvalues
+    below rounding are zero, without which small orders would count noise.
+
+    Examples
+    --------
+    >>> vendi_score([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 5.0]])
+    2.0
+    >>> round(vendi_score([[1.0, 0.5], [0.5, 1.0]], kernel="precomputed"), 6)
+    1.754765
+    """
+    order = as_number(q, name="q")
+    if not order >= 0.0:
+        raise DiversetError(f"q is {order}; the order of an entropy is at least 0 (math.inf is allowed)")
+    lam = _spectrum(X_or_K, kernel)
+    if not len(lam):
+        return 0.0
+    lam = lam / lam.sum()
+    if abs(order - 1.0) < 1e-8:  # nearer to 1, the general formula is all cancellation
+        return math.exp(max(0.0, -float(lam @ np.log(lam))))
+    top = float(lam.max())
+    if order == math.inf:
+        return 1.0 / top
+    # The largest eigenvalue first: a high power of any of them underflows.
+    log_sum = order * math.log(top) + math.log(float(((lam / top) ** order).sum()))
+    return math.exp(log_sum / (1.0 - order))
+
+
+def _spectrum(X_or_K: Any, kernel: SimilarityLike) -> FloatArray:
+    """Nonzero eigenvalues of the kernel."""
+    if kernel == "cosine":
+        U = normalize_rows(X_or_K)
+        n, d = U.shape
+        M = _dual(U) if d < n else cosine(X_or_K)
+        rounding = EPS
+    else:
+        M, rounding = _similarities(X_or_K, None, kernel)
+        n = len(M)
+        off = np.abs(np.diagonal(M) - 1.0)
+        if n and off.max() > _UNIT_DIAGONAL:
+            i = int(off.argmax())
+            raise KernelError(
+                f"the similarity of item {i} to itself is {M[i, i]:.6g}; the Vendi score needs ones "
+                "(split_quality_diversity gives them, and so does the cosine)"
+            )
+    if not len(M):
+        return np.zeros(0)
+    lam = np.asarray(scipy.linalg.eigvalsh(M), dtype=np.float64)
+    noise = 8.0 * max(n, len(M)) * rounding * float(lam[-1])
+    if lam[0] < -noise:
+        raise KernelError(
+            f"the similarities have smallest eigenvalue {lam[0]:.6g}; the Vendi score needs a positive "
+            "semidefinite matrix (nearest_psd makes one)"
+        )
+    kept: FloatArray = lam[lam > noise]
+    return kept
+
+
+def _dual(U: Any) -> FloatArray:
+    """Inner products of the columns of U, by blocks of rows."""
+    if is_sparse(U):
+        return np.asarray((U.T @ U).toarray())
+    C = np.zeros((U.shape[1], U.shape[1]))
+    step = block_length(U.shape[1])
+    for start in range(0, len(U), step):
+        rows = U[start : start + step]
+        C += rows.T @ rows
+    return C
+
+
+def _similarities(given: Any, indices: Iterable[int] | None, similarity: SimilarityLike) -> tuple[FloatArray, float]:
+    """Similarities over a set, symmetric, and the rounding of their entries."""
+    array = plain_array(given, name=_NAME)
+    if array.ndim != 2:
+        raise KernelError(f"{_NAME} has shape {array.shape}; expected 2 dimensions")
+    items = np.arange(array.shape[0])
+    if indices is not None:
+        items = find_positions(indices, items, name="indices")
+    if similarity == "precomputed":
+        return _part_of_matrix(array, None if indices is None else items)
+    X = as_features(array, name=_NAME, allow_sparse=True)
+    rows = X if indices is None else X[items]
+    if callable(similarity):
+        S = as_hermitian(similarity(rows, rows), name="similarity(A, A)")
+        if np.iscomplexobj(S) or len(S) != len(items):
+            raise DiversetError(
+                f"similarity(A, A) has {S.dtype} entries and shape {S.shape} for {len(items)} rows; "
+                "it must be one real number for each pair of rows"
+            )
+        return S, 16.0 * EPS
+    rounding = EPS * max(1.0, math.sqrt(X.shape[1]))
+    if similarity == "cosine":
+        empty = abs(rows).sum(axis=1) == 0.0
+        if empty.any():
+            raise KernelError(
+                f"row {items[int(np.argmax(empty))]} of {_NAME} is all zero and has no direction; drop the item, or "
+                "give every item a constant feature (with_constant_feature)"
+            )
+        return cosine(rows), rounding
+    if similarity == "dot":
+        return dot(rows), rounding
+    if similarity == "rbf":
+        return _rbf(X, rows), 16.0 * EPS
+    raise DiversetError(
+        f'similarity is {similarity!r}; it must be "precomputed", "cosine", "rbf", "dot" or a function of two arrays'
+    )
+
+
+def _part_of_matrix(array: Any, items: IntArray | None) -> tuple[FloatArray, float]:
+    if array.shape[0] != array.shape[1]:
+        raise KernelError(
+            f"{_NAME} has shape {array.shape}; a matrix of similarities is square "
+            '(for features, one row per item, say similarity="cosine")'
+        )
+    rounding = float(np.finfo(array.dtype).eps) if array.dtype.kind == "f" else EPS
+    if items is not None:
+        array = array.tocsr()[items][:, items] if is_sparse(array) else array[np.ix_(items, items)]
+    S = as_hermitian(array, name=_NAME)
+    if np.iscomplexobj(S):
+        raise KernelError(f"{_NAME} is complex; similarities are real numbers")
+    return S, rounding
+
+
+def _rbf(X: Any, rows: Any) -> FloatArray:
+    """The rbf kernel over some rows, at the length that fits all of them."""
+    if is_sparse(X) or rows is X or len(rows) == 0:
+        return rbf(rows)
+    if (rows == rows[0]).all():
+        return np.ones((len(rows), len(rows)))  # at any length, and there may be none
+    return rbf(rows, length_scale=median_heuristic(X))
