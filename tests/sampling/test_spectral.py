@@ -52,29 +52,6 @@ def test_the_branch_walk_sees_a_skipped_orthogonalisation():
     assert max(abs(wrong[A] - p) for A, p in right.items()) > 1e-3
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-def test_first_phase_of_a_k_dpp(seed):
-    log_odds = np.log([0.1, 1.0, 5.0, 200.0])
-    lam = np.exp(log_odds)
-    law = reference.normalized({J: np.prod(lam[sorted(J)]) * (len(J) == 2) for J in reference.subsets(range(4))})
-    rng = np.random.default_rng(seed)
-    draws = [spectral.draw_k_eigenvectors(log_odds, 2, rng) for _ in range(20_000)]
-    assert reference.law_p_value(draws, law) > 1e-4
-    # The twin: eigenvalues taken for probabilities, which is what forgetting to condition on the size gives.
-    unconditioned = [np.flatnonzero(rng.random(4) < lam / (1 + lam)) for _ in range(60_000)]
-    assert reference.law_p_value([J for J in unconditioned if len(J) <= 2][:20_000], law) < 1e-4
-
-
-def test_certain_and_impossible_eigenvectors():
-    log_odds = np.array([-np.inf, 0.0, 0.0, np.inf])
-    rng = np.random.default_rng(0)
-    for k in (1, 2, 3):
-        J = spectral.draw_k_eigenvectors(log_odds, k, rng)
-        assert len(J) == k
-        assert 3 in J
-        assert 0 not in J
-
-
 CASES = {
     "L": (dv.DPP(LIKELIHOOD_KERNELS["random-5"]), reference.law_from_L(LIKELIHOOD_KERNELS["random-5"])),
     "duplicated": (dv.DPP(LIKELIHOOD_KERNELS["duplicated"]), reference.law_from_L(LIKELIHOOD_KERNELS["duplicated"])),

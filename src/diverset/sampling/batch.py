@@ -38,9 +38,13 @@ def draw_batch(sampler: Sampler, size: int, rng: np.random.Generator, n_jobs: in
         for length, child in _chunks(sampler, size, rng):
             draws += sampler.draw_many(length, child)
         return draws
-    with ThreadPoolExecutor(n_jobs) as pool:
+    pool = ThreadPoolExecutor(n_jobs)
+    try:
         for part in pool.map(lambda job: sampler.draw_many(*job), list(_chunks(sampler, size, rng))):
             draws += part
+    finally:
+        # After an interrupt, chunks not yet begun are not waited for.
+        pool.shutdown(cancel_futures=True)
     return draws
 
 

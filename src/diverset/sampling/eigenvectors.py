@@ -30,8 +30,8 @@ __all__ = ["TABLE", "TILTED", "TRIALS", "EigenvectorLaw", "TableWalk", "prefix_t
 #: Ways to choose, as the compiled loop knows them: independent trials, a walk through a table, trials until k succeed.
 TRIALS, TABLE, TILTED = 0, 1, 2
 
-#: Entries of a table that is still worth its memory (160 MB).
-_TABLE_LIMIT = 20_000_000
+#: Entries of a table that is still worth its memory (32 MB); a model of sizes keeps one for each.
+_TABLE_LIMIT = 4_000_000
 
 
 def prefix_table(success: FloatArray, failure: FloatArray, k: int) -> FloatArray:
@@ -102,7 +102,7 @@ class EigenvectorLaw:
         k : int, optional
             Number of eigenvectors, between that of certain ones and r.
         method : {TABLE, TILTED}, optional
-            How to choose exactly k; by default the table if it has no more than 2e7 entries.
+            How to choose exactly k; by default the table if it has no more than 4e6 entries.
         """
         r = len(log_odds)
         n_certain = int(np.count_nonzero(log_odds == np.inf))

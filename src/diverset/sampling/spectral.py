@@ -1,9 +1,9 @@
 r"""The spectral sampler: first eigenvectors, then items ([KuleszaTaskar2012]_, Algorithms 1 and 8).
 
 A DPP is a mixture of *elementary* DPPs, one for every set J of eigenvectors, each of which draws exactly
-:math:`|J|` items. Phase one draws J: independent Bernoulli trials for a DPP, trials conditioned on their
-number for a k-DPP. Phase two draws the items of the elementary DPP one at a time, each with probability
-proportional to its squared distance from the span of those before it.
+:math:`|J|` items. Phase one draws J (:mod:`diverset.sampling.eigenvectors`): independent Bernoulli trials for a DPP,
+trials conditioned on their number for a k-DPP. Phase two draws the items of the elementary DPP one at a time, each
+with probability proportional to its squared distance from the span of those before it.
 
 This is the plain reference: :math:`O(n|J|^2)` a draw once the eigenvectors are known.
 """
@@ -11,47 +11,20 @@ This is the plain reference: :math:`O(n|J|^2)` a draw once the eigenvectors are 
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import expit
 
 from diverset._typing import Array, FloatArray, IntArray
 from diverset.core.representation import Representation
-from diverset.numerics import symmetric
 from diverset.numerics.linalg import row_norms_squared, squared_modulus
 from diverset.sampling.base import Sampler
+from diverset.sampling.eigenvectors import EigenvectorLaw
 
 __all__ = [
     "ElementarySampler",
     "SpectralSampler",
-    "draw_eigenvectors",
     "draw_items",
-    "draw_k_eigenvectors",
     "draw_next",
     "prepare",
 ]
-
-
-def draw_eigenvectors(log_odds: FloatArray, rng: np.random.Generator) -> IntArray:
-    """Indices J of the eigenvectors in a draw: independent trials with these log-odds."""
-    return np.flatnonzero(rng.random(len(log_odds)) < expit(log_odds)).astype(np.int64, copy=False)
-
-
-def draw_k_eigenvectors(log_odds: FloatArray, k: int, rng: np.random.Generator) -> IntArray:
-    r"""Exactly k indices, :math:`\Pr(J) \propto \prod_{n\in J}\lambda_n`.
-
-    Independent trials, their log-odds shifted so that k successes are expected, until exactly k succeed. The
-    shift multiplies every set of k by the same number, so the law is exact; about 2.5 standard deviations of
-    the size are tried on average.
-    """
-    certain, possible = log_odds == np.inf, np.isfinite(log_odds)
-    always, candidates = np.flatnonzero(certain), np.flatnonzero(possible)
-    wanted = k - len(always)
-    if wanted in (0, len(candidates)):
-        return np.sort(np.concatenate([always, candidates[: wanted if wanted == 0 else None]]))
-    q = expit(log_odds[candidates] + symmetric.tilt(log_odds[candidates], wanted))
-    while True:
-        tried = np.flatnonzero(rng.random(len(q)) < q)
-        if len(tried) == wanted:
-            return np.sort(np.concatenate([always, candidates[tried]])).astype(np.int64, copy=False)
 
 
 class ElementarySampler:
@@ -116,16 +89,11 @@ class SpectralSampler(Sampler):
 
     def __init__(self, representation: Representation, k: int | None) -> None:
         self._representation = representation
-        self._log_odds = representation.spectrum.support
-        self._k = k
+        self._law = EigenvectorLaw.of(representation.spectrum.support, k)
 
     def draw(self, rng: np.random.Generator) -> IntArray:
         """One draw in O(n m^2), m its size."""
-        if self._k is None:
-            J = draw_eigenvectors(self._log_odds, rng)
-        else:
-            J = draw_k_eigenvectors(self._log_odds, self._k, rng)
-        return draw_items(self._representation.eigenvector_columns(J), rng)
+        return draw_items(self._representation.eigenvector_columns(self._law.draw(rng)), rng)
 
 
 def prepare(representation: Representation, k: int | None) -> Sampler:

@@ -9,7 +9,8 @@ import numpy as np
 from diverset._typing import FloatArray, IntArray, RNGLike
 from diverset.core import DPP, KDPP
 from diverset.errors import DiversetError
-from diverset.sampling.spectral import ElementarySampler, draw_eigenvectors, draw_k_eigenvectors, draw_next
+from diverset.sampling.eigenvectors import EigenvectorLaw
+from diverset.sampling.spectral import ElementarySampler, draw_next
 
 __all__ = ["SamplingTrace", "sampling_trace"]
 
@@ -65,7 +66,7 @@ def sampling_trace(distribution: DPP | KDPP, rng: RNGLike = None) -> SamplingTra
     >>> import diverset as dv
     >>> trace = dv.sampling_trace(dv.KDPP([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]], 2), rng=0)
     >>> trace.picks, trace.probabilities.round(6)
-    (array([1, 2]), array([[0.25, 0.25, 0.5 ],
+    (array([0, 2]), array([[0.25, 0.25, 0.5 ],
            [0.  , 0.  , 1.  ]]))
     """
     if not isinstance(distribution, (DPP, KDPP)):
@@ -73,11 +74,8 @@ def sampling_trace(distribution: DPP | KDPP, rng: RNGLike = None) -> SamplingTra
     generator = np.random.default_rng(rng)
     dpp = distribution if isinstance(distribution, DPP) else distribution.dpp
     representation = dpp._representation
-    log_odds = representation.spectrum.support
-    if isinstance(distribution, KDPP):
-        J = draw_k_eigenvectors(log_odds, distribution.k, generator)
-    else:
-        J = draw_eigenvectors(log_odds, generator)
+    k = distribution.k if isinstance(distribution, KDPP) else None
+    J = EigenvectorLaw.of(representation.spectrum.support, k).draw(generator)
     state = ElementarySampler(representation.eigenvector_columns(J))
     laws = []
     while not state.done:
