@@ -6,6 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+import diverset as dv
 import reference
 from diverset.core.nonsymmetric import NonsymmetricDPP
 from diverset.errors import DiversetError, ImpossibleEventError, KernelError, LabelError, NoLikelihoodKernelError
@@ -279,3 +280,11 @@ def test_conditioned_draws_keep_their_labels():
     for draw in given.sample(20, rng=0):
         assert set(draw.tolist()) <= set(given.items.tolist())
         assert (np.diff(draw) > 0).all()
+
+
+def test_all_sets_can_be_listed():
+    dpp = NonsymmetricDPP(np.eye(3) + np.array([[0.0, 1.0, 0.0], [-1.0, 0.0, 0.5], [0.0, -0.5, 0.0]]))
+    p = dv.law(dpp)
+    assert p.sum() == pytest.approx(1.0, abs=1e-12)
+    assert p[0b011] == pytest.approx(np.exp(dpp.log_prob([0, 1])), abs=1e-12)
+    assert dpp.entropy().value > 0.0

@@ -85,7 +85,7 @@ def test_the_choice_depends_on_the_model_and_the_number_of_draws_only():
     dense.sample(500, rng=1)
     dense.eigenvectors  # noqa: B018
     assert np.array_equal(dense.sample(rng=0), before)
-    big = dv.DPP(np.eye(1500))._representation
+    big = dv.DPP(0.02 * np.eye(1500))._representation
     assert choose(big, None, 1) == "sequential"
     assert choose(big, None, 100_000) == "rejection"
     assert choose(big, 50, 1) != "sequential"

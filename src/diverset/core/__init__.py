@@ -5,6 +5,7 @@ from diverset.core.dpp import DPP
 from diverset.core.information import Estimate, entropy, hellinger, kl_divergence, law, total_variation
 from diverset.core.kdpp import KDPP
 from diverset.core.mixture import KDPPMixture
+from diverset.core.nonsymmetric import NonsymmetricDPP
 from diverset.core.sized import SizedDPP
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "KDPP",
     "Estimate",
     "KDPPMixture",
+    "NonsymmetricDPP",
     "SetDistribution",
     "SizedDPP",
     "entropy",

@@ -76,10 +76,15 @@ class DenseLikelihood(Representation):
         return True
 
     @cached_property
+    def _cholesky_if_definite(self) -> Array | None:
+        """Lower factor of L + I, or None where rounding in a huge L hides the identity."""
+        return cholesky_lower(add_to_diagonal(self._L.copy(), 1.0), overwrite=True)
+
+    @property
     def _cholesky(self) -> Array:
         """Lower factor of L + I."""
-        R = cholesky_lower(add_to_diagonal(self._L.copy(), 1.0), overwrite=True)
-        assert R is not None  # L is positive semidefinite up to rounding, checked at the door
+        R = self._cholesky_if_definite
+        assert R is not None  # L is positive semidefinite up to rounding, and not delicate
         return R
 
     @cached_property
@@ -94,7 +99,7 @@ class DenseLikelihood(Representation):
             return False
         # A positive pivot of the factor is no bound on the inverse; LAPACK's estimate of its norm is, nearly.
         estimate = lapack.zpocon if np.iscomplexobj(self._L) else lapack.dpocon
-        R = cholesky_lower(add_to_diagonal(self._L.copy(), 1.0), overwrite=True)
+        R = self._cholesky_if_definite
         if R is None:
             return True
         norm = float(np.abs(self._L).sum(axis=0).max()) + 1.0

@@ -24,9 +24,8 @@ from importlib import import_module
 import numpy as np
 
 from diverset._typing import IntArray, RNGLike
-from diverset.core import DPP, KDPP, KDPPMixture, SetDistribution, SizedDPP
+from diverset.core import DPP, KDPP, KDPPMixture, NonsymmetricDPP, SetDistribution, SizedDPP
 from diverset.core.complement import Complement
-from diverset.core.nonsymmetric import NonsymmetricDPP
 from diverset.core.representation import Representation
 from diverset.errors import DiversetError
 from diverset.numerics.linalg import positions_outside

@@ -6,12 +6,12 @@ multiply-add at BLAS-3 speed:
 =============  ================================  ======================================  ==================
 method         set-up                            a draw                                  serves
 =============  ================================  ======================================  ==================
-sequential     :math:`n^3/6` (Cholesky of L+I)   :math:`2n^2m` from L,                   DPP
-                                                 :math:`n^3/2` from K, :math:`nD^2`
-                                                 from rows
-rejection      :math:`9n^3` (eigenvectors) or    :math:`m^3`, hardly depends on n        DPP, k-DPP
-               :math:`2nD^2`; tables, nD
-spectral       :math:`9n^3` or :math:`D^3`       :math:`nDm + nm^2`                      DPP, k-DPP
+sequential     :math:`n^3/6` (Cholesky of L+I)   :math:`n^2m/2` from L,                  DPP
+                                                 :math:`n^3/3` from K,
+                                                 :math:`6nD^2` from rows
+rejection      eigenvectors, or :math:`2nD^2`;   :math:`m^3`, hardly depends on n        DPP, k-DPP
+               tables of nD entries
+spectral       eigenvectors, or :math:`D^3`      :math:`nDm + nm^2`                      DPP, k-DPP
 =============  ================================  ======================================  ==================
 
 The weights of the terms below are times measured on two cores. The choice depends on the model and on s alone,
@@ -35,7 +35,7 @@ _BLAS3 = 3e-11
 _EIGH = 1.1e-10
 _LOOP = 4e-10
 #: Seconds per entry of the tables that the rejection sampler prepares, and per proposal it makes.
-_TABLE = 2.5e-8
+_TABLE = 3e-8
 _PROPOSAL = 4e-7
 
 
@@ -66,11 +66,11 @@ def costs(representation: Representation, k: int | None, size: int) -> dict[str,
     }
     if k is None:
         if isinstance(representation, DenseLikelihood):
-            estimate["sequential"] = _BLAS3 * (n**3 / 3 + size * 4.0 * n**2 * m) + size * _LOOP * n * m**2
+            estimate["sequential"] = _BLAS3 * (n**3 / 6.0 + size * n**2 * (0.5 * m + 8.0))
         elif isinstance(representation, DenseMarginal):
-            estimate["sequential"] = size * _BLAS3 * n**3
+            estimate["sequential"] = size * _BLAS3 * n**3 / 3.0
         else:
-            estimate["sequential"] = size * _LOOP * n * width**2
+            estimate["sequential"] = size * 6.0 * _BLAS3 * n * width**2
     return estimate
 
 

@@ -350,7 +350,10 @@ def draw_from_cholesky(R: Array, excess: FloatArray, uniforms: FloatArray, *, bl
         if start == 0:
             break
         if new_width > H.shape[1]:
-            H = _widened(H[:start, :width], min(n, 2 * new_width))
+            capacity = min(n, 2 * new_width)
+            check_fits_in_memory(H.itemsize * start * capacity, what="the state of the sequential sampler")
+            narrow, H = H, np.empty((start, capacity), dtype=R.dtype)
+            H[:, :width] = narrow[:start, :width]
         kept = np.flatnonzero(chosen[start:stop])[::-1]
         F = F[:, :new_width]
         B = beta[:, None] * F
@@ -369,13 +372,6 @@ def draw_from_cholesky(R: Array, excess: FloatArray, uniforms: FloatArray, *, bl
     return np.flatnonzero(chosen).astype(np.int64, copy=False)
 
 
-def _widened(H: Array, width: int) -> Array:
-    check_fits_in_memory(H.itemsize * len(H) * width, what="the state of the sequential sampler")
-    wider = np.empty((len(H), width), dtype=H.dtype)
-    wider[:, : H.shape[1]] = H
-    return wider
-
-
 # from low-rank rows --------------------------------------------------------------------------------------
 
 
@@ -388,7 +384,7 @@ def draw_from_rows(blocks: Iterable[Array], width: int, uniforms: FloatArray) ->
     which M loses :math:`Y^*D^{-1}Y`, :math:`Y = L^{-1}X`. :math:`O(nD^2)` in matrix products.
     """
     chosen = np.zeros(len(uniforms), dtype=np.bool_)
-    step = min(max(width, 32), 256)
+    step = min(max(width, 64), 256)
     M: Array = np.eye(width)
     done = 0
     for block in blocks:
