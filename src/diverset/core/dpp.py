@@ -209,7 +209,9 @@ class DPP(SetDistribution):
             i = int(np.flatnonzero(np.isnan(lam) | (lam < 0.0))[0])
             raise KernelError(f"eigenvalues[{i}] is {lam[i]}; eigenvalues of a likelihood kernel are nonnegative")
         check_orthonormal(V)
-        if (lam[1:] < lam[:-1]).any():
+        if (lam[1:] <= lam[:-1]).all():
+            lam, V = lam[::-1].copy(), V[:, ::-1]  # descending: a view will do
+        elif (lam[1:] < lam[:-1]).any():
             order = np.argsort(lam, kind="stable")
             lam, V = lam[order], V[:, order]
         return cls._wrap(from_eigenpairs(Spectrum.from_likelihood(lam, 0.0), V))

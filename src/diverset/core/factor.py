@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from scipy.linalg import blas
 
 from diverset._typing import Array, FloatArray, IntArray
 from diverset.errors import KernelError
@@ -175,12 +176,18 @@ class RowFactor:
             "products of the features overflow; divide the features (or the quality) by their largest entry"
         )
 
-    def norms_squared(self, matrix: Array | None = None) -> FloatArray:
-        """Squared norms of the rows, times `matrix` first if given."""
+    def norms_squared(self, matrix: Array | None = None, *, upper: bool = False) -> FloatArray:
+        """Squared norms of the rows, times `matrix` first if given; an `upper` triangular one takes half the work."""
         transform = self.transform if matrix is None else self.combined(matrix)
         norms = np.empty(self.n)
+        triangular = upper and self.transform is None and transform is not None and not np.iscomplexobj(transform)
         for part, block in self.blocks():
-            norms[part] = row_norms_squared(self._apply(block, transform))
+            if triangular and not np.iscomplexobj(block):
+                # BLAS sees transposes: M^T block^T, columns contiguous.
+                product = blas.dtrmm(1.0, transform, block.T, lower=0, trans_a=1).T
+            else:
+                product = self._apply(block, transform)
+            norms[part] = row_norms_squared(product)
         return norms
 
     def outer(self) -> Array:

@@ -39,6 +39,7 @@ from diverset.core.spectrum import Spectrum
 from diverset.numerics.linalg import (
     EPS,
     add_to_diagonal,
+    block_length,
     cholesky_lower,
     log_det_from_cholesky,
     log_det_gram,
@@ -46,6 +47,7 @@ from diverset.numerics.linalg import (
     null_basis,
     positions_outside,
     solve_lower,
+    squared_modulus,
 )
 
 __all__ = ["LowRankLikelihood", "LowRankMarginal", "from_eigenpairs"]
@@ -129,6 +131,24 @@ class _LowRank(Representation):
         V: Array = self.factor.take(rows) @ scaled
         return V
 
+    def spectral_diagonal(self, weights: FloatArray) -> FloatArray:
+        """Diagonal of V diag(w) V*; eigenvectors that are at hand are read in the order they lie in memory."""
+        if self._eigenpairs is None:
+            return super().spectral_diagonal(weights)
+        base = self.factor.base
+        V = base[:, base.shape[1] - len(weights) :]
+        diagonal = np.zeros(self.n)
+        if abs(V.strides[0]) >= abs(V.strides[1]):
+            step = block_length(V.shape[1])
+            for start in range(0, self.n, step):
+                diagonal[start : start + step] = squared_modulus(V[start : start + step]) @ weights
+        else:
+            step = block_length(self.n)
+            for start in range(0, len(weights), step):
+                part = slice(start, start + step)
+                diagonal += squared_modulus(V[:, part]) @ weights[part]
+        return diagonal
+
     def eigenvector_columns(self, columns: IntArray) -> Array:
         """Some columns of V, block by block: O(n D m) for m of them."""
         if self._eigenpairs is not None:
@@ -206,7 +226,7 @@ class LowRankLikelihood(_LowRank):
     def _inclusion(self) -> FloatArray:
         if self._eigenpairs is not None:
             return np.minimum(self.spectral_diagonal(expit(self._eigenpairs.support)), 1.0)
-        return np.minimum(self.factor.norms_squared(self._marginal_map), 1.0)
+        return np.minimum(self.factor.norms_squared(self._marginal_map, upper=True), 1.0)
 
     def inclusion(self) -> FloatArray:
         """Diagonal of K, a sum of squares per item."""
