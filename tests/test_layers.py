@@ -19,8 +19,10 @@ ALLOWED = {
     "inference": BASE | {"numerics", "kernels", "core"},
     "baselines": BASE | {"numerics", "kernels", "core", "inference"},
     "metrics": BASE | {"numerics", "kernels", "core"},
+    "integrations": BASE | {"numerics", "inference"},
     "plots": BASE | {"numerics", "kernels", "core", "sampling", "inference", "diverset"},
-    "apps": BASE | {"numerics", "kernels", "core", "sampling", "inference", "diverset", "plots"},
+    "apps": BASE
+    | {"numerics", "kernels", "core", "sampling", "inference", "baselines", "metrics", "diverset", "plots"},
     "cli": BASE | {"diverset", "apps", "plots"},
     "__main__": {"cli"},
     "diverset": BASE | {"numerics", "kernels", "core", "sampling", "inference"},

@@ -1,5 +1,22 @@
-"""MAP inference: sets of high probability."""
+"""MAP inference and selection: sets of high probability, or high value."""
 
-from diverset.inference.greedy import Selection, map_greedy
+from diverset.inference.budgeted import map_budgeted
+from diverset.inference.double_greedy import map_double_greedy, map_nonmonotone
+from diverset.inference.exact import map_exact
+from diverset.inference.greedy import map_greedy
+from diverset.inference.local_search import map_local_search
+from diverset.inference.relaxed import map_relaxed
+from diverset.inference.result import Selection
+from diverset.inference.select import select
 
-__all__ = ["Selection", "map_greedy"]
+__all__ = [
+    "Selection",
+    "map_budgeted",
+    "map_double_greedy",
+    "map_exact",
+    "map_greedy",
+    "map_local_search",
+    "map_nonmonotone",
+    "map_relaxed",
+    "select",
+]

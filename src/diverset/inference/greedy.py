@@ -7,51 +7,18 @@ finding the best one is NP-hard ([KuleszaTaskar2012]_, section 2.4.5).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
-from diverset._typing import FloatArray, IntArray
 from diverset.core import DPP
+from diverset.core.lowrank import LowRankLikelihood
+from diverset.core.representation import Representation
 from diverset.errors import NoLikelihoodKernelError
-from diverset.numerics.linalg import EPS, squared_modulus
-from diverset.numerics.validation import check_size
+from diverset.inference.engine import Limits, Picks, greedy_dense, greedy_rows
+from diverset.inference.result import Selection
+from diverset.numerics.validation import check_fits_in_memory, check_size
 
-__all__ = ["Selection", "map_greedy"]
-
-
-@dataclass(frozen=True, eq=False)
-class Selection:
-    """A chosen set.
-
-    Parameters
-    ----------
-    indices : ndarray of int64
-        Labels of the items, in the order they were picked.
-    gains : ndarray
-        What each pick added to the log-determinant.
-    log_prob : float
-        Log-probability of the set under the DPP.
-    """
-
-    indices: IntArray
-    gains: FloatArray
-    log_prob: float
-
-    @property
-    def log_det(self) -> float:
-        r""":math:`\log\det L_Y` of the set."""
-        return float(self.gains.sum())
-
-    def __len__(self) -> int:
-        return len(self.indices)
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self.indices.tolist())
-
-    def __array__(self, dtype: object = None, copy: bool | None = None) -> IntArray:
-        return np.array(self.indices, dtype=dtype)  # type: ignore[call-overload, no-any-return]
+__all__ = ["map_greedy"]
 
 
 def map_greedy(dpp: DPP, k: int | None = None) -> Selection:
@@ -62,17 +29,20 @@ def map_greedy(dpp: DPP, k: int | None = None) -> Selection:
     dpp : DPP
         An L-ensemble: dense or from features, in which case L is not formed.
     k : int, optional
-        How many items, at most the rank; by default picks go on while they raise the probability.
+        How many items; by default picks go on while they raise the probability, towards the mode.
 
     Returns
     -------
     Selection
-        ``indices`` in pick order, ``gains``, ``log_prob``.
+        ``indices`` in pick order, ``gains``, ``log_det``, ``log_prob``.
 
     Notes
     -----
-    Cholesky rows are kept per item, so that a pick costs O(nk) and the whole O(nk^2) ([ChenZhangZhou2018]_).
-    Picking stops at the rank, where every further set has probability zero.
+    What an item would add is its squared distance to the span of the picks, which only falls; so what was known of
+    it earlier is an upper bound, and most items are never brought up to date ([ChenZhangZhou2018]_ for the Cholesky
+    rows, :mod:`diverset.inference.engine` for the lazy part). O(nk^2) at worst for a dense kernel, O(nkD) from
+    features. Picking stops at the rank, where every further set has probability zero. The set has at least
+    :math:`1/(k!)^2` times the largest determinant ([CivrilMagdonIsmail2009]_), in practice nearly all of it.
 
     Examples
     --------
@@ -87,27 +57,42 @@ def map_greedy(dpp: DPP, k: int | None = None) -> Selection:
             "thin(1 - 1e-9) gives a DPP near it that has one"
         )
     n = dpp.n_items
-    limit = n if k is None else min(check_size(k), n)
+    wanted = n if k is None else min(check_size(k), n)
+    limits = Limits(np.ones(n, dtype=bool), stop=0.0 if k is None else -math.inf)
+    picks = _pick(representation, wanted, limits)
+    log_det = float(picks.gains.sum())
+    return Selection(
+        indices=dpp.items[picks.positions],
+        gains=picks.gains,
+        log_det=log_det,
+        objective=log_det,
+        log_prob=dpp._log_prob(np.sort(picks.positions)),
+        rank_spent=picks.rank_spent,
+    )
+
+
+def _pick(representation: Representation, k: int, limits: Limits) -> Picks:
+    n = representation.n
+    if isinstance(representation, LowRankLikelihood) and not np.iscomplexobj(representation.gram):
+        factor = representation.factor
+        plain = factor.transform is None and factor.rows is None and isinstance(factor.base, np.ndarray)
+        if plain and factor.base.flags.c_contiguous and factor.base.dtype in (np.float32, np.float64):
+            rows = factor.base
+            squares = np.ones(n) if factor.quality is None else factor.quality**2
+        else:
+            check_fits_in_memory(8 * n * factor.width, what=f"the features of {n} items in double precision")
+            rows, squares = factor.take(np.arange(n)), np.ones(n)
+        return greedy_rows(
+            rows,
+            k,
+            scale=np.array(representation.likelihood_diagonal()),
+            factor=squares,
+            bonus=np.zeros(n),
+            weight=1.0,
+            limits=limits,
+            beyond_rank=False,
+        )
     everything = np.arange(n)
-    residual = np.array(representation.likelihood_diagonal())
-    floor = 64.0 * n * EPS * residual
-    coordinates: list[np.ndarray] = []
-    picked: list[int] = []
-    gains: list[float] = []
-    available = np.ones(n, dtype=bool)
-    while len(picked) < limit:
-        gain = np.where(available & (residual > floor), residual, 0.0)
-        best = int(gain.argmax())
-        if gain[best] <= (1.0 if k is None else 0.0):
-            break
-        column = representation.likelihood_block(everything, np.array([best]))[:, 0]
-        for row in coordinates:
-            column = column - row * row[best].conj()
-        column = column / math.sqrt(gain[best])
-        coordinates.append(column)
-        residual = residual - squared_modulus(column)
-        available[best] = False
-        picked.append(best)
-        gains.append(math.log(gain[best]))
-    positions = np.array(picked, dtype=np.int64)
-    return Selection(dpp.items[positions], np.array(gains), dpp._log_prob(np.sort(positions)))
+    check_fits_in_memory(16 * n * n, what=f"the kernel of {n} items")
+    L = np.ascontiguousarray(representation.likelihood_block(everything, everything))
+    return greedy_dense(L, k, bonus=np.zeros(n), weight=1.0, limits=limits)

@@ -1,0 +1,1 @@
+"""Speed and accuracy, measured: ``python -m benchmarks run``. Each module with ``CASES`` is one benchmark."""

@@ -1,0 +1,208 @@
+r"""A chosen set and what every single change to it would do to :math:`\det L_Y`.
+
+For a set S of m items out of n, :class:`SubsetState` keeps
+
+.. math::
+
+    P = L_S^{-1}, \qquad Y = P\,L_{S\cdot}, \qquad r_j = L_{jj} - L_{jS}\,P\,L_{Sj},
+
+from which the determinant is multiplied, by adding j, by :math:`r_j`; by removing a, by :math:`P_{aa}`; by exchanging a
+for j, by :math:`P_{aa} r_j + |Y_{aj}|^2`. All changes are looked at in O(nm), and one is made in O(nm).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from diverset._typing import Array, FloatArray, IntArray
+from diverset.core import DPP
+from diverset.errors import NoLikelihoodKernelError, SizeError
+from diverset.inference.result import Selection
+from diverset.numerics.linalg import EPS, cholesky_lower, squared_modulus
+from diverset.numerics.validation import check_fits_in_memory
+
+__all__ = ["SubsetState", "check_rank", "log_det", "make_selection", "require_likelihood", "state_of", "whole_kernel"]
+
+#: Moves after which the inverse is computed anew, before rounding adds up.
+_REFRESH = 50
+
+
+def require_likelihood(dpp: DPP, name: str) -> None:
+    """Refuse a DPP that is not an L-ensemble, in the name of the function that was called."""
+    if dpp.log_normalizer == math.inf:
+        raise NoLikelihoodKernelError(
+            f"{name} needs a likelihood kernel L, and this DPP has none (K has an eigenvalue 1); "
+            "thin(1 - 1e-9) gives a DPP near it that has one"
+        )
+
+
+def whole_kernel(dpp: DPP, name: str) -> Array:
+    """L as a dense matrix, for the methods that cannot do without it."""
+    require_likelihood(dpp, name)
+    n = dpp.n_items
+    check_fits_in_memory(48 * n * n, what=f"{name} over {n} items", remedy="map_greedy never forms L")
+    everything = np.arange(n)
+    return np.array(dpp._representation.likelihood_block(everything, everything))
+
+
+def check_rank(k: int, rank: int) -> None:
+    """Refuse a size at which every set has probability zero."""
+    if k > rank:
+        raise SizeError(f"k is {k}, and every set of more than {rank} items (the rank) has probability 0")
+
+
+def log_det(dpp: DPP, positions: IntArray) -> float:
+    r""":math:`\log\det L_Y`, to the accuracy of the DPP's own representation."""
+    if len(positions) == 0:
+        return 0.0
+    return dpp._log_prob(np.sort(positions)) + dpp.log_normalizer
+
+
+def _pivot_logs(dpp: DPP, positions: IntArray) -> FloatArray:
+    """What each item adds to the log-determinant of those before it."""
+    block = dpp._representation.likelihood_block(positions, positions)
+    root = np.sqrt(np.diagonal(block).real)
+    R = cholesky_lower(block / root[:, None] / root) if (root > 0.0).all() else None
+    if R is not None:
+        logs: FloatArray = 2.0 * (np.log(np.diagonal(R).real) + np.log(root))
+        return logs
+    values = [log_det(dpp, positions[:m]) for m in range(len(positions) + 1)]
+    return np.diff(values)
+
+
+def make_selection(
+    dpp: DPP, positions: Iterable[int], *, upper_bound: float | None = None, ordered: bool = False
+) -> Selection:
+    """The result for a set of positions, ascending unless it is `ordered`."""
+    chosen = np.fromiter(positions, dtype=np.int64)
+    if not ordered:
+        chosen.sort()
+    value = log_det(dpp, chosen)
+    return Selection(
+        indices=dpp.items[chosen],
+        gains=_pivot_logs(dpp, chosen),
+        log_det=value,
+        objective=value,
+        log_prob=dpp._log_prob(np.sort(chosen)),
+        upper_bound=upper_bound,
+    )
+
+
+class SubsetState:
+    """A set, with the effect of every addition, removal and exchange on the determinant.
+
+    Parameters
+    ----------
+    diagonal : ndarray of shape (n,)
+        Diagonal of L.
+    row : callable
+        ``row(j)`` is row j of L, of shape (n,).
+    members : iterable of int
+        Positions to begin with.
+    """
+
+    def __init__(self, diagonal: FloatArray, row: Callable[[int], Array], members: Iterable[int] = ()) -> None:
+        self.n = len(diagonal)
+        self._diagonal = diagonal
+        self._floor = 64.0 * self.n * EPS * diagonal
+        self._row = row
+        self._moves = 0
+        self._clear()
+        for j in members:
+            self._insert(int(j), self._row(int(j)))
+
+    def _clear(self) -> None:
+        self.members: list[int] = []
+        self.rows: Array = np.zeros((0, self.n))
+        self.inverse: Array = np.zeros((0, 0))
+        self.coordinates: Array = np.zeros((0, self.n))
+        self.residual = self._diagonal.copy()
+        self.inside = np.zeros(self.n, dtype=bool)
+
+    def _insert(self, j: int, row: Array) -> None:
+        m = len(self.members)
+        r = float(self.residual[j])
+        y = self.coordinates[:, j].copy()
+        e = row - y.conj() @ self.rows
+        inverse = np.empty((m + 1, m + 1), dtype=np.result_type(self.inverse, row))
+        inverse[:m, :m] = self.inverse + np.outer(y, y.conj()) / r
+        inverse[:m, m] = -y / r
+        inverse[m, :m] = -y.conj() / r
+        inverse[m, m] = 1.0 / r
+        self.inverse = inverse
+        self.rows = np.vstack([self.rows, row])
+        self.coordinates = np.vstack([self.coordinates - np.outer(y, e / r), e / r])
+        self.residual = self.residual - squared_modulus(e) / r
+        self.members.append(j)
+        self.inside[j] = True
+        self.residual[self.inside] = 0.0
+
+    def _delete(self, a: int) -> None:
+        p = float(self.inverse[a, a].real)
+        column = self.inverse[:, a]
+        row = self.coordinates[a].copy()
+        rest = np.arange(len(self.members)) != a
+        self.residual = self.residual + squared_modulus(row) / p
+        self.coordinates = (self.coordinates - np.outer(column / p, row))[rest]
+        self.inverse = (self.inverse - np.outer(column, column.conj()) / p)[np.ix_(rest, rest)]
+        self.rows = self.rows[rest]
+        self.inside[self.members.pop(a)] = False
+        self.residual[self.inside] = 0.0
+
+    def _count_move(self) -> None:
+        self._moves += 1
+        if self._moves % _REFRESH == 0:
+            members, rows = self.members, self.rows
+            self._clear()
+            for j, row in zip(members, rows, strict=True):
+                self._insert(j, row)
+
+    @property
+    def positions(self) -> IntArray:
+        """The set, in the order of the rows of ``inverse``."""
+        return np.array(self.members, dtype=np.int64)
+
+    def addition_ratios(self) -> FloatArray:
+        """Factor on the determinant of adding each item; 0 for members and for what depends on them."""
+        return np.where(self.residual > self._floor, self.residual, 0.0)
+
+    def removal_ratios(self) -> FloatArray:
+        """Factor on the determinant of removing each member."""
+        return np.array(np.diagonal(self.inverse).real)
+
+    def exchange_ratios(self) -> FloatArray:
+        """Factor of putting item j in the place of member a, of shape (m, n); 0 where j is a member."""
+        ratios = np.outer(self.removal_ratios(), self.addition_ratios()) + squared_modulus(self.coordinates)
+        ratios[:, self.inside] = 0.0
+        return ratios
+
+    def add(self, j: int) -> None:
+        """Take item j in."""
+        self._insert(j, self._row(j))
+        self._count_move()
+
+    def remove(self, a: int) -> None:
+        """Take the a-th member out."""
+        self._delete(a)
+        self._count_move()
+
+    def exchange(self, a: int, j: int) -> None:
+        """Put item j in the place of the a-th member."""
+        self._delete(a)
+        self._insert(j, self._row(j))
+        self._count_move()
+
+
+def state_of(dpp: DPP, members: Iterable[int] = ()) -> SubsetState:
+    """The state of a set of positions of a DPP, whose kernel is read row by row and never formed."""
+    representation = dpp._representation
+    everything = np.arange(dpp.n_items)
+
+    def row(j: int) -> Array:
+        values: Array = representation.likelihood_block(np.array([j]), everything)[0]
+        return values
+
+    return SubsetState(np.array(representation.likelihood_diagonal(), dtype=np.float64), row, members)

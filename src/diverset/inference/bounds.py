@@ -1,0 +1,304 @@
+r"""Upper bounds on :math:`\log\det C_S` over the sets S of s items: how good the best set can be at all.
+
+This is the maximum-entropy sampling problem, and these are its bounds, from cheap to strong:
+
+=========================  ============================================================================================
+:func:`hadamard_bound`     sum of the s largest log-diagonal entries
+:func:`spectral_bound`     sum of the s largest log-eigenvalues ([KoLeeQueyranne1995]_)
+:func:`linx_bound`         concave program in x with :math:`\log\det(C\,\mathrm{diag}(x)\,C)` ([Anstreicher2020]_)
+:func:`factorization`      concave program in x with the spectrum of :math:`\sum_i x_i f_i^* f_i` ([Nikolov2015]_)
+=========================  ============================================================================================
+
+The factorisation bound is the workhorse of :func:`diverset.map_exact`. With :math:`C = FF^*` and rows :math:`f_i`, any
+positive definite :math:`\Theta` gives
+
+.. math::  \log\det C_S \le -\sum_{l=1}^s \log\beta_l(\Theta) + \sum_{i \in S} f_i \Theta f_i^* - s,
+
+:math:`\beta_1 \le \beta_2 \le \dots` its eigenvalues: a *linear* bound :math:`\sum_{i \in S} g_i` plus a constant,
+valid whatever rounding or early stopping did to :math:`\Theta`. The best one belongs to the x that maximises
+:math:`\Gamma_s(\sum_i x_i f_i^* f_i)` over the polytope, :math:`\Gamma_s` the concave function which takes logarithms
+of the largest eigenvalues and spreads the rest evenly.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from diverset._typing import Array, FloatArray, IntArray
+from diverset.core import DPP
+from diverset.inference._state import check_rank, whole_kernel
+from diverset.numerics.linalg import EPS, squared_modulus
+from diverset.numerics.validation import check_size
+
+__all__ = [
+    "LinearBound",
+    "factorization",
+    "hadamard_bound",
+    "linx_bound",
+    "map_upper_bound",
+    "spectral_bound",
+]
+
+#: Weights below this are left out of the eigenvalue problem; the bound stays valid without them.
+NO_WEIGHT = 1e-7
+#: Potentials stay within this range, and change by at most so much at a time.
+POTENTIAL_RANGE = 25.0
+LARGEST_STEP = 5.0
+
+
+def _top_logs(values: FloatArray, s: int) -> float:
+    top = np.sort(values)[::-1][:s]
+    return float(np.log(top).sum()) if len(top) == s and (top > 0.0).all() else -math.inf
+
+
+def hadamard_bound(C: Array, s: int) -> float:
+    r"""Hadamard: :math:`\det C_S \le \prod_{i \in S} C_{ii}`."""
+    return _top_logs(np.diagonal(C).real, s)
+
+
+def spectral_bound(C: Array, s: int) -> float:
+    r"""Cauchy interlacing: :math:`\det C_S` is at most the product of the s largest eigenvalues of C."""
+    return _top_logs(np.maximum(np.linalg.eigvalsh(C), 0.0), s) if len(C) else _top_logs(np.zeros(0), s)
+
+
+@dataclass(frozen=True, eq=False)
+class LinearBound:
+    r"""A bound :math:`\log\det C_S \le v - s + \sum_{i \in S} g_i`, and the matrix :math:`\Theta` it comes from.
+
+    :math:`\Theta = \frac1d I + \sum_l (\frac1{\lambda_l} - \frac1d) u_l u_l^*`, held by what it does to the items.
+
+    Parameters
+    ----------
+    value : float
+        The bound over the polytope, at most one item from each block.
+    weights : ndarray of shape (m,)
+        The point x it was found at.
+    g : ndarray of shape (m,)
+        Coefficients :math:`f_i\Theta f_i^*`.
+    constant : float
+        The v above, which is :math:`\Gamma_s` at x.
+    lam : ndarray of shape (p,)
+        Eigenvalues :math:`\lambda_l > d`, p < s.
+    rest : float
+        d.
+    W : ndarray of shape (m, p)
+        Inner products :math:`f_i u_l`.
+    attained : float
+        Largest :math:`\Gamma_s` seen: no further search gives a bound below it.
+    step : float
+        Step length reached.
+    """
+
+    value: float
+    weights: FloatArray
+    g: FloatArray
+    constant: float
+    lam: FloatArray
+    rest: float
+    W: Array
+    attained: float
+    step: float
+
+
+def _spread(C: Array, x: FloatArray, s: int) -> tuple[float, FloatArray, FloatArray, float, Array]:
+    r""":math:`\Gamma_s` at x and its gradient, by the eigenvalues of :math:`D^{1/2} C D^{1/2}`, D = diag(x)."""
+    support = np.flatnonzero(x > NO_WEIGHT)
+    q = np.sqrt(x[support])
+    half = C[:, support] * q
+    values, U = np.linalg.eigh(half[support] * q[:, None])
+    top = np.zeros(s)
+    count = min(s, len(support))
+    top[:count] = np.maximum(values[::-1][:count], 0.0)
+    diagonal = np.diagonal(C).real
+    left = float(q**2 @ diagonal[support])
+    # The mean of what is left after the j largest eigenvalues, spread over the other s - j places.
+    mean = (left - np.concatenate([[0.0], np.cumsum(top[:-1])])) / np.arange(s, 0, -1)
+    p = int((top <= mean * (1.0 + 1e-12)).argmax())
+    # Any positive d keeps the bound valid; only a point of too small a rank gives none.
+    d = max(float(mean[p]), EPS * left / s)
+    lam = np.maximum(top[:p], d)
+    W = half @ (U[:, ::-1][:, :p] / np.sqrt(lam))
+    g = diagonal / d + squared_modulus(W) @ (1.0 / lam - 1.0 / d)
+    return float(np.log(lam).sum()) + (s - p) * math.log(d), g, lam, d, W
+
+
+def factorization(
+    C: Array,
+    s: int,
+    *,
+    blocks: IntArray | None = None,
+    potential: FloatArray | None = None,
+    target: float = -math.inf,
+    max_iter: int = 60,
+    accuracy: float = 0.01,
+    step: float = 2.0,
+    deadline: float = math.inf,
+) -> LinearBound | None:
+    r"""Factorisation bound on :math:`\log\det C_S`, over sets of s items, at most one from each block.
+
+    Parameters
+    ----------
+    C : ndarray of shape (m, m)
+        Positive semidefinite with positive diagonal.
+    s : int
+        Size, from 1 to the number of blocks.
+    blocks : ndarray of shape (m,), optional
+        Block of each item, numbered from 0; by default each item is its own.
+    potential : ndarray of shape (m,), optional
+        Where to start: items of larger potential weigh more.
+    target : float
+        Stop as soon as the bound is not above this.
+    max_iter : int
+        Largest number of eigendecompositions.
+    accuracy : float
+        Stop when further search can close at most this part of the distance to `target`.
+    step : float
+        First step length.
+    deadline : float
+        Value of ``time.monotonic()`` at which to stop.
+
+    Returns
+    -------
+    LinearBound or None
+        None where there are fewer than s blocks: no such set exists.
+
+    Notes
+    -----
+    Mirror ascent on :math:`\Gamma_s`: with block sums y, the entropy
+    :math:`\sum_i x_i\log x_i + \sum_B (1-y_B)\log(1-y_B)` has the polytope for its domain and a closed-form step.
+    O(m^3) an iteration.
+    """
+    from diverset.inference._exact_loops import linear_maximum, polytope_point
+
+    m = len(C)
+    if blocks is None:
+        blocks = np.arange(m)
+    n_blocks = int(blocks.max()) + 1 if m else 0
+    if s < 1 or n_blocks < s:
+        return None
+    a = np.zeros(m) if potential is None else potential.copy()
+    best: LinearBound | None = None
+    attained = reached = -math.inf
+    kept_a, kept_g, threshold = a, a, 0.0
+    for iteration in range(max_iter):
+        x = polytope_point(a, blocks, n_blocks, s)
+        v, g, lam, d, W = _spread(C, x, s)
+        total, smallest = linear_maximum(g, blocks, n_blocks, s)
+        value = v - s + total
+        attained = max(attained, v)
+        if best is None or value < best.value:
+            best = LinearBound(value, x, g, v, lam, d, W, attained, step)
+        close = best.value - attained < accuracy * (attained - target)
+        if best.value <= target or best.value - attained < 1e-7 or (iteration and close):
+            break
+        if time.monotonic() > deadline:
+            break
+        if v < reached:
+            step *= 0.4
+        else:
+            step *= 1.4
+            reached, kept_a, kept_g, threshold = v, a, g, smallest
+        a = np.clip(
+            kept_a + np.clip(step * (kept_g - threshold), -LARGEST_STEP, LARGEST_STEP),
+            -POTENTIAL_RANGE,
+            POTENTIAL_RANGE,
+        )
+    assert best is not None  # one iteration always runs
+    return best
+
+
+def _linx_at(C: Array, x: FloatArray, log_scale: float, s: int) -> tuple[float, FloatArray, FloatArray, float]:
+    """Value, gradient and Hessian in x, and derivative in the logarithm of the scale."""
+    scale = math.exp(log_scale)
+    M = scale * (C * x) @ C + np.diag(1.0 - x)
+    R = np.linalg.inv(M)
+    Q = C @ R
+    P = Q @ C
+    q2 = squared_modulus(Q)
+    value = 0.5 * (float(np.linalg.slogdet(M)[1]) - s * log_scale)
+    gradient = 0.5 * (scale * np.diagonal(P).real - np.diagonal(R).real)
+    hessian = -0.5 * (scale**2 * squared_modulus(P) - scale * (q2 + q2.T) + squared_modulus(R))
+    slope = 0.5 * (float((1.0 - (1.0 - x) * np.diagonal(R).real).sum()) - s)
+    return value, gradient, hessian, slope
+
+
+def linx_bound(C: Array, s: int, *, max_iter: int = 60, tolerance: float = 1e-4) -> float:
+    r"""Linx bound of Anstreicher,
+
+    .. math::
+
+        \max_x \tfrac12\left(\log\det(\gamma\,C\,\mathrm{diag}(x)\,C + I - \mathrm{diag}(x)) - s\log\gamma\right),
+        \qquad 0 \le x \le 1,\ \textstyle\sum_i x_i = s,
+
+    with the scale :math:`\gamma` chosen along the way ([Anstreicher2020]_). Valid for every :math:`\gamma`, since for
+    the indicator of a set S the determinant is :math:`\gamma^s \det(C_S)^2`.
+
+    Newton's method on a logarithmic barrier; the bound returned adds the duality gap left, so that it holds however
+    early the search stops. O(m^3) an iteration. Strongest where s is near half the items; the factorisation bound
+    is stronger for small s.
+    """  # noqa: D400
+    m = len(C)
+    if s in (0, m):
+        return float(np.linalg.slogdet(C)[1]) if s else 0.0
+    values = np.linalg.eigvalsh(C)
+    x = np.full(m, s / m)
+    log_scale = -2.0 * math.log(max(float(values[m - s]), EPS * float(values[-1])))
+    barrier, best = 0.1, math.inf
+    for _ in range(max_iter):
+        value, gradient, hessian, slope = _linx_at(C, x, log_scale, s)
+        bound = value + float(np.sort(gradient)[m - s :].sum() - gradient @ x)
+        best = min(best, bound)
+        if best - value < tolerance and abs(slope) < tolerance:
+            break
+        gb = gradient + barrier * (1.0 / x - 1.0 / (1.0 - x))
+        system = np.zeros((m + 1, m + 1))
+        system[:m, :m] = hessian - np.diag(barrier * (1.0 / x**2 + 1.0 / (1.0 - x) ** 2))
+        system[:m, m] = system[m, :m] = 1.0
+        direction = np.linalg.solve(system, np.append(-gb, 0.0))[:m]
+        room = np.where(direction < 0.0, x, 1.0 - x) / np.maximum(np.abs(direction), 1e-300)
+        x = np.clip(x + min(1.0, 0.95 * float(room.min())) * direction, 1e-9, 1.0 - 1e-9)
+        # The value is convex in log_scale, with curvature at most m/8: this step never overshoots.
+        log_scale -= float(np.clip(8.0 * slope / m, -1.0, 1.0))
+        if room.min() > 1.0:
+            barrier *= 0.25
+    return best
+
+
+def map_upper_bound(dpp: DPP, k: int | None = None) -> float:
+    r"""A number that no :math:`\log\det L_Y` exceeds: over the sets of k items, or over all sets.
+
+    The least of the Hadamard, spectral, linx and factorisation bounds (see :mod:`diverset.inference.bounds`); for all
+    sets, the largest over the sizes. In seconds for hundreds of items.
+
+    Examples
+    --------
+    >>> import numpy as np, diverset as dv
+    >>> round(map_upper_bound(dv.DPP(np.diag([4.0, 3.0, 0.5])), k=2), 6) == round(float(np.log(12.0)), 6)
+    True
+    """
+    C = whole_kernel(dpp, "map_upper_bound")
+    if k is not None:
+        size = check_size(k)
+        check_rank(size, dpp.rank)
+        return _best_bound(C, size, dpp.rank)
+    return max(_best_bound(C, size, dpp.rank, strong=False) for size in range(dpp.rank + 1))
+
+
+def _best_bound(C: Array, s: int, rank: int, *, strong: bool = True) -> float:
+    if s == 0:
+        return 0.0
+    usable = np.flatnonzero(np.diagonal(C).real > 0.0)
+    scale = float(np.diagonal(C).real.max())
+    A = C[np.ix_(usable, usable)] / scale
+    bounds = [hadamard_bound(A, s), spectral_bound(A, s)]
+    linear = factorization(A, s)
+    if linear is not None:
+        bounds.append(linear.value)
+    # Linx squares the condition number of the kernel, so it is left to those that can bear it.
+    if strong and rank == len(A) and np.linalg.cond(A) < 1e7:
+        bounds.append(linx_bound(A, s))
+    return min(bounds) + s * math.log(scale)

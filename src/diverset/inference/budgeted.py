@@ -1,0 +1,126 @@
+r"""Greedy search under a budget: items have costs, and a set may not cost more than there is to spend."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, SupportsFloat
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from diverset._typing import FloatArray
+from diverset.core import DPP
+from diverset.errors import DiversetError
+from diverset.inference._state import log_det, make_selection, require_likelihood
+from diverset.inference.result import Selection
+from diverset.numerics.linalg import EPS, squared_modulus
+from diverset.numerics.validation import as_real_or_complex, check_finite, check_nonnegative
+
+__all__ = ["map_budgeted"]
+
+_RULES = ("probability", "log")
+
+
+def _as_costs(costs: Any, n: int) -> FloatArray:
+    vector = as_real_or_complex(costs, name="costs", ndim=1)
+    if np.iscomplexobj(vector):
+        raise DiversetError("costs are complex; give one positive number per item")
+    if len(vector) != n:
+        raise DiversetError(f"costs has {len(vector)} entries for {n} items; give one per item")
+    copy = np.array(vector, dtype=np.float64)
+    check_finite(copy, name="costs")
+    if n and copy.min() <= 0.0:
+        i = int(copy.argmin())
+        raise DiversetError(f"costs[{i}] is {copy[i]:.6g}; costs must be positive")
+    return copy
+
+
+def _fits(spent: list[float], cost: float, budget: float) -> bool:
+    """Whether the costs add up to no more than the budget, in whichever order they are added."""
+    together = [*spent, cost]
+    return max(math.fsum(together), float(np.sum(together)), float(np.sum(together[::-1]))) <= budget
+
+
+def map_budgeted(
+    dpp: DPP, costs: ArrayLike, budget: SupportsFloat, *, rule: str = "probability", fill: bool = False
+) -> Selection:
+    r"""Pick items one at a time by what they add per cost, among those that still fit the budget.
+
+    Parameters
+    ----------
+    dpp : DPP
+        An L-ensemble: dense or from features, in which case L is not formed.
+    costs : array_like of shape (n_items,)
+        Positive cost of each item, in the order of ``dpp.items``.
+    budget : float
+        Largest total cost; at least 0.
+    rule : {"probability", "log"}
+        Rank by :math:`(\Pr(Y+i) - \Pr(Y))/c_i`, as Algorithm 6 of [KuleszaTaskar2012]_ does, or by
+        :math:`(\log\Pr(Y+i) - \log\Pr(Y))/c_i`.
+    fill : bool
+        False: stop when no item that fits raises the probability, and return the best single item if it is more
+        probable than the set. True: Algorithm 6 as printed, which goes on until nothing fits (here: until nothing of
+        positive probability does), and returns what it picked.
+
+    Returns
+    -------
+    Selection
+        ``indices`` in pick order; their costs never add up to more than the budget.
+
+    Notes
+    -----
+    Where :math:`\log\det L_Y` is monotone (no eigenvalue of L below 1) the ``"log"`` rule has
+    :math:`\log\det L_Y \ge \frac12 (1 - \frac1e) \max \log\det L_{Y'}` over the sets within the budget: ratio-greedy
+    alone can be arbitrarily bad, the better of it and the best single item cannot ([KrauseGuestrin2005]_). For kernels
+    that are not monotone, and for the ``"probability"`` rule, no fraction is known; the result is at least as
+    probable as every single item and as the empty set.
+
+    With a pivot r of the item given the picks, :math:`\Pr(Y+i) - \Pr(Y) = \Pr(Y)(r-1)`: the ratios are
+    :math:`(r-1)/c` and :math:`\log(r)/c`, so that nothing underflows. O(nk^2) for k picks.
+
+    Examples
+    --------
+    >>> import numpy as np, diverset as dv
+    >>> dpp = dv.DPP(np.diag([9.0, 4.0, 4.0]))
+    >>> map_budgeted(dpp, costs=[4.0, 1.0, 1.0], budget=4.0).indices
+    array([1, 2])
+    """
+    require_likelihood(dpp, "map_budgeted")
+    n = dpp.n_items
+    cost = _as_costs(costs, n)
+    limit = check_nonnegative(budget, name="budget")
+    if rule not in _RULES:
+        raise DiversetError(f"rule is {rule!r}; choose one of {', '.join(_RULES)}")
+    representation = dpp._representation
+    everything = np.arange(n)
+    diagonal = np.array(representation.likelihood_diagonal(), dtype=np.float64)
+    residual = diagonal.copy()
+    floor = 64.0 * n * EPS * diagonal
+    available = cost <= limit
+    coordinates: list[np.ndarray] = []
+    picked: list[int] = []
+    spent: list[float] = []
+    while True:
+        useful = available & (residual > (floor if fill else np.maximum(floor, 1.0)))
+        if not useful.any():
+            break
+        pivots = np.where(useful, residual, 1.0)
+        ratio = np.where(useful, (pivots - 1.0 if rule == "probability" else np.log(pivots)) / cost, -math.inf)
+        best = int(ratio.argmax())
+        available[best] = False
+        if not _fits(spent, float(cost[best]), limit):
+            continue
+        column = representation.likelihood_block(everything, np.array([best]))[:, 0]
+        for row in coordinates:
+            column = column - row * row[best].conj()
+        column = column / math.sqrt(residual[best])
+        coordinates.append(column)
+        residual = residual - squared_modulus(column)
+        picked.append(best)
+        spent.append(float(cost[best]))
+    if not fill and n:
+        alone = np.where(cost <= limit, diagonal, 0.0)
+        single = int(alone.argmax())
+        if alone[single] > 1.0 and math.log(alone[single]) > log_det(dpp, np.array(picked, dtype=np.int64)):
+            picked = [single]
+    return make_selection(dpp, picked, ordered=True)

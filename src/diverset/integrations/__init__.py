@@ -1,0 +1,27 @@
+r"""diverset inside the tools people already use.
+
+===================================================  ============================================  ===========
+name                                                 what it does                                  extra
+===================================================  ============================================  ===========
+:func:`d_optimal_design`                             rows with the largest information determinant
+:func:`diverse_split`                                training and test parts, the first diverse
+``diverset.integrations.sklearn.DiverseSelector``    training subsets, as an estimator             sklearn
+``diverset.integrations.sklearn.SubsetFit``          any estimator, fitted on such a subset        sklearn
+``diverset.integrations.langchain.DiverseReranker``  document compressor                           langchain
+``diverset.integrations.haystack.DiverseReranker``   ranker component                              haystack
+``diverset.integrations.llama_index``                node postprocessor ``DiverseReranker``        llama-index
+===================================================  ============================================  ===========
+
+Nothing here loads a framework until its module is imported. Where the framework is absent the module still imports,
+and its classes raise :class:`~diverset.errors.MissingExtraError`, with the install command, when they are used.
+
+>>> from diverset.integrations import diverse_split
+>>> X = [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 0.1]]
+>>> train, test = diverse_split(X, train_size=2)
+>>> train
+[[1.0, 0.0], [0.0, 1.0]]
+"""
+
+from diverset.integrations.design import d_optimal_design, diverse_split
+
+__all__ = ["d_optimal_design", "diverse_split"]

@@ -1,0 +1,328 @@
+r"""Which rows to measure, label or train on: D-optimal designs and diverse splits.
+
+A linear model fitted to the rows Y of X has information matrix :math:`X_Y^T X_Y`; a D-optimal design makes its
+determinant as large as k rows allow, which makes the confidence region of the coefficients as small as possible::
+
+    from diverset.integrations import d_optimal_design
+
+    candidates = np.column_stack([np.ones(n), temperature, pressure, temperature * pressure])
+    runs = d_optimal_design(candidates, k=12)
+    candidates[runs]                       # the twelve experiments to run
+    d_optimal_design(candidates, k=6, given=runs.indices)    # and six more, later
+
+A split takes the place of ``train_test_split`` where the training part should cover the data::
+
+    X_train, X_test, y_train, y_test = diverse_split(X, y, train_size=0.2, stratify=y)
+
+Neither needs scikit-learn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from diverset._typing import Array, BoolArray, FloatArray, IntArray, RNGLike
+from diverset.errors import SizeError
+from diverset.inference import select
+from diverset.inference.inputs import read_items
+from diverset.inference.result import Selection
+from diverset.integrations._rows import check_same_rows, count_rows, select_by_class, take_rows
+from diverset.numerics.linalg import EPS
+from diverset.numerics.validation import (
+    check_finite,
+    check_fits_in_memory,
+    check_nonnegative,
+    check_size,
+    find_positions,
+    is_sparse,
+)
+
+__all__ = ["d_optimal_design", "diverse_split"]
+
+#: An exchange must multiply the determinant by more than this, so that rounding cannot keep the search going.
+_BETTER = 1.0 + 1e-9
+#: Candidate rows looked at together.
+_CHUNK = 4096
+
+
+def d_optimal_design(
+    X: Any, k: int, *, ridge: float = 0.0, given: Iterable[int] | None = None, improve: bool = True
+) -> Selection:
+    r"""Rows whose information matrix has the largest determinant that greedy picks and exchanges find.
+
+    .. math::  \max_{|Y| = k} \det M_Y, \qquad M_Y = \rho I + \sum_{i \in G \cup Y} x_i x_i^T,
+
+    with :math:`\rho` the `ridge` and G the `given` rows. Where :math:`M_Y` must be singular, because there are fewer
+    rows than columns or columns depend on each other, the product of its nonzero eigenvalues takes the place of the
+    determinant: for k < D that is :math:`\det X_Y X_Y^T`, the squared volume that the rows span.
+
+    Parameters
+    ----------
+    X : array_like of shape (n_rows, n_columns)
+        Candidate rows, as they would enter the model: add a column of ones for an intercept.
+    k : int
+        How many rows; each is taken at most once.
+    ridge : float
+        Prior precision of the coefficients (Bayesian D-optimality).
+    given : iterable of int, optional
+        Rows already in the design: they count, and are not picked.
+    improve : bool
+        Whether to exchange rows after the greedy picks for as long as that helps.
+
+    Returns
+    -------
+    Selection
+        ``log_det`` is :math:`\log\det M_Y`; the rows come in the order of greedy picks among themselves, and
+        ``gains`` says by how much each raised it.
+
+    Notes
+    -----
+    Picks as :func:`diverset.select` makes them with ``similarity="dot"``, then the exchange algorithm of Fedorov
+    (1972): of all pairs of a row in the design and one outside, take the pair that helps most,
+
+    .. math::  \frac{\det M_{Y - i + j}}{\det M_Y} = (1 - d_{ii})(1 + d_{jj}) + d_{ij}^2, \qquad
+               d_{ij} = x_i^T M_Y^{-1} x_j,
+
+    and stop when none does: no single exchange improves the result, though a better set may exist. Each exchange
+    takes O(n D (D + k)).
+
+    Examples
+    --------
+    A straight line is best measured at its ends, a parabola at the ends and the middle.
+
+    >>> import numpy as np
+    >>> t = np.linspace(-1.0, 1.0, 9)
+    >>> sorted(d_optimal_design(np.column_stack([np.ones(9), t]), k=2))
+    [0, 8]
+    >>> sorted(d_optimal_design(np.column_stack([np.ones(9), t, t**2]), k=3))
+    [0, 4, 8]
+    """
+    items = read_items(X, name="X")
+    rows = _dense(items.features)
+    n, D = rows.shape
+    shown = find_positions(() if given is None else given, np.arange(n), name="given")
+    wanted = min(check_size(k), n - len(shown))
+    rho = check_nonnegative(ridge, name="ridge")
+    if rho:
+        # A ridge is D rows that are in the design already.
+        rows = np.vstack([rows, np.sqrt(rho) * np.eye(D)])
+        shown = np.concatenate([shown, np.arange(n, n + D)])
+    design = _Design(rows, shown)
+    picks = design.greedy(wanted)
+    best = design.log_det(picks.indices)
+    if improve and 0 < wanted < len(rows) - len(shown):
+        other = design.exchanged(picks.indices)
+        value = design.log_det(other)
+        if value > best:  # which rounding could prevent, never the exchanges
+            picks, best = design.greedy(wanted, among=other), value
+    labels = None if items.labels is None else items.labels[picks.indices]
+    return replace(picks, log_det=best, objective=best, labels=labels)
+
+
+def _dense(X: Any) -> FloatArray:
+    n, D = X.shape
+    # The rows in double precision, scaled and whitened copies, and the workspace of the decomposition.
+    check_fits_in_memory(40 * n * D, what=f"the design of {n} rows and {D} columns")
+    rows = np.array(X.toarray() if is_sparse(X) else X, dtype=np.float64)
+    check_finite(rows, name="X")
+    return rows
+
+
+class _Design:
+    """Candidate rows and the positions of those already in; sets are positions of rows."""
+
+    def __init__(self, rows: FloatArray, shown: IntArray) -> None:
+        self.rows = rows
+        self.shown = shown
+        # Ranks and exchanges do not depend on the units of the columns, so each is brought to size one.
+        units = np.abs(rows).max(axis=0, initial=0.0)
+        scaled = rows / np.where(units > 0.0, units, 1.0)
+        U, sigma, _ = np.linalg.svd(scaled, full_matrices=False)
+        self.rank = _rank(sigma, scaled.shape)
+        self.rank_shown = _rank(np.linalg.svd(scaled[shown], compute_uv=False), scaled[shown].shape)
+        self.white = U[:, : self.rank]
+
+    def greedy(self, k: int, among: IntArray | None = None) -> Selection:
+        return _volume(self.rows, k, self.shown, among)
+
+    def log_det(self, chosen: IntArray) -> float:
+        """Log of the product of the eigenvalues of the information matrix that can be nonzero."""
+        sigma = np.linalg.svd(self.rows[np.concatenate([self.shown, chosen])], compute_uv=False)
+        size = min(self.rank, self.rank_shown + len(chosen))
+        with np.errstate(divide="ignore"):
+            return float(2.0 * np.log(sigma[:size]).sum())
+
+    def exchanged(self, chosen: IntArray) -> IntArray:
+        """The set after all exchanges that help."""
+        if self.rank == 0:
+            return chosen
+        if self.rank_shown + len(chosen) < self.rank:
+            residual = _residuals(self.rows, self.rows[self.shown])
+            return self._search(chosen, lambda Y: _volume_ratios(residual, Y))
+        # Ratios of determinants are the same for every basis of the columns: an orthonormal one loses least.
+        W = self.white
+        fixed = W[self.shown].T @ W[self.shown]
+        if not _is_definite(fixed + W[chosen].T @ W[chosen]):
+            chosen = _volume(W, len(chosen), self.shown, None).indices
+        return self._search(chosen, lambda Y: _information_ratios(W, fixed, Y))
+
+    def _search(self, chosen: IntArray, ratios_of: Callable[[IntArray], Callable[[slice], FloatArray]]) -> IntArray:
+        Y = chosen.copy()
+        open_: BoolArray = np.ones(len(self.rows), dtype=bool)
+        open_[self.shown] = False
+        while True:
+            open_[Y] = False
+            try:
+                ratios = ratios_of(Y)
+            except np.linalg.LinAlgError:  # singular to rounding: nothing to compare with
+                return Y
+            best, out, into = _BETTER, -1, -1
+            for start in range(0, len(open_), _CHUNK):
+                part = slice(start, start + _CHUNK)
+                values = np.where(open_[part], ratios(part), 0.0)
+                i, j = divmod(int(values.argmax()), values.shape[1])
+                if values[i, j] > best:
+                    best, out, into = float(values[i, j]), i, start + j
+            if out < 0:
+                return Y
+            open_[Y[out]] = True
+            Y[out] = into
+
+
+def _rank(sigma: Array, shape: tuple[int, ...]) -> int:
+    return int((sigma > max(shape) * EPS * sigma.max(initial=0.0)).sum())
+
+
+def _is_definite(M: FloatArray) -> bool:
+    """Whether a matrix is positive definite beyond rounding."""
+    lam = np.linalg.eigvalsh(M)
+    return bool(lam[0] > len(M) * EPS * lam[-1])
+
+
+def _volume(rows: FloatArray, k: int, shown: IntArray, among: IntArray | None) -> Selection:
+    closed = None if among is None else np.setdiff1d(np.arange(len(rows)), np.concatenate([among, shown]))
+    return select(rows, k, diversity=1.0, similarity="dot", given=shown, exclude=closed)
+
+
+def _residuals(rows: FloatArray, fixed: FloatArray) -> FloatArray:
+    """Rows less their part in the span of the fixed ones, which leaves the volume they add."""
+    if len(fixed) == 0:
+        return rows
+    _, sigma, Vh = np.linalg.svd(fixed, full_matrices=False)
+    basis = Vh[: _rank(sigma, fixed.shape)]
+    return np.asarray(rows - (rows @ basis.T) @ basis)
+
+
+def _information_ratios(W: FloatArray, fixed: FloatArray, Y: IntArray) -> Callable[[slice], FloatArray]:
+    """Factors by which exchanging Y[i] for row j multiplies the determinant of the information matrix."""
+    half = np.linalg.cholesky(fixed + W[Y].T @ W[Y])
+    Z = scipy.linalg.solve_triangular(half, W.T, lower=True).T
+    d = np.einsum("ij,ij->i", Z, Z)
+
+    def ratios(part: slice) -> FloatArray:
+        cross = Z[Y] @ Z[part].T
+        result: FloatArray = (1.0 - d[Y])[:, None] * (1.0 + d[part]) + cross**2
+        return result
+
+    return ratios
+
+
+def _volume_ratios(R: FloatArray, Y: IntArray) -> Callable[[slice], FloatArray]:
+    r"""Factors by which exchanging Y[i] for row j multiplies :math:`\det R_Y R_Y^T`.
+
+    With c the coefficients of row j in the rows Y and r its squared distance to their span, the factor is
+    :math:`c_i^2 + r (R_Y R_Y^T)^{-1}_{ii}`.
+    """
+    B = R[Y]
+    half = np.linalg.cholesky(B @ B.T)
+    inverse = scipy.linalg.cho_solve((half, True), np.eye(len(Y)))
+    inverse_diagonal = np.diagonal(inverse)
+
+    def ratios(part: slice) -> FloatArray:
+        products = B @ R[part].T
+        C = inverse @ products
+        distance = np.maximum(np.einsum("ij,ij->i", R[part], R[part]) - (products * C).sum(axis=0), 0.0)
+        result: FloatArray = C**2 + inverse_diagonal[:, None] * distance
+        return result
+
+    return ratios
+
+
+def diverse_split(
+    X: Any,
+    *arrays: Any,
+    train_size: float | int = 0.5,
+    stratify: Any = None,
+    quality: Any = None,
+    diversity: float = 0.5,
+    similarity: str | Callable[..., Any] = "cosine",
+    method: str = "greedy",
+    rng: RNGLike = None,
+) -> list[Any]:
+    """Split rows into a training part that is diverse and a test part with the rest.
+
+    Parameters
+    ----------
+    X : array_like of shape (n_rows, n_features)
+        Features, of any kind that :func:`diverset.select` takes.
+    *arrays : sequences of n_rows
+        Split in the same way: targets, weights, names. ``numpy.arange(n_rows)`` gives the row numbers.
+    train_size : float or int
+        A fraction between 0 and 1 (rounded down, as scikit-learn does), or a number of rows.
+    stratify : array_like of shape (n_rows,), optional
+        Class of each row. Every class is then in both parts, in proportion, and is selected from by itself: rows of
+        different classes do not repel, since those that lie close show where the boundary is.
+    quality, diversity, similarity, method, rng
+        As in :func:`diverset.select`. Greedy splits are the same every time; ``method="sample"`` draws them, and
+        suits ``similarity="rbf"``, under which sets of every size have volume.
+
+    Returns
+    -------
+    list
+        ``[X_train, X_test, a_train, a_test, ...]`` as from scikit-learn's ``train_test_split``, each part of the
+        kind it was split from, rows in their original order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[1.0, 0.0], [1.0, 0.01], [0.0, 1.0], [0.01, 1.0], [1.0, 1.0], [1.0, 0.99]])
+    >>> X_train, X_test, rows_train, rows_test = diverse_split(X, np.arange(6), train_size=2)
+    >>> rows_train, rows_test
+    (array([0, 2]), array([1, 3, 4, 5]))
+    """
+    n = count_rows(X)
+    check_same_rows(n, stratify=stratify, **{f"array {i}": data for i, data in enumerate(arrays)})
+    wanted = _train_rows(train_size, n)
+    selections = select_by_class(
+        X,
+        wanted,
+        stratify,
+        leave=1,
+        quality=quality,
+        diversity=diversity,
+        similarity=similarity,
+        method=method,
+        rng=rng,
+    )
+    is_train = np.zeros(n, dtype=bool)
+    is_train[np.concatenate([found.indices for found in selections])] = True
+    train, test = np.flatnonzero(is_train), np.flatnonzero(~is_train)
+    return [take_rows(data, rows) for data in (X, *arrays) for rows in (train, test)]
+
+
+def _train_rows(train_size: Any, n: int) -> int:
+    """Number of training rows, at least 1 and less than n."""
+    if isinstance(train_size, float | np.floating):
+        if not 0.0 < train_size < 1.0:
+            raise SizeError(f"train_size is {train_size}; a fraction lies between 0 and 1, a number of rows is an int")
+        wanted = int(np.floor(train_size * n))
+    else:
+        wanted = check_size(train_size, name="train_size")
+    if not 0 < wanted < n:
+        raise SizeError(f"train_size is {train_size}, {wanted} of {n} rows, which leaves one part empty")
+    return wanted

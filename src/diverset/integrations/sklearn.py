@@ -1,0 +1,338 @@
+r"""Training subsets in scikit-learn: pick rows that are unlike each other, fit on them.
+
+A scikit-learn transformer must return as many rows as it gets, so picking rows cannot be a step of a plain
+``Pipeline``. There are three ways instead.
+
+By hand, with the convention of imbalanced-learn (whose own pipelines take the selector as a step)::
+
+    X_small, y_small = DiverseSelector(n_select=500).fit_resample(X, y)
+
+As the last step of any pipeline: :class:`SubsetFit` fits the estimator on the subset only and predicts for all::
+
+    model = make_pipeline(StandardScaler(), SubsetFit(SVC(), DiverseSelector(0.1, similarity="rbf", stratify=True)))
+    model.fit(X, y).score(X_test, y_test)
+
+And inside a search, where the size of the subset and the dial are parameters like any other::
+
+    GridSearchCV(model, {"subsetfit__selector__n_select": [0.05, 0.1, 0.2]})
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from diverset.errors import DiversetError, SizeError
+from diverset.integrations._extras import found, stand_in
+from diverset.integrations._rows import select_by_class, take_rows
+from diverset.numerics.validation import check_size
+
+__all__ = ["DiverseSelector", "SubsetFit"]
+
+
+def _rows_wanted(n_select: Any, n: int) -> int:
+    if isinstance(n_select, float | np.floating):
+        if not 0.0 < n_select <= 1.0:
+            raise SizeError(f"n_select is {n_select}; a fraction lies between 0 and 1, a number of rows is an int")
+        return max(1, int(np.floor(n_select * n)))
+    wanted = check_size(n_select, name="n_select")
+    if wanted == 0:
+        raise SizeError("n_select is 0, so nothing would be selected; give at least 1")
+    return min(wanted, n)
+
+
+if TYPE_CHECKING or found("sklearn"):
+    from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+    from sklearn.utils import assert_all_finite, check_random_state, get_tags
+    from sklearn.utils.metaestimators import available_if
+    from sklearn.utils.multiclass import check_classification_targets
+    from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
+
+    class DiverseSelector(BaseEstimator):
+        r"""Pick rows that are good and unlike each other, as an estimator.
+
+        Parameters
+        ----------
+        n_select : int or float, default=10
+            Number of rows (all of them if there are fewer), or a fraction of the rows above 0 and up to 1.
+        diversity : float, default=0.5
+            The dial of :func:`diverset.select`: 1 looks at diversity only, 0 at quality only.
+        similarity : {"cosine", "rbf", "dot", "precomputed"} or callable, default="cosine"
+            As in :func:`diverset.select`. ``"rbf"`` suits tabular data and needs n x n memory; ``"cosine"`` and
+            ``"dot"`` do not. ``"cosine"`` refuses rows of zeros.
+        quality : callable or array-like of shape (n_samples,), default=None
+            Scores, higher is better. A callable gets ``(X, y)`` and returns them, which also works inside a
+            cross-validation, where an array would not fit the folds. By default all rows are equal.
+        stratify : bool, default=False
+            Whether to select in every class of y by itself, in proportion to its size and at least one row.
+        method : {"greedy", "local-search", "exact", "sample"}, default="greedy"
+            As in :func:`diverset.select`.
+        random_state : int, RandomState instance or None, default=None
+            For ``method="sample"``.
+
+        Attributes
+        ----------
+        indices_ : ndarray of shape (n_selected,)
+            Selected rows in the order they were picked; class after class if stratified.
+        support_ : ndarray of shape (n_samples,)
+            Mask of the selected rows.
+        gains_ : ndarray of shape (n_selected,)
+            What each pick added to the objective.
+        log_det_ : float
+            Log-determinant of the similarity over the selection; the sum over the classes if stratified.
+        n_features_in_ : int
+            Number of features seen during :term:`fit`.
+        feature_names_in_ : ndarray of shape (n_features_in_,)
+            Names of the features, where X had names that are all strings.
+
+        Examples
+        --------
+        >>> from diverset.integrations.sklearn import DiverseSelector
+        >>> X = [[1.0, 0.0], [1.0, 0.01], [0.0, 1.0], [0.01, 1.0]]
+        >>> selector = DiverseSelector(n_select=2).fit(X)
+        >>> selector.indices_
+        array([0, 2])
+        >>> DiverseSelector(n_select=0.5).fit_resample(X, ["a", "b", "c", "d"])
+        ([[1.0, 0.0], [0.0, 1.0]], ['a', 'c'])
+        """
+
+        def __init__(
+            self,
+            n_select: int | float = 10,
+            *,
+            diversity: float = 0.5,
+            similarity: Any = "cosine",
+            quality: Any = None,
+            stratify: bool = False,
+            method: str = "greedy",
+            random_state: Any = None,
+        ) -> None:
+            self.n_select = n_select
+            self.diversity = diversity
+            self.similarity = similarity
+            self.quality = quality
+            self.stratify = stratify
+            self.method = method
+            self.random_state = random_state
+
+        def fit(self, X: Any, y: Any = None) -> DiverseSelector:
+            """Select rows.
+
+            Parameters
+            ----------
+            X : {array-like, sparse matrix} of shape (n_samples, n_features)
+                Features; with ``similarity="precomputed"``, the similarity of the rows.
+            y : array-like of shape (n_samples,), default=None
+                Classes if ``stratify`` is set; otherwise only handed to ``quality``.
+
+            Returns
+            -------
+            self : DiverseSelector
+                The fitted selector.
+            """
+            checked = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
+            check_consistent_length(X, y)
+            classes = self._classes(y) if self.stratify else None
+            scores = self.quality(X, y) if callable(self.quality) else self.quality
+            parts = select_by_class(
+                checked,
+                _rows_wanted(self.n_select, checked.shape[0]),
+                classes,
+                leave=0,
+                quality=scores,
+                diversity=self.diversity,
+                similarity=self.similarity,
+                method=self.method,
+                rng=int(check_random_state(self.random_state).randint(2**31 - 1)) if self.method == "sample" else None,
+            )
+            self.indices_ = np.concatenate([part.indices for part in parts])
+            self.gains_ = np.concatenate([part.gains for part in parts])
+            self.log_det_ = float(sum(part.log_det for part in parts))
+            self.support_ = np.zeros(checked.shape[0], dtype=bool)
+            self.support_[self.indices_] = True
+            return self
+
+        @staticmethod
+        def _classes(y: Any) -> Any:
+            if y is None:
+                raise DiversetError("stratify=True requires y to be passed, but the target y is None")
+            assert_all_finite(y, input_name="y")
+            check_classification_targets(y)
+            return column_or_1d(y)
+
+        def fit_resample(self, X: Any, y: Any = None) -> tuple[Any, Any]:
+            """Select rows and return them, in the kind of container they came in.
+
+            Parameters
+            ----------
+            X : {array-like, sparse matrix} of shape (n_samples, n_features)
+                Features.
+            y : array-like of shape (n_samples,), default=None
+                Targets.
+
+            Returns
+            -------
+            X_selected, y_selected
+                Rows in pick order, and their targets (None without y).
+            """
+            self.fit(X, y)
+            return take_rows(X, self.indices_), take_rows(y, self.indices_)
+
+        def __sklearn_tags__(self) -> Any:
+            tags = super().__sklearn_tags__()
+            tags.input_tags.sparse = True
+            tags.input_tags.pairwise = self.similarity == "precomputed"
+            tags.target_tags.required = bool(self.stratify)
+            return tags
+
+    def _estimator_has(name: str) -> Any:
+        """Check for :func:`available_if`: the method is there if the wrapped estimator has it."""
+
+        def check(self: SubsetFit) -> bool:
+            # The attribute error of the estimator itself says more than one made here.
+            getattr(getattr(self, "estimator_", self.estimator), name)
+            return True
+
+        return available_if(check)
+
+    class SubsetFit(MetaEstimatorMixin, BaseEstimator):
+        """Fit an estimator on selected rows only; predict with it as usual.
+
+        Parameters
+        ----------
+        estimator : estimator object
+            What to fit.
+        selector : selector object, default=None
+            Anything with ``fit(X, y)`` that leaves the selected rows in ``indices_``; by default
+            ``DiverseSelector(0.5)``.
+
+        Attributes
+        ----------
+        estimator_ : estimator object
+            The fitted estimator.
+        selector_ : selector object
+            The fitted selector.
+        classes_ : ndarray of shape (n_classes,)
+            Classes of the fitted estimator, if it is a classifier.
+        n_features_in_ : int
+            Number of features seen during :term:`fit`.
+        feature_names_in_ : ndarray of shape (n_features_in_,)
+            Names of the features, where X had names that are all strings.
+
+        Notes
+        -----
+        A classifier learns only the classes it sees: with ``DiverseSelector(stratify=True)`` that is all of them.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from sklearn.pipeline import make_pipeline
+        >>> from sklearn.preprocessing import StandardScaler
+        >>> from diverset.integrations.sklearn import DiverseSelector, SubsetFit
+        >>> X, y = load_iris(return_X_y=True)
+        >>> subset = SubsetFit(LogisticRegression(), DiverseSelector(0.2, similarity="rbf", stratify=True))
+        >>> model = make_pipeline(StandardScaler(), subset).fit(X, y)
+        >>> len(model[-1].selector_.indices_), model.score(X, y) > 0.9
+        (30, True)
+        """
+
+        def __init__(self, estimator: Any, selector: Any = None) -> None:
+            self.estimator = estimator
+            self.selector = selector
+
+        def fit(self, X: Any, y: Any = None) -> SubsetFit:
+            """Select rows, then fit the estimator on them.
+
+            Parameters
+            ----------
+            X : {array-like, sparse matrix} of shape (n_samples, n_features)
+                Features.
+            y : array-like of shape (n_samples,), default=None
+                Targets.
+
+            Returns
+            -------
+            self : SubsetFit
+                The fitted meta-estimator.
+            """
+            self.selector_ = DiverseSelector(0.5) if self.selector is None else clone(self.selector)
+            self.selector_.fit(X, y)
+            rows = self.selector_.indices_
+            self.estimator_ = clone(self.estimator)
+            self.estimator_.fit(take_rows(X, rows), take_rows(y, rows))
+            for name in ("n_features_in_", "feature_names_in_"):
+                if hasattr(self.selector_, name):
+                    setattr(self, name, getattr(self.selector_, name))
+                elif hasattr(self, name):  # of an earlier fit
+                    delattr(self, name)
+            return self
+
+        @property
+        def classes_(self) -> Any:
+            """Classes of the fitted estimator."""
+            return self.estimator_.classes_
+
+        def __sklearn_is_fitted__(self) -> bool:
+            return hasattr(self, "estimator_")
+
+        def _call(self, name: str, X: Any, *args: Any) -> Any:
+            check_is_fitted(self)
+            return getattr(self.estimator_, name)(X, *args)
+
+        @_estimator_has("predict")
+        def predict(self, X: Any) -> Any:
+            """Predict with the fitted estimator."""
+            return self._call("predict", X)
+
+        @_estimator_has("predict_proba")
+        def predict_proba(self, X: Any) -> Any:
+            """Probabilities of the classes from the fitted estimator."""
+            return self._call("predict_proba", X)
+
+        @_estimator_has("predict_log_proba")
+        def predict_log_proba(self, X: Any) -> Any:
+            """Log-probabilities of the classes from the fitted estimator."""
+            return self._call("predict_log_proba", X)
+
+        @_estimator_has("decision_function")
+        def decision_function(self, X: Any) -> Any:
+            """Decision function of the fitted estimator."""
+            return self._call("decision_function", X)
+
+        @_estimator_has("transform")
+        def transform(self, X: Any) -> Any:
+            """Transform with the fitted estimator; every row, not only the selected."""
+            return self._call("transform", X)
+
+        @_estimator_has("transform")
+        def fit_transform(self, X: Any, y: Any = None) -> Any:
+            """Fit on the selected rows, then transform every row."""
+            return self.fit(X, y).transform(X)
+
+        @_estimator_has("score")
+        def score(self, X: Any, y: Any = None) -> Any:
+            """Score of the fitted estimator."""
+            return self._call("score", X, y)
+
+        def __sklearn_tags__(self) -> Any:
+            tags = super().__sklearn_tags__()
+            inner = get_tags(self.estimator)
+            tags.estimator_type = inner.estimator_type
+            tags.classifier_tags = inner.classifier_tags
+            tags.regressor_tags = inner.regressor_tags
+            tags.transformer_tags = inner.transformer_tags
+            tags.target_tags = inner.target_tags
+            tags.input_tags = inner.input_tags
+            # The selector reads the rows first, and what it refuses the estimator never sees.
+            reader = get_tags(DiverseSelector() if self.selector is None else self.selector)
+            tags.input_tags.sparse &= reader.input_tags.sparse
+            tags.input_tags.allow_nan &= reader.input_tags.allow_nan
+            tags.input_tags.pairwise |= reader.input_tags.pairwise
+            tags.target_tags.required |= reader.target_tags.required
+            return tags
+
+else:
+    DiverseSelector = stand_in("DiverseSelector", needs="scikit-learn", extra="sklearn")
+    SubsetFit = stand_in("SubsetFit", needs="scikit-learn", extra="sklearn")
