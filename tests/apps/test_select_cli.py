@@ -1,0 +1,504 @@
+"""``diverset select`` as a new user would run it."""
+
+import csv
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import diverset as dv
+from diverset.apps.page import principal_plane
+from diverset.cli import app
+
+TOPICS = [
+    ("cats", "cats sleep all day and purr at night", 0.9),
+    ("cats2", "cats sleep all day and purr at noon", 0.8),
+    ("stars", "stars burn hydrogen into helium", 0.5),
+    ("bread", "bread needs flour water salt and time", 0.6),
+    ("rivers", "rivers carry silt down to the sea", 0.4),
+]
+SCRIPT = '<script>alert("x")</script>'
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Run a command in an empty directory, 100 columns wide, and return its result."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    return lambda *arguments, stdin=None: CliRunner().invoke(app, list(arguments), input=stdin)
+
+
+@pytest.fixture
+def texts(tmp_path):
+    with (tmp_path / "texts.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("id", "text", "score"), *TOPICS])
+    return tmp_path / "texts.csv"
+
+
+@pytest.fixture
+def points(tmp_path):
+    """Thirty rows in a plane, with scores, groups and prices."""
+    rng = np.random.default_rng(5)
+    rows = ["name,x,y,score,kind,price"]
+    for i in range(30):
+        x, y = rng.normal(size=2) * (1.0, 100.0)
+        rows.append(f"p{i},{x:.4f},{y:.4f},{rng.random():.3f},{'ab'[i % 2]},{1 + i % 3}")
+    (tmp_path / "points.csv").write_text("\n".join(rows) + "\n")
+    return tmp_path / "points.csv"
+
+
+def picked(path, column):
+    with path.open(newline="") as file:
+        return [row[column] for row in csv.DictReader(file)]
+
+
+def columns_of(path, *names):
+    with path.open(newline="") as file:
+        return np.array([[float(row[name]) for name in names] for row in csv.DictReader(file)])
+
+
+def test_near_copies_give_way(run, texts, tmp_path):
+    result = run("select", "texts.csv", "-k", "3", "--text", "text", "--quality", "score", "-o", "out.csv")
+    assert result.exit_code == 0, result.output
+    assert result.stderr == ""
+    assert picked(tmp_path / "out.csv", "id") == ["cats", "bread", "stars"]
+    with (tmp_path / "out.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == ["id", "text", "score", "rank", "gain"]
+    assert [row["rank"] for row in rows] == ["1", "2", "3"]
+    assert re.search(r"1 +cats +0\.9 +0\.450 +cats sleep all day", result.stdout)
+    assert "Written to out.csv" in result.stdout
+    assert {path.name for path in tmp_path.iterdir()} == {"texts.csv", "out.csv"}
+
+
+def test_long_texts_are_cut_to_the_width(run, tmp_path):
+    (tmp_path / "a.csv").write_text(f"id,text,score\na,{'word ' * 100},1\nb,other,2\n")
+    lines = run("select", "a.csv", "--text", "text", "--quality", "score").stdout.splitlines()
+    assert max(map(len, lines)) <= 100
+    assert any(line.rstrip().endswith("…") for line in lines)
+
+
+def test_control_characters_do_not_reach_the_terminal(run, tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"id": "a\\u001b[31m", "text": "red\\u001b[2J [bold]x[/bold] \\ud800"}\n')
+    result = run("select", "a.jsonl", "--text", "text", "-k", "1")
+    assert result.exit_code == 0, result.output
+    assert "\x1b" not in result.output
+    assert "[bold]x[/bold]" in result.stdout
+
+
+def test_output_in_ascii(run, tmp_path):
+    (tmp_path / "a.csv").write_text(f"id,text\né,{'fünf Wörter ' * 20}\n", encoding="utf-8")
+    command = [sys.executable, "-m", "diverset", "select", "a.csv", "--text", "text", "-k", "1"]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, env=environment)
+    assert "f?nf W?rter" in done.stdout
+
+
+def test_columns_are_standardised_and_compared_by_distance(run, points, tmp_path):
+    result = run("select", "points.csv", "-k", "5", "--features", "x,y", "--quality", "score", "-o", "o.csv")
+    assert result.exit_code == 0, result.output
+    X = columns_of(points, "x", "y")
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    expected = dv.select(X, 5, quality=columns_of(points, "score")[:, 0], similarity="rbf")
+    assert picked(tmp_path / "o.csv", "name") == [f"p{i}" for i in expected]
+    gains = [float(gain) for gain in picked(tmp_path / "o.csv", "gain")]
+    assert gains == pytest.approx(expected.gains.tolist())
+
+
+def test_a_named_similarity_takes_columns_as_they_are(run, points, tmp_path):
+    result = run("select", "points.csv", "-k", "4", "--features", "x:y", "--similarity", "dot", "-o", "o.csv")
+    assert result.exit_code == 0, result.output
+    expected = dv.select(columns_of(points, "x", "y"), 4, similarity="dot")
+    assert picked(tmp_path / "o.csv", "name") == [f"p{i}" for i in expected]
+
+
+def test_embeddings_and_npy_give_what_the_library_gives(run, tmp_path):
+    X = np.random.default_rng(0).normal(size=(40, 6)).astype(np.float32)
+    np.save(tmp_path / "x.npy", X)
+    (tmp_path / "items.csv").write_text("name\n" + "".join(f"n{i}\n" for i in range(40)))
+    expected = dv.select(X, 5).indices.tolist()
+    assert run("select", "x.npy", "-k", "5", "-o", "a.jsonl").exit_code == 0
+    rows = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()]
+    assert [row["index"] for row in rows] == expected
+    result = run("select", "items.csv", "-k", "5", "--embeddings", "x.npy", "-o", "b.csv")
+    assert result.exit_code == 0, result.output
+    assert picked(tmp_path / "b.csv", "name") == [f"n{i}" for i in expected]
+
+
+def test_prefixes_and_vectors_name_the_same_features(run, tmp_path):
+    X = np.random.default_rng(1).normal(size=(20, 4)).round(3)
+    with (tmp_path / "a.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("id", "e0", "e1", "e2", "e3"), *([i, *x] for i, x in enumerate(X))])
+    with (tmp_path / "b.jsonl").open("w") as file:
+        file.writelines(json.dumps({"id": i, "e": x.tolist()}) + "\n" for i, x in enumerate(X))
+    assert (
+        run("select", "a.csv", "-k", "4", "--features", "e*", "--similarity", "cosine", "-o", "a.jsonl").exit_code == 0
+    )
+    assert run("select", "b.jsonl", "-k", "4", "--features", "e", "-o", "c.jsonl").exit_code == 0
+    by_default = run("select", "b.jsonl", "-k", "4", "-o", "d.jsonl")
+    assert "the vectors in e" in by_default.stderr
+    ids = [
+        [json.loads(line)["id"] for line in (tmp_path / name).read_text().splitlines()]
+        for name in ("a.jsonl", "c.jsonl", "d.jsonl")
+    ]
+    assert ids[0] == ids[1] == ids[2] == dv.select(X, 4).indices.tolist()
+
+
+def test_parquet_in_and_out(run, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    frame = pandas.DataFrame(TOPICS, columns=["id", "text", "score"])
+    frame.to_parquet(tmp_path / "a.parquet")
+    result = run("select", "a.parquet", "-k", "3", "--text", "text", "--quality", "score", "-o", "b.parquet")
+    assert result.exit_code == 0, result.output
+    out = pandas.read_parquet(tmp_path / "b.parquet")
+    assert out["id"].tolist() == ["cats", "bread", "stars"]
+    assert out["rank"].tolist() == [1, 2, 3]
+    assert out["score"].dtype == frame["score"].dtype
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_standard_input(run, kind):
+    out = io.StringIO()
+    if kind == "csv":
+        csv.writer(out).writerows([("id", "text", "score"), *TOPICS])
+    else:
+        out.writelines(json.dumps(dict(zip(("id", "text", "score"), row, strict=True))) + "\n" for row in TOPICS)
+    result = run("select", "-", "-k", "2", "--text", "text", "--quality", "score", stdin=out.getvalue())
+    assert result.exit_code == 0, result.output
+    assert re.search(r"1 +cats .*\n +2 +bread ", result.stdout)
+
+
+def test_without_names_numeric_columns_are_used_and_said(run, points):
+    result = run("select", "points.csv", "-k", "3", "--quality", "score", "--cost", "price", "--budget", "9")
+    assert result.exit_code == 0, result.output
+    assert "comparing rows by the numeric columns: x, y; --text" in result.stderr
+
+
+def test_without_names_or_numbers_the_longest_text_is_used(run, texts):
+    result = run("select", "texts.csv", "-k", "2", "--quality", "score")
+    assert result.exit_code == 0, result.output
+    assert result.stderr == ("diverset: note: comparing rows by the words of text, the column with the longest texts\n")
+
+
+def test_an_id_is_no_feature(run, tmp_path):
+    (tmp_path / "a.csv").write_text("id,user_id,title,score\n1,5,apples,1\n2,5,pears,2\n")
+    result = run("select", "a.csv", "-k", "1", "--quality", "score")
+    assert "words of title" in result.stderr
+
+
+def test_rows_without_words_are_left_out_and_counted(run, tmp_path):
+    (tmp_path / "a.csv").write_text("id,text\na,one two\nb,\nc,...\nd,n/a\ne,three\n")
+    result = run("select", "a.csv", "-k", "5", "--text", "text", "-o", "o.csv")
+    assert result.exit_code == 0, result.output
+    assert "3 rows left out, for want of words in text: row 2 (line 3) is the first" in result.stderr
+    assert sorted(picked(tmp_path / "o.csv", "id")) == ["a", "e"]
+
+
+def test_more_than_there_are_gives_all_and_says_so(run, texts, tmp_path):
+    result = run("select", "texts.csv", "-k", "99", "--text", "text", "-o", "o.csv")
+    assert result.exit_code == 0, result.output
+    assert result.stderr == "diverset: note: 99 rows asked for, and there are 5; all are picked\n"
+    assert len(picked(tmp_path / "o.csv", "id")) == 5
+
+
+def test_groups_budget_quality_and_window_limit_the_picks(run, points, tmp_path):
+    base = ["select", "points.csv", "-k", "6", "--features", "x,y", "--quality", "score", "-o", "o.csv"]
+    assert run(*base, "--group", "kind", "--per-group", "2").exit_code == 0
+    kinds = picked(tmp_path / "o.csv", "kind")
+    assert sorted(kinds) == ["a", "a", "b", "b"]
+    result = run(*base, "--group", "kind", "--per-group", "2")
+    assert "only 4 of the 6 rows asked for could be picked" in result.stderr
+    assert run(*base, "--cost", "price", "--budget", "7").exit_code == 0
+    assert sum(map(float, picked(tmp_path / "o.csv", "price"))) <= 7
+    assert run(*base, "--min-quality", "0.6").exit_code == 0
+    assert min(map(float, picked(tmp_path / "o.csv", "score"))) >= 0.6
+    assert run(*base, "--window", "1").exit_code == 0
+
+
+def test_what_was_shown_is_kept_away_from(run, texts, tmp_path):
+    base = ["select", "texts.csv", "--text", "text", "--quality", "score"]
+    assert run(*base, "-k", "1", "-o", "first.csv").exit_code == 0
+    (tmp_path / "shown.txt").write_text("cats\nof another day\n")
+    for given in ("first.csv", "cats", "shown.txt"):
+        result = run(*base, "-k", "1", "--given", given, "-o", "next.csv")
+        assert result.exit_code == 0, result.output
+        assert picked(tmp_path / "next.csv", "id") == ["bread"]
+        assert ("1 of 2 ids are not in texts.csv" in result.stderr) == (given == "shown.txt")
+    assert run(*base, "-k", "1", "--exclude", "cats", "-o", "next.csv").exit_code == 0
+    assert picked(tmp_path / "next.csv", "id") == ["cats2"]
+
+
+def test_rows_without_ids_count_from_one(run, points, tmp_path):
+    result = run("select", "points.csv", "-k", "30", "--features", "x,y", "--exclude", "1,30", "-o", "o.csv")
+    assert result.exit_code == 0, result.output
+    assert set(picked(tmp_path / "o.csv", "name")) == {f"p{i}" for i in range(1, 29)}
+
+
+@pytest.mark.parametrize("method", ["sample", "local-search", "exact"])
+def test_other_methods(run, points, method):
+    base = ["select", "points.csv", "-k", "4", "--features", "x,y", "--quality", "score", "--seed", "3"]
+    if method != "sample":
+        pytest.importorskip(f"diverset.inference.{method.replace('-', '_')}")
+    first, second = run(*base, "--method", method), run(*base, "--method", method)
+    assert first.exit_code == 0, first.output
+    assert first.stdout == second.stdout
+
+
+def test_columns_called_rank_stay(run, tmp_path):
+    (tmp_path / "a.csv").write_text("id,rank,text\na,7,one\nb,8,two\n")
+    result = run("select", "a.csv", "-k", "2", "--text", "text", "-o", "o.csv")
+    assert "ours are diverset_rank and diverset_gain" in result.stderr
+    assert sorted(picked(tmp_path / "o.csv", "rank")) == ["7", "8"]
+    assert picked(tmp_path / "o.csv", "diverset_rank") == ["1", "2"]
+
+
+def test_scores_that_drown_diversity_are_pointed_out(run, tmp_path):
+    (tmp_path / "a.csv").write_text("id,text,votes\na,one,5000\nb,one more,4000\nc,two,10\n")
+    result = run("select", "a.csv", "-k", "2", "--text", "text", "--quality", "votes")
+    assert "simply the best 2: votes runs from 10 to 5000" in result.stderr
+
+
+def test_the_end_of_the_rank_is_pointed_out(run, tmp_path):
+    (tmp_path / "a.csv").write_text("id,text\na,one\nb,one\nc,two\n")
+    result = run("select", "a.csv", "-k", "3", "--text", "text")
+    assert result.exit_code == 0, result.output
+    assert "from pick 3 on, every row left was a combination (or a copy) of earlier ones" in result.stderr
+    assert "no volume" in result.stdout
+
+
+BAD_ROWS = "id,text,score\na,one,1\nb,two,{}\nc,three,3\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["none.csv"], r"cannot read none\.csv: there is no such file"),
+        (["texts.csv", "--quality", "scor"], "no column 'scor'; its columns are 'id', 'text' and 'score'"),
+        (["texts.csv", "--text", "body"], "no column 'body'"),
+        (["texts.csv", "--features", "f*"], r"no column 'f\*'"),
+        (["texts.csv", "--features", "score,text"], r"row 1 \(line 2\): column 'text' is 'cats sleep"),
+        (["texts.csv", "--features", "score:id"], "comes after"),
+        (["texts.csv", "--id", "key"], "no column 'key'"),
+        (["texts.csv", "--text", "text", "--group", "g", "--per-group", "1"], "no column 'g'"),
+        (["empty.csv"], r"empty\.csv is empty"),
+        (["header.csv"], "has a header and no rows"),
+        (["blank.csv", "--quality", "score"], r"row 2 \(line 3\): column 'score' is blank"),
+        (["na.csv", "--quality", "score"], r"row 2 \(line 3\): column 'score' is 'n/a'"),
+        (["nan.csv", "--quality", "score"], r"row 2 \(line 3\): column 'score' is 'NaN'"),
+        (["word.csv", "--quality", "score"], r"row 2 \(line 3\): column 'score' is 'good'"),
+        (["ragged.csv"], r"ragged\.csv, line 3: 2 fields where the header has 3"),
+        (["broken.jsonl"], r"broken\.jsonl, line 2: not valid JSON"),
+        (["texts.csv", "-k", "0"], "k = 0; ask for at least 1"),
+        (["texts.csv", "-k", "-4"], "k = -4; ask for at least 1"),
+        (["flat.npy"], r"flat\.npy has shape \(5,\)"),
+        (["objects.npy"], "pickled Python objects"),
+        (["short.npy", "--quality", "score"], "an NPY file holds features only"),
+        (["zero.npy"], "index 1: all features are 0"),
+        (["texts.csv", "--embeddings", "short.npy"], r"short\.npy has 4 rows and texts\.csv has 5"),
+        (["texts.csv", "--embeddings", "none.npy"], r"cannot read none\.npy"),
+        (["notes.docx"], r"must end in \.csv"),
+        (["texts.csv", "--text", "text", "--features", "score"], "--text and --features both"),
+        (["texts.csv", "--features", "score", "--model", "m"], "--model embeds text"),
+        (["texts.csv", "--text", "text", "-o", "missing/out.csv"], r"cannot write missing/out\.csv"),
+        (["texts.csv", "--text", "text", "-o", "out.docx"], r"out\.docx: its name must end in .*\.html"),
+        (["texts.csv", "--text", "text", "-o", "."], "its name must end in"),
+        (["texts.csv", "--text", "text", "--diversity", "2"], r"diversity is 2\.0; it lies between 0"),
+        (["texts.csv", "--text", "text", "--diversity", "nan"], "diversity is nan"),
+        (["texts.csv", "--text", "text", "--diversity", "lots"], "--diversity"),
+        (["texts.csv", "--similarity", "close"], "--similarity"),
+        (["texts.csv", "--method", "magic"], "--method"),
+        (["texts.csv", "--text", "text", "--given", "dogs"], "--given: 'dogs' is no id of texts.csv"),
+        (["nan.csv", "--text", "text", "--id", "score", "--exclude", "9"], "--exclude: '9' is no score"),
+        (["texts.csv", "--cost", "score"], "--cost and --budget go together"),
+        (["texts.csv", "--text", "text", "--cost", "score", "--budget", "-1"], "budget"),
+        (["cheap.csv", "--text", "text", "--cost", "score", "--budget", "5"], r"row 2 \(line 3\): the cost is 0"),
+        (["texts.csv", "--group", "id"], "--group and --per-group go together"),
+        (["texts.csv", "--text", "text", "--min-quality", "1"], "--min-quality needs --quality"),
+        (["texts.csv", "--text", "text", "--window", "-1"], "window"),
+        (["speechless.csv", "--text", "text"], "column 'text' has no words in any row"),
+        (["nothing.csv"], "no column to compare rows by"),
+        (["texts.csv", "--colour"], "--colour"),
+        ([], "FILE"),
+    ],
+)
+def test_bad_input_gets_one_line_and_exit_code_2(run, texts, tmp_path, arguments, message):
+    for name, cell in {"blank": "", "na": "n/a", "nan": "NaN", "word": "good", "cheap": "0"}.items():
+        (tmp_path / f"{name}.csv").write_text(BAD_ROWS.format(cell))
+    (tmp_path / "empty.csv").write_text("")
+    (tmp_path / "header.csv").write_text("id,text\n")
+    (tmp_path / "ragged.csv").write_text("a,b,c\n1,2,3\n1,2\n")
+    (tmp_path / "speechless.csv").write_text("id,text\na,\nb,!\n")
+    (tmp_path / "nothing.csv").write_text("id\na\nb\n")
+    (tmp_path / "broken.jsonl").write_text('{"a": 1}\n{"a": 2,}\n')
+    (tmp_path / "notes.docx").write_text("x")
+    np.save(tmp_path / "flat.npy", np.zeros(5))
+    np.save(tmp_path / "short.npy", np.eye(4))
+    np.save(tmp_path / "zero.npy", np.array([[1.0, 0.0], [0.0, 0.0]]))
+    np.save(tmp_path / "objects.npy", np.array([[None, {}]], dtype=object), allow_pickle=True)
+    before = set(tmp_path.iterdir())
+    result = run("select", *arguments)
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    assert re.fullmatch(r"diverset: error: [^\n]+\n", result.stderr)
+    assert re.search(message, result.stderr)
+    assert set(tmp_path.iterdir()) == before
+
+
+def test_a_read_only_directory_is_refused_before_the_work(run, texts, monkeypatch):
+    monkeypatch.setattr("os.access", lambda *arguments: False)
+    result = run("select", "texts.csv", "--text", "text", "-o", "o.csv")
+    assert result.exit_code == 2
+    assert re.fullmatch(r"diverset: error: cannot write o\.csv: no permission[^\n]+\n", result.stderr)
+
+
+def test_without_scikit_learn_the_command_is_named(run, texts, monkeypatch):
+    for module in [name for name in sys.modules if name.partition(".")[0] == "sklearn"]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    monkeypatch.setitem(sys.modules, "sklearn.feature_extraction.text", None)
+    result = run("select", "texts.csv", "--text", "text")
+    assert result.exit_code == 2
+    assert 'pip install "diverset[text]"' in result.stderr
+
+
+def test_models(run, texts, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    result = run("select", "texts.csv", "--text", "text", "--model", "tiny")
+    assert result.exit_code == 2
+    assert "pip install sentence-transformers" in result.stderr
+
+    class Encoder:
+        def __init__(self, name):
+            if name != "tiny":
+                raise OSError(f"{name} is not a local folder\nand more")
+
+        def encode(self, texts, **options):
+            return np.array([[len(text), text.count("a"), 1.0] for text in texts])
+
+    module = type(sys)("sentence_transformers")
+    module.SentenceTransformer = Encoder
+    monkeypatch.setitem(sys.modules, "sentence_transformers", module)
+    result = run("select", "texts.csv", "--text", "text", "--model", "tiny", "-k", "2", "-o", "o.csv")
+    assert result.exit_code == 0, result.output
+    X = [[len(text), text.count("a"), 1.0] for _, text, _ in TOPICS]
+    assert picked(tmp_path / "o.csv", "id") == [TOPICS[i][0] for i in dv.select(X, 2)]
+    result = run("select", "texts.csv", "--text", "text", "--model", "huge")
+    assert result.stderr == "diverset: error: cannot load the model huge: huge is not a local folder\n"
+
+
+class Page(HTMLParser):
+    """What a browser would make of a page, as far as the tests look."""
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.tags, self.attributes, self.text = [], [], ""
+        self.stack = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes.extend((tag, name, value) for name, value in attrs)
+        if tag not in ("meta", "circle", "rect", "path", "use"):
+            self.stack.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes.extend((tag, name, value) for name, value in attrs)
+
+    def handle_endtag(self, tag):
+        assert self.stack.pop() == tag
+
+    def handle_data(self, data):
+        if not self.stack or self.stack[-1] not in ("script", "style"):
+            self.text += data
+
+    def values(self, name):
+        return [value for _, attribute, value in self.attributes if attribute == name]
+
+
+def check_offline(page, source):
+    assert page.tags.count("script") == 1
+    assert not {"link", "img", "iframe", "object", "embed", "base", "form"} & set(page.tags)
+    assert not [name for _, name, _ in page.attributes if name in ("src", "action") or name.startswith("on")]
+    assert all(value.startswith("#") for value in page.values("href"))
+    assert not re.search(r"https?:|//[a-z]|url\(|@import|fetch\(|XMLHttp", source)
+    assert "default-src 'none'" in "".join(filter(None, page.values("content")))
+    assert page.stack == []
+
+
+def test_the_page_holds_the_picks_and_escapes_everything(run, tmp_path):
+    rows = [{"id": f"{SCRIPT}{i}", "te<b>xt": f'{SCRIPT} "{name}" {{{{body}}}} & {text}', "sc\"'<ore": score}
+            for i, (name, text, score) in enumerate(TOPICS)]  # fmt: skip
+    (tmp_path / "a&b.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    result = run(
+        "select", "a&b.jsonl", "-k", "3", "--text", "te<b>xt", "--quality", "sc\"'<ore", "--given", f"{SCRIPT}4",
+        "-o", "page.html",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    source = (tmp_path / "page.html").read_text(encoding="utf-8")
+    page = Page(source)
+    check_offline(page, source)
+    assert page.tags.count("b") == 3  # the names of three picks, and nothing else
+    assert f'{SCRIPT} "cats" {{{{body}}}} & cats sleep' in page.text
+    assert "3 of 5 rows of a&b.jsonl" in page.text
+    assert page.values("data-rank") == ["1", "2", "3"]
+    assert len(page.values("data-label")) == 5
+    assert all(SCRIPT in label for label in page.values("data-label"))
+    assert page.values("class").count("shown") == 1
+    assert page.values("id") == ["pick-1", "pick-2", "pick-3", "tip"]
+    assert "rect" in page.tags
+
+
+def test_the_page_without_quality_or_texts(run, tmp_path):
+    np.save(tmp_path / "x.npy", np.random.default_rng(0).normal(size=(12, 3)))
+    result = run("select", "x.npy", "-k", "12", "-o", "page.html")
+    assert result.exit_code == 0, result.output
+    source = (tmp_path / "page.html").read_text(encoding="utf-8")
+    check_offline(Page(source), source)
+
+
+@pytest.mark.parametrize("rows", ["1,1,5\n", "1,1,-5\n1,1,-5\n", "1e300,1,0\n-1e300,2,0\n"])
+def test_the_page_of_odd_tables(run, tmp_path, rows):
+    (tmp_path / "a.csv").write_text("x,y,score\n" + rows)
+    result = run("select", "a.csv", "-k", "2", "--features", "x,y", "--quality", "score", "-o", "page.html")
+    assert result.exit_code == 0, result.output
+    source = (tmp_path / "page.html").read_text(encoding="utf-8")
+    check_offline(Page(source), source)
+    assert not re.search(r'"(nan|inf|-inf)%?"', source)
+
+
+def test_large_pages_draw_a_part_and_say_so(run, tmp_path):
+    np.save(tmp_path / "x.npy", np.random.default_rng(0).normal(size=(4000, 2)))
+    assert run("select", "x.npy", "-k", "5", "-o", "page.html").exit_code == 0
+    page = Page((tmp_path / "page.html").read_text(encoding="utf-8"))
+    assert "not picked (3,000 of 3,995 drawn)" in page.text
+    assert len(page.values("data-label")) == 3005
+
+
+@pytest.mark.parametrize("shape", [(60, 5), (5, 60), (450, 420)])
+def test_the_plane_is_that_of_the_svd(shape):
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=shape)
+    X[:, 0] *= 30.0
+    X[:, 1] *= 10.0
+    plane, share = principal_plane(X)
+    U, sigma, _ = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
+    assert np.abs(plane) == pytest.approx(np.abs(U[:, :2] * sigma[:2]), abs=1e-6 * sigma[0])
+    assert share == pytest.approx((sigma[:2] ** 2).sum() / (sigma**2).sum())
+    assert principal_plane(np.zeros((3, 2)))[1] == 1.0
+
+
+@pytest.mark.parametrize("command", ["select", "compare"])
+def test_help_shows_an_example(run, command):
+    result = run(command, "--help")
+    assert result.exit_code == 0
+    assert re.search(rf"Example: +diverset {command} papers\.csv", result.output)
