@@ -68,6 +68,7 @@ def list_() -> None:
 def show(
     names: Names = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="As a table for the README.")] = False,
+    rst: Annotated[bool, typer.Option("--rst", help="As a table for the documentation.")] = False,
 ) -> None:
     """Print the last stored results again."""
     console = _console()
@@ -76,7 +77,9 @@ def show(
         if not path.exists():
             raise typer.BadParameter(f"{name} has not been run yet: python -m benchmarks run {name}")
         result = json.loads(path.read_text(encoding="utf-8"))
-        if markdown:
+        if rst:
+            typer.echo(f"{harness.rst(result)}\n\n{harness.describe(result)}")
+        elif markdown:
             typer.echo(f"{harness.markdown(result)}\n\n{harness.describe(result)}")
         else:
             console.print(harness.table(result))

@@ -403,6 +403,14 @@ def markdown(result: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def rst(result: dict[str, Any]) -> str:
+    """The rows of a result for the documentation."""
+    lines = [".. list-table::", "   :header-rows: 1", ""]
+    for cells in ([*HEADINGS[:-1], "kept"], *(_cells(row) for row in result["rows"])):
+        lines += [f"   {'*' if i == 0 else ' '} - {cell}" for i, cell in enumerate(cells)]
+    return "\n".join(line.rstrip() for line in lines)
+
+
 def describe(result: dict[str, Any]) -> str:
     """Where and with what a result was measured, in one paragraph."""
     m, v = result["machine"], dict(result["versions"])
