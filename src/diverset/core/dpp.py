@@ -274,7 +274,7 @@ class DPP(SetDistribution):
         formula : {"auto", "likelihood", "mixed-rows", "shifted-marginal"}
             The default costs :math:`O(|Y|^3)` once the normaliser is known. The others are the three formulas
             of [KuleszaTaskar2012]_, section 3.5, verbatim, in :math:`O(n^3)`; see
-            :mod:`diverset.core.likelihood`.
+            ``diverset.core.likelihood``.
         """
         inside = self._positions(Y)
         if formula == "auto":

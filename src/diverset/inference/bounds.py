@@ -36,6 +36,7 @@ from diverset.numerics.validation import check_size
 
 __all__ = [
     "LinearBound",
+    "eigenvalues_from_above",
     "factorization",
     "hadamard_bound",
     "linx_bound",
@@ -62,7 +63,15 @@ def hadamard_bound(C: Array, s: int) -> float:
 
 def spectral_bound(C: Array, s: int) -> float:
     r"""Cauchy interlacing: :math:`\det C_S` is at most the product of the s largest eigenvalues of C."""
-    return _top_logs(np.maximum(np.linalg.eigvalsh(C), 0.0), s) if len(C) else _top_logs(np.zeros(0), s)
+    return _top_logs(eigenvalues_from_above(C), s)
+
+
+def eigenvalues_from_above(C: Array) -> FloatArray:
+    """Ascending eigenvalues of a positive semidefinite matrix, each raised by what rounding may have taken."""
+    if len(C) == 0:
+        return np.zeros(0)
+    values = np.asarray(np.linalg.eigvalsh(C), dtype=np.float64)
+    return np.maximum(values, 0.0) + len(C) * EPS * max(float(values[-1]), 0.0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -92,7 +92,6 @@ def map_double_greedy(dpp: DPP, *, rng: RNGLike = None, randomized: bool = True)
         return make_selection(dpp, _meet_singular(dpp))
     inverse = hermitian_inverse(R)
     growing = state_of(dpp)
-    kept = np.ones(m, dtype=bool)
     for i in range(m):
         gain = _log(float(growing.addition_ratios()[ground[i]]))
         loss = _log(float(inverse[i, i].real))
@@ -104,7 +103,6 @@ def map_double_greedy(dpp: DPP, *, rng: RNGLike = None, randomized: bool = True)
         if add and gain > -math.inf:
             growing.add(int(ground[i]))
         else:
-            kept[i] = False
             column = inverse[:, i].copy()
             inverse -= np.outer(column, column.conj()) / column[i].real
     return make_selection(dpp, growing.members)
@@ -148,7 +146,7 @@ def map_nonmonotone(dpp: DPP, *, eps: float = 0.1) -> Selection:
     the fraction stated where :math:`\det L \ge 1`, nothing where L is singular. If no item has :math:`L_{ii} > 1`, the
     empty set is the most probable one (Hadamard), and is returned.
 
-    O(n |Y|) a step. :func:`map_local_search`, which exchanges items as well, finds better sets.
+    :math:`O(n|Y|)` a step. :func:`map_local_search`, which exchanges items as well, finds better sets.
 
     Examples
     --------

@@ -42,9 +42,8 @@ from diverset.inference.bounds import (
     NO_WEIGHT,
     POTENTIAL_RANGE,
     LinearBound,
+    eigenvalues_from_above,
     factorization,
-    hadamard_bound,
-    spectral_bound,
 )
 from diverset.inference.local_search import TOLERANCE, best_move, map_local_search
 from diverset.inference.result import Selection
@@ -147,6 +146,12 @@ def probe(
     return with_item, exclusion_bounds(bound.g, blocks, n_blocks, s, bound.value), found
 
 
+def _cumulative_logs(values: FloatArray) -> FloatArray:
+    """Sum of the k largest logarithms, for k = 0..n; values that are not positive count as the smallest number."""
+    logs = np.log(np.maximum(np.sort(values)[::-1], np.finfo(np.float64).tiny))
+    return np.concatenate([[0.0], np.cumsum(logs)])
+
+
 class _Search:
     """The tree, the best set known, and the bound on all others.
 
@@ -179,9 +184,10 @@ class _Search:
         self.value, self.chosen = -math.inf, np.zeros(0, dtype=np.int64)
         self.heap: list[tuple[float, int, _Node | int]] = []
         self.pushed = self.expanded = 0
+        # Hadamard's bound and the spectral one, for all sizes at once.
+        first = np.minimum(_cumulative_logs(np.diagonal(C).real), _cumulative_logs(eigenvalues_from_above(C)))
         for k in sizes:
-            first = 0.0 if k == 0 else min(hadamard_bound(C, k), spectral_bound(C, k)) + k * self.log_scale
-            self._push(first, k)
+            self._push(float(first[k]) + k * self.log_scale, k)
 
     def _push(self, bound: float, node: _Node | int) -> None:
         self.pushed += 1
@@ -418,7 +424,7 @@ def map_exact(
     Finding the mode is NP-hard ([KuleszaTaskar2012]_, Theorem 2.9), so the time can grow exponentially. Branch and
     bound as in [KoLeeQueyranne1995]_, with the factorisation bound ([Nikolov2015]_, [ChenFampaLee2023]_) in the place
     of their spectral one, over the kernel or over its inverse, whichever bound is better; items are fixed, and pairs
-    ruled out, by probing (see :mod:`diverset.inference.exact`). The search starts from local search, and splits the
+    ruled out, by probing (see ``diverset.inference.exact``). The search starts from local search, and splits the
     node of largest bound first. With free size, all sizes share one queue.
 
     A node costs a few eigendecompositions, O(m^3) for m items still free. Log-determinants that differ by less than

@@ -40,7 +40,7 @@ def map_greedy(dpp: DPP, k: int | None = None) -> Selection:
     -----
     What an item would add is its squared distance to the span of the picks, which only falls; so what was known of
     it earlier is an upper bound, and most items are never brought up to date ([ChenZhangZhou2018]_ for the Cholesky
-    rows, :mod:`diverset.inference.engine` for the lazy part). O(nk^2) at worst for a dense kernel, O(nkD) from
+    rows, ``diverset.inference.engine`` for the lazy part). O(nk^2) at worst for a dense kernel, O(nkD) from
     features. Picking stops at the rank, where every further set has probability zero. The set has at least
     :math:`1/(k!)^2` times the largest determinant ([CivrilMagdonIsmail2009]_), in practice nearly all of it.
 

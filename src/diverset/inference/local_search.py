@@ -88,7 +88,7 @@ def map_local_search(
 
     Notes
     -----
-    Looking at all exchanges takes O(nk), and so does making one (see :mod:`diverset.inference._state`). Every change
+    Looking at all exchanges takes O(nk), and so does making one (see ``diverset.inference._state``). Every change
     kept raises the log-determinant, computed afresh, by more than rounding.
 
     Started from the greedy set, the result keeps the greedy's guarantee with `k`: its determinant is at least

@@ -3,7 +3,7 @@
 ===============  =======================================================================  ===========
 method           what it is                                                               law
 ===============  =======================================================================  ===========
-``auto``         the cheapest exact one, by the cost model of :mod:`.auto`                exact
+``auto``         the cheapest exact one, by the cost model of ``diverset.sampling.auto``                exact
 ``sequential``   item by item, no eigendecomposition: for one draw                        exact
 ``rejection``    proposals from leverage scores: for many draws, at any n                 exact
 ``spectral``     Algorithm 1 of [KuleszaTaskar2012]_, Algorithm 8 for k-DPPs              exact

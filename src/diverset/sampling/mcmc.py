@@ -19,7 +19,7 @@ determinants are ratios of proposal probabilities (adding j from Y has probabili
 **How long.** For k-DPPs the exchange chain with uniform proposals, made lazy, comes within :math:`\varepsilon` in total
 variation after at most :math:`O(kn \log(1/(\varepsilon \Pr(Y_0))))` steps ([AnariOveisGharanRezaei2016]_), whatever the
 kernel: a guarantee that few can afford at large n. For the chain on sets of all sizes no such bound is claimed here.
-The default, :func:`default_steps`, is far shorter: enough to propose every item several times and to exchange every
+The default, ``default_steps``, is far shorter: enough to propose every item several times and to exchange every
 slot many times. It is a heuristic; ``Chain.effective_sample_size`` and ``Chain.r_hat`` say more about a given kernel.
 Where exact draws are affordable, prefer them.
 
@@ -318,7 +318,7 @@ class MCMCSampler(Sampler):
     k : int, optional
         Size of the sets; a DPP by default.
     steps : int, optional
-        Steps before a draw; by default :func:`default_steps` of n and the size of the start.
+        Steps before a draw; by default ``default_steps`` of n and the size of the start.
     """
 
     def __init__(self, source: Representation | KernelEntries, k: int | None = None, steps: int | None = None) -> None:
@@ -465,11 +465,11 @@ def mcmc_chain(
     size : int
         States to keep, for each chain.
     burn_in : int, optional
-        Steps before the first; by default :func:`default_steps`, and 0 where `start` is a state.
+        Steps before the first; by default ``default_steps``, and 0 where `start` is a state.
     thin : int, optional
         Steps from one to the next; by default the number of items at the start, at least 1.
     start : ChainState or iterable of int, optional
-        Where to start: the ``state`` of an earlier chain, or a set; by default :func:`warm_start`, anew for each chain.
+        Where to start: the ``state`` of an earlier chain, or a set; by default ``warm_start``, anew for each chain.
     n_chains : int
         Independent chains, in lock step; two or more give ``r_hat``.
     max_seconds : float, optional
