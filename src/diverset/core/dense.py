@@ -39,7 +39,7 @@ __all__ = ["DenseLikelihood", "DenseMarginal"]
 #: Below this diagonal entry of L, 1 - [(L+I)^-1]_ii has lost a digit to cancellation.
 _SMALL = 0.1
 #: Error in a probability that is let pass before another, slower route is taken.
-_TOLERABLE = 1e-11
+_TOLERABLE = 1e-10
 #: Up to this condition number of I - K, going through L = K (I-K)^-1 costs no digit that matters.
 _WELL_CONDITIONED = 1e4
 
