@@ -256,7 +256,7 @@ SEVENTY_FIVE = {
 PROOFS = [
     *[("rbf-2d-0.2", k) for k in (5, 10, 20, 37)],
     *[("rbf-5d-0.5", k) for k in (5, 10)],
-    *[("rbf-normal-3d", k) for k in (5, 10, 20)],
+    *[("rbf-normal-3d", k) for k in (5, 10, 20, 37)],
     *[("wishart-75", k) for k in (5, 10, 20)],
     *[("wishart-150", k) for k in (5, 10, 20, 60, 70)],
     ("twice-wishart-150", None),

@@ -97,14 +97,20 @@ class DenseLikelihood(Representation):
         """
         if self.n == 0 or EPS * self.n * float(np.diagonal(self._L).real.max()) < _TOLERABLE:
             return False
-        # A positive pivot of the factor is no bound on the inverse; LAPACK's estimate of its norm is, nearly.
-        estimate = lapack.zpocon if np.iscomplexobj(self._L) else lapack.dpocon
+        largest, estimate = (
+            (lapack.zlange, lapack.zpocon) if np.iscomplexobj(self._L) else (lapack.dlange, lapack.dpocon)
+        )
+        norm = float(largest("1", self._L.T)) + 1.0
+        # The inverse has norm 1 at most, as L is positive semidefinite.
+        if EPS * norm < _TOLERABLE:
+            return False
         R = self._cholesky_if_definite
         if R is None:
             return True
-        norm = float(np.abs(self._L).sum(axis=0).max()) + 1.0
+        # A positive pivot of the factor is no bound on the inverse; LAPACK's estimate of its norm is, nearly.
         rcond, _ = estimate(R.T, norm, uplo="U")
-        return bool(EPS / (rcond**2 * norm) > _TOLERABLE if rcond > 0.0 else True)
+        inverse = min(1.0, 1.0 / (rcond * norm)) if rcond > 0.0 else 1.0
+        return EPS * norm * inverse**2 > _TOLERABLE
 
     @cached_property
     def _complement_kernel(self) -> Array:

@@ -213,7 +213,7 @@ class DPP(SetDistribution):
             lam, V = lam[::-1].copy(), V[:, ::-1]  # descending: a view will do
         elif (lam[1:] < lam[:-1]).any():
             order = np.argsort(lam, kind="stable")
-            lam, V = lam[order], V[:, order]
+            lam, V = lam[order], np.take(V, order, axis=1)  # V[:, order] would be Fortran-ordered, and slower
         return cls._wrap(from_eigenpairs(Spectrum.from_likelihood(lam, 0.0), V))
 
     # kernels and spectrum --------------------------------------------------------------------------------

@@ -157,8 +157,12 @@ class RowFactor:
             weights = np.ones(self.n) if self.quality is None else self.quality**2
             return np.asarray((rows.conj().T @ rows.multiply(weights[:, None])).todense())
         if self.rows is None and self.quality is None and self.base.dtype in (np.float64, np.complex128):
-            # NumPy sees a matrix times its own transpose and halves the work.
             base = np.asarray(self.base)
+            if base.dtype == np.float64 and base.flags.c_contiguous and base.size:
+                # SciPy's BLAS, as in norms_squared: threads of two libraries would spin against each other.
+                lower = np.tril(blas.dsyrk(1.0, base.T, lower=1))
+                return lower + np.tril(lower, -1).T
+            # NumPy sees a matrix times its own transpose and halves the work.
             return np.asarray(base.conj().T @ base)
         D = self.base.shape[1]
         C = np.zeros((D, D), dtype=np.complex128 if self.base.dtype.kind == "c" else np.float64)
@@ -180,11 +184,15 @@ class RowFactor:
         """Squared norms of the rows, times `matrix` first if given; an `upper` triangular one takes half the work."""
         transform = self.transform if matrix is None else self.combined(matrix)
         norms = np.empty(self.n)
+        # One buffer for all blocks: fresh memory would be paged in each time.
+        work = np.empty((min(self.n, block_length(self.base.shape[1])), self.base.shape[1]))
         triangular = upper and self.transform is None and transform is not None and not np.iscomplexobj(transform)
         for part, block in self.blocks():
             if triangular and not np.iscomplexobj(block):
                 # BLAS sees transposes: M^T block^T, columns contiguous.
-                product = blas.dtrmm(1.0, transform, block.T, lower=0, trans_a=1).T
+                copy = work[: len(block)]
+                copy[:] = block
+                product = blas.dtrmm(1.0, transform, copy.T, lower=0, trans_a=1, overwrite_b=1).T
             else:
                 product = self._apply(block, transform)
             norms[part] = row_norms_squared(product)
