@@ -33,9 +33,10 @@ from diverset.inference import (
     map_relaxed,
     select,
 )
+from diverset.sampling.chain import Chain
 from diverset.sampling.intermediate import IntermediateSampler, sample_kernel
 from diverset.sampling.kernel_function import KernelFunction
-from diverset.sampling.mcmc import Chain, mcmc_chain
+from diverset.sampling.mcmc import mcmc_chain
 from diverset.sampling.trace import SamplingTrace, sampling_trace
 
 __version__ = "0.1.0"

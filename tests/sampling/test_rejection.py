@@ -304,7 +304,7 @@ def test_memory_is_asked_for_first(monkeypatch):
     representation = dv.DPP.from_features(np.ones((5, 2)))._representation
     representation.n = 200_000
     monkeypatch.setattr(representation, "eigenvectors", lambda: np.broadcast_to(0.0, (200_000, 150)))
-    monkeypatch.setattr(rejection, "_orthonormal_columns", lambda V: V)
+    monkeypatch.setattr(rejection, "orthonormal_columns", lambda V: V)
     with pytest.raises(TooLargeError, match=r"alias tables for 200000 items and rank 150.*method=.spectral"):
         rejection.Proposals.of(representation)
 

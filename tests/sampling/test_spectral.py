@@ -94,3 +94,15 @@ def test_draws_keep_labels_and_repeat_with_the_seed():
     one_by_one = [given.sample(rng=rng, method="spectral") for _ in range(3)]
     rng = np.random.default_rng(5)
     assert all(np.array_equal(d, given.sample(rng=rng, method="spectral")) for d in one_by_one)
+
+
+def test_eigenvectors_from_features_of_very_different_lengths_are_orthonormal():
+    """Features from 1 to 1e-7: single eigenvectors carry rounding along the large ones."""
+    rng = np.random.default_rng(4)
+    # Rotated, so that no column gives the small ones away.
+    X = rng.standard_normal((40, 8)) * 10.0 ** -np.arange(8) @ orthonormal(8, 8, seed=1)
+    representation = dv.DPP.from_features(X)._representation
+    alone = representation.eigenvector_columns(np.arange(8))
+    V = spectral.SpectralSampler(representation, 8)._columns(np.arange(8))
+    assert np.abs(V.T @ V - np.eye(8)).max() < 1e-12
+    assert np.abs(alone.T @ alone - np.eye(8)).max() > 1e-11  # what the sampler would use otherwise

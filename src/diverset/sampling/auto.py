@@ -35,8 +35,11 @@ _BLAS3 = 3e-11
 _EIGH = 1.1e-10
 _LOOP = 4e-10
 #: Seconds per entry of the tables that the rejection sampler prepares, and per proposal it makes.
-_TABLE = 3e-8
+_TABLE = 4e-8
 _PROPOSAL = 4e-7
+#: Seconds per number that the spectral sampler updates, in passes over memory, and per row decided one block at a time.
+_PASS = 1.8e-9
+_ROW = 1.8e-5
 
 
 def choose(representation: Representation, k: int | None, size: int) -> str:
@@ -62,7 +65,7 @@ def costs(representation: Representation, k: int | None, size: int) -> dict[str,
         + _TABLE * n * width
         + size * (_LOOP * (m**3 + width) + _PROPOSAL * proposals),
         "spectral": eigen
-        + size * (_LOOP * (n * m**2 + width) + (0.0 if factor is None else 2.0 * _BLAS3 * n * width * m)),
+        + size * (_PASS * n * m**2 + _LOOP * width + (0.0 if factor is None else 2.0 * _BLAS3 * n * width * m)),
     }
     if k is None:
         if isinstance(representation, DenseLikelihood):
@@ -70,7 +73,7 @@ def costs(representation: Representation, k: int | None, size: int) -> dict[str,
         elif isinstance(representation, DenseMarginal):
             estimate["sequential"] = size * _BLAS3 * n**3 / 3.0
         else:
-            estimate["sequential"] = size * 6.0 * _BLAS3 * n * width**2
+            estimate["sequential"] = size * n * (6.0 * _BLAS3 * width**2 + _ROW)
     return estimate
 
 

@@ -33,7 +33,7 @@ import numpy as np
 
 from diverset._typing import Array, FloatArray, IntArray
 from diverset.core.representation import Representation
-from diverset.numerics.linalg import row_norms_squared, squared_modulus
+from diverset.numerics.linalg import orthonormal_columns, row_norms_squared, squared_modulus
 from diverset.numerics.validation import check_fits_in_memory
 from diverset.sampling.base import Sampler, kept_with
 from diverset.sampling.eigenvectors import TILTED, EigenvectorLaw
@@ -46,8 +46,6 @@ _SHORT_BLOCK, _LONG_BLOCK, _MANY = 8, 16, 32
 _PATIENCE = 50.0
 #: Columns whose tables are made in one call.
 _COLUMNS = 16
-#: Departure from orthonormal columns that is let pass.
-_ORTHONORMAL = 1e-12
 #: Where memory is short.
 _REMEDY = 'method="spectral" makes no tables, method="sequential" no eigenvectors'
 #: What one call of the compiled loop may take, in seconds, and the most draws it makes.
@@ -90,19 +88,6 @@ def alias_tables(V: Array) -> tuple[FloatArray, Array]:
     return threshold, alias
 
 
-def _orthonormal_columns(V: Array) -> Array:
-    r"""V in C order, its columns orthonormal to rounding, the span of every last few of them unchanged.
-
-    Eigenvectors :math:`B\hat v_i/\sigma_i` from features are good to rounding times :math:`\sigma_{\max}/\sigma_i`
-    only. What is wrong with them points along those with larger eigenvalues, to their right, and is projected off.
-    """
-    # One product with random signs sees a departure anywhere, with no r x r matrix.
-    signs = np.random.default_rng(0).choice([-1.0, 1.0], size=V.shape[1])
-    if np.abs(V.conj().T @ (V @ signs) - signs).max(initial=0.0) > _ORTHONORMAL:
-        V = np.linalg.qr(V[:, ::-1])[0][:, ::-1]
-    return np.ascontiguousarray(V)
-
-
 @dataclass(frozen=True, eq=False)
 class Proposals:
     """What all draws share: eigenvectors V, of shape (n, r), and the alias tables of their columns."""
@@ -118,7 +103,7 @@ class Proposals:
         width = n if factor is None else factor.width
         check_fits_in_memory(8 * n * width, what=f"the eigenvectors of {n} items", remedy=_REMEDY)
         # Before the spectrum is asked for: a dense kernel would find its eigenvalues twice.
-        V = _orthonormal_columns(representation.eigenvectors())
+        V = orthonormal_columns(representation.eigenvectors())
         check_fits_in_memory(12 * V.size, what=f"alias tables for {n} items and rank {V.shape[1]}", remedy=_REMEDY)
         return cls(V, *alias_tables(V))
 

@@ -41,7 +41,7 @@ from diverset.core.lowrank import LowRankLikelihood, LowRankMarginal
 from diverset.core.nonsymmetric import NonsymmetricDPP
 from diverset.core.representation import Representation
 from diverset.errors import DiversetError
-from diverset.numerics.linalg import EPS, block_length, positions_outside, row_norms_squared
+from diverset.numerics.linalg import EPS, block_length, positions_outside, product, row_norms_squared
 from diverset.numerics.validation import check_fits_in_memory
 from diverset.sampling.base import Sampler
 
@@ -247,11 +247,12 @@ def _decide_hermitian(A: Array, start: int, stop: int, uniforms: FloatArray, cho
     _decide_hermitian(A, start, middle, uniforms, chosen, d)
     X = A[middle:stop, start:middle].copy()
     _solve_right(A[start:middle, start:middle].copy(), X, lower=True, unit=True, adjoint=True)
-    L21 = np.divide(X, d[start:middle], out=A[middle:stop, start:middle])
+    L21 = X / d[start:middle]
+    A[middle:stop, start:middle] = L21
     X = X.conj()
     for first in range(middle, stop, _CHUNK):
         last = min(first + _CHUNK, stop)
-        A[first:stop, first:last] -= L21[first - middle :] @ X[first - middle : last - middle].T
+        A[first:stop, first:last] -= product(L21[first - middle :], X[first - middle : last - middle], transpose=True)
     _decide_hermitian(A, middle, stop, uniforms, chosen, d)
 
 
@@ -282,7 +283,7 @@ def _decide_general(A: Array, start: int, stop: int, uniforms: FloatArray, chose
     A[start:middle, middle:stop] = U12.T
     for first in range(middle, stop, _CHUNK):
         last = min(first + _CHUNK, stop)
-        A[first:last, middle:stop] -= L21[first - middle : last - middle] @ U12.T
+        A[first:last, middle:stop] -= product(L21[first - middle : last - middle], U12, transpose=True)
     _decide_general(A, middle, stop, uniforms, chosen)
 
 
@@ -360,14 +361,14 @@ def draw_from_cholesky(R: Array, excess: FloatArray, uniforms: FloatArray, *, bl
         B[kept, np.arange(width, new_width)] += mixing[kept]
         # Items are decided last first: entry (q, j) is how item j's vector sees what was done for a later q.
         F_star = np.ascontiguousarray(F.conj().T)
-        _solve_right(np.tril(B @ F_star, -1), F_star, lower=True, unit=True, adjoint=False)
+        _solve_right(np.tril(product(B, F_star), -1), F_star, lower=True, unit=True, adjoint=False)
         step = block_length(new_width, 1 << 23)
         for first in range(0, start, step):
             last = min(first + step, start)
             rows = H[first:last, :new_width]
             if len(kept):
                 rows[:, width:] = (R[start + kept, first:last] / root_odds[kept, None]).T
-            rows -= (rows @ F_star) @ B
+            rows -= product(product(np.ascontiguousarray(rows), F_star), B)
         width = new_width
     return np.flatnonzero(chosen).astype(np.int64, copy=False)
 
@@ -391,15 +392,15 @@ def draw_from_rows(blocks: Iterable[Array], width: int, uniforms: FloatArray) ->
         for first in range(0, len(block), step):
             G = block[first : first + step]
             b = len(G)
-            X = G @ M
-            A = X @ G.conj().T
+            X = product(G, M)
+            A = product(X, G.conj(), transpose=True)
             d = np.empty(b)
             _decide_hermitian(A, 0, b, uniforms[done : done + b], chosen[done : done + b], d)
             done += b
             # Y = L^-1 X, solved as Y^T L^T = X^T.
             Y = X.T.copy()
             _solve_right(A.T.copy(), Y, lower=False, unit=True, adjoint=False)
-            M = M - (Y / d).conj() @ Y.T
+            M = M - product((Y / d).conj(), Y, transpose=True)
             M = (M + M.conj().T) / 2.0
     return np.flatnonzero(chosen).astype(np.int64, copy=False)
 

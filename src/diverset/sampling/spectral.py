@@ -10,11 +10,13 @@ This is the plain reference: :math:`O(n|J|^2)` a draw once the eigenvectors are 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from diverset._typing import Array, FloatArray, IntArray
 from diverset.core.representation import Representation
-from diverset.numerics.linalg import row_norms_squared, squared_modulus
+from diverset.numerics.linalg import orthonormal_columns, row_norms_squared, squared_modulus
 from diverset.sampling.base import Sampler
 from diverset.sampling.eigenvectors import EigenvectorLaw
 
@@ -25,6 +27,10 @@ __all__ = [
     "draw_next",
     "prepare",
 ]
+
+
+#: Spread of the log-eigenvalues from which single eigenvectors from features are no longer orthonormal enough.
+_WIDE = 13.8  # 1e6
 
 
 class ElementarySampler:
@@ -88,12 +94,19 @@ class SpectralSampler(Sampler):
     """Algorithm 1, or with `k` Algorithm 8 for its first phase."""
 
     def __init__(self, representation: Representation, k: int | None) -> None:
-        self._representation = representation
-        self._law = EigenvectorLaw.of(representation.spectrum.support, k)
+        log_odds = representation.spectrum.support
+        self._law = EigenvectorLaw.of(log_odds, k)
+        finite = log_odds[log_odds < np.inf]
+        if hasattr(representation, "factor") and len(finite) and finite[-1] - finite[0] > _WIDE:
+            # What rounding adds to small eigenvectors points along the large ones, chosen or not: all are needed.
+            V = orthonormal_columns(representation.eigenvectors())
+            self._columns: Callable[[IntArray], Array] = lambda chosen: V[:, chosen]
+        else:
+            self._columns = representation.eigenvector_columns
 
     def draw(self, rng: np.random.Generator) -> IntArray:
         """One draw in O(n m^2), m its size."""
-        return draw_items(self._representation.eigenvector_columns(self._law.draw(rng)), rng)
+        return draw_items(self._columns(self._law.draw(rng)), rng)
 
 
 def prepare(representation: Representation, k: int | None) -> Sampler:
