@@ -56,7 +56,9 @@ __all__ = [
 
 RESULTS = Path(__file__).parent / "results"
 #: Distributions whose versions are recorded where they are installed; peers among them.
-RECORDED = ("diverset", "numpy", "scipy", "numba", "dppy")
+RECORDED = (
+    "diverset", "numpy", "scipy", "numba", "dppy", "pyversity", "langchain-core", "apricot-select", "submodlib-py",
+)  # fmt: skip
 
 _PAUSE = 0.06
 #: The machine is quiet while others use less than this part of it, and is waited for so many seconds a comparison.

@@ -1,0 +1,173 @@
+"""Ten out of a thousand, and a thousand out of a hundred thousand, beside pyversity, LangChain, apricot and submodlib.
+
+Embeddings are random unit vectors of 128 float32 numbers and scores uniform in [0, 1], the dial in the middle. The
+peers named DPP maximise the same determinant (pyversity turns scores into weights by their z-score, which we pass on as
+quality for the comparison "same kernel"); MMR and the others solve problems of their own and are timed as what people
+use today. Beside each time stands whether the picks are those of the textbook in double precision.
+"""
+
+import functools
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import diverset as dv
+from benchmarks.harness import Row, at_least, at_most, compare, peer, state, time_all
+
+pyversity = peer("pyversity")
+langchain = peer("langchain_core")
+apricot = peer("apricot")
+submodlib = peer("submodlib")
+
+D = 128
+
+
+@functools.lru_cache
+def candidates(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Unit-norm float32 embeddings, and scores."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, D), dtype=np.float32)
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    return X, rng.random(n)
+
+
+def textbook(X: np.ndarray, quality: np.ndarray, k: int) -> np.ndarray:
+    """Greedy by Cholesky rows in double precision, every item brought up to date after every pick."""
+    X = X.astype(np.float64)
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    residual, rows, picks = np.ones(len(X)), np.empty((k, len(X))), []
+    for t in range(k):
+        with np.errstate(divide="ignore"):
+            key = quality + np.log(np.maximum(residual, 0.0))
+        key[picks] = -np.inf
+        best = int(key.argmax())
+        rows[t] = (X @ X[best] - rows[:t, best] @ rows[:t]) / np.sqrt(residual[best])
+        residual -= rows[t] ** 2
+        picks.append(best)
+    return np.array(picks)
+
+
+def z_scores(scores: np.ndarray) -> np.ndarray:
+    """The quality that makes our kernel pyversity's at diversity 0.5: twice the log of its weights."""
+    return (scores - scores.mean()) / scores.std()
+
+
+SIZES = ((10, 1_000, 3.0), (50, 10_000, 3.0), (100, 100_000, 6.0), (1_000, 100_000, 15.0))
+
+
+def pyversity_dpp() -> Iterator[Row]:
+    """Greedy MAP against pyversity's, call overhead included."""
+    for k, n, bar in SIZES:
+        X, scores = candidates(n)
+        for what, quality in (("scores", scores), ("same kernel", z_scores(scores))):
+            row = compare(
+                f"{k:,} of {n:,}, {what}",
+                lambda X=X, q=quality, k=k: dv.select(X, k, quality=q),
+                None if pyversity is None else lambda X=X, s=scores, k=k: pyversity.dpp(X, s, k, diversity=0.5),
+                name="pyversity DPP",
+                bar=at_least(bar),
+                is_peer=True,
+                rounds=3 if k == 1_000 else 7,
+            )
+            yield row
+        yield _same_picks(k, n)
+
+
+def _same_picks(k: int, n: int) -> Row:
+    """How many picks agree with the textbook's, up to the rank, for both libraries on the same kernel."""
+    X, scores = candidates(n)
+    quality, m = z_scores(scores), min(k, D)
+    exact = textbook(X, quality, m)
+    ours = dv.select(X, k, quality=quality).indices[:m]
+    theirs = "" if pyversity is None else _agreement(pyversity.dpp(X, scores, k, diversity=0.5).indices[:m], exact)
+    case = f"{k:,} of {n:,}: picks as in double precision" + (f", up to the rank {m}" if m < k else "")
+    return state(case, _agreement(ours, exact), theirs and f"{theirs} pyversity DPP")
+
+
+def _agreement(picks: np.ndarray, exact: np.ndarray) -> str:
+    return f"{int((np.asarray(picks) == exact).sum())} of {len(exact)}"
+
+
+def beyond_the_rank() -> Iterator[Row]:
+    """What the picks after the rank are worth: the information det(X_Y' X_Y) of a thousand rows."""
+    k, n = 1_000, 100_000
+    X, scores = candidates(n)
+    quality = z_scores(scores)
+    found = {"ours": dv.select(X, k, quality=quality).indices}
+    found["top-k"] = np.argsort(-scores, kind="stable")[:k]
+    if pyversity is not None:
+        found["pyversity DPP"] = pyversity.dpp(X, scores, k, diversity=0.5).indices
+    values = {}
+    for name, picks in found.items():
+        rows = X[picks].astype(np.float64)
+        values[name] = f"{np.linalg.slogdet(rows.T @ rows)[1]:.2f}, {quality[picks].mean():.3f}, {len(set(picks))}"
+    others = "; ".join(f"{name}: {value}" for name, value in values.items() if name != "ours")
+    yield state(f"{k:,} of {n:,}: log-information, mean quality, different items", values["ours"], others)
+
+
+def other_peers() -> Iterator[Row]:
+    """What else people use, each on its own objective."""
+    for k, n in ((10, 1_000), (50, 10_000)):
+        X, scores = candidates(n)
+        calls: dict[str, Any] = {"ours": lambda X=X, s=scores, k=k: dv.select(X, k, quality=s)}
+        if langchain is not None:
+            from langchain_core.vectorstores.utils import maximal_marginal_relevance
+
+            query = X[int(scores.argmax())]
+            rows = list(X)
+            calls["LangChain MMR"] = lambda q=query, r=rows, k=k: maximal_marginal_relevance(q, r, 0.5, k)
+        if pyversity is not None:
+            calls["pyversity MMR"] = lambda X=X, s=scores, k=k: pyversity.mmr(X, s, k, diversity=0.5)
+        if apricot is not None:
+            calls["apricot facility location"] = lambda X=X, k=k: apricot.FacilityLocationSelection(
+                k, metric="cosine", optimizer="lazy", verbose=False
+            ).fit(X)
+        if submodlib is not None and n <= 1_000:  # beyond, its n x n kernel in Python lists takes minutes
+            calls["submodlib log-determinant"] = lambda X=X, n=n, k=k: _submodlib_log_det(X, n, k)
+        times = time_all(calls, rounds=3, budget=10.0)
+        for name, taken in times.items():
+            if name != "ours":
+                ratio = taken.best / times["ours"].best
+                yield Row(f"{k:,} of {n:,}", _ms(times["ours"].best), f"{_ms(taken.best)}  {name}", ratio)
+
+
+def _ms(seconds: float) -> str:
+    return f"{1e3 * seconds:.3g} ms"
+
+
+def _submodlib_log_det(X: np.ndarray, n: int, k: int) -> object:
+    f = submodlib.LogDeterminantFunction(n=n, mode="dense", lambdaVal=0.0, data=X, metric="cosine")
+    return f.maximize(budget=k, optimizer="NaiveGreedy", show_progress=False)
+
+
+def from_a_memory_map() -> Iterator[Row]:
+    """A hundred of a million embeddings in a file, against ten passes over it."""
+    k, n = 100, 1_000_000
+    rng = np.random.default_rng(0)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "embeddings.npy"
+        X = np.lib.format.open_memmap(file, mode="w+", dtype=np.float32, shape=(n, D))
+        for start in range(0, n, 50_000):
+            block = rng.standard_normal((50_000, D), dtype=np.float32)
+            X[start : start + 50_000] = block / np.linalg.norm(block, axis=1, keepdims=True)
+        X.flush()
+        X, scores, v = np.load(file, mmap_mode="r"), rng.random(n), rng.standard_normal(D, dtype=np.float32)
+
+        def ten_passes() -> None:
+            for _ in range(10):
+                X @ v
+
+        yield compare(
+            f"{k} of {n:,} from a memory map",
+            lambda: dv.select(X, k, quality=scores),
+            ten_passes,
+            name="ten times X @ v",
+            bar=at_most(3),
+            rounds=3,
+        )
+
+
+CASES = (pyversity_dpp, beyond_the_rank, other_peers, from_a_memory_map)
