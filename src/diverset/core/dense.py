@@ -6,7 +6,6 @@ import math
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import lapack
 from scipy.special import expit
 
 from diverset._typing import Array, FloatArray, IntArray
@@ -29,6 +28,7 @@ from diverset.numerics.linalg import (
     log_det_from_cholesky,
     log_det_psd,
     positions_outside,
+    routine,
     row_norms_squared,
     solve_lower,
 )
@@ -97,10 +97,7 @@ class DenseLikelihood(Representation):
         """
         if self.n == 0 or EPS * self.n * float(np.diagonal(self._L).real.max()) < _TOLERABLE:
             return False
-        largest, estimate = (
-            (lapack.zlange, lapack.zpocon) if np.iscomplexobj(self._L) else (lapack.dlange, lapack.dpocon)
-        )
-        norm = float(largest("1", self._L.T)) + 1.0
+        norm = float(routine("lange", self._L)("1", self._L.T)) + 1.0
         # The inverse has norm 1 at most, as L is positive semidefinite.
         if EPS * norm < _TOLERABLE:
             return False
@@ -108,7 +105,7 @@ class DenseLikelihood(Representation):
         if R is None:
             return True
         # A positive pivot of the factor is no bound on the inverse; LAPACK's estimate of its norm is, nearly.
-        rcond, _ = estimate(R.T, norm, uplo="U")
+        rcond, _ = routine("pocon", R)(R.T, norm, uplo="U")
         inverse = min(1.0, 1.0 / (rcond * norm)) if rcond > 0.0 else 1.0
         return EPS * norm * inverse**2 > _TOLERABLE
 
@@ -372,8 +369,7 @@ class DenseMarginal(Representation):
             return False
         if self.n == 0:
             return True
-        estimate = lapack.zpocon if np.iscomplexobj(R) else lapack.dpocon
-        rcond, _ = estimate(R.T, np.abs(self._complement_kernel).sum(axis=0).max(), uplo="U")
+        rcond, _ = routine("pocon", R)(R.T, routine("lange", R)("1", self._complement_kernel.T), uplo="U")
         return bool(rcond * _WELL_CONDITIONED > 1.0)
 
     def likelihood_block(self, rows: IntArray, columns: IntArray) -> Array:

@@ -14,17 +14,19 @@ from __future__ import annotations
 
 import math
 import os
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from diverset._typing import Array, FloatArray, IntArray
-from diverset.numerics.linalg import EPS
+from diverset.numerics.linalg import EPS, row_norms_squared
 
-__all__ = ["Limits", "Picks", "greedy_dense", "greedy_rows"]
+__all__ = ["Limits", "Picks", "greedy_dense", "greedy_rows", "squared_norms"]
 
 #: Interrupts are heard between compiled calls; each makes about this many multiply-adds at most.
 _CALL = 2e9
@@ -50,11 +52,15 @@ class Limits:
 
 @dataclass(frozen=True, eq=False)
 class Picks:
-    """Positions in pick order, the gain of each, and after how many the rank was spent (None: it was not)."""
+    """Positions in pick order, the gain of each, and after how many the rank was spent (None: it was not).
+
+    ``log_det`` of the similarity over the picks is there where it cost nothing.
+    """
 
     positions: IntArray
     gains: FloatArray
     rank_spent: int | None
+    log_det: float | None = None
 
 
 def greedy_rows(
@@ -99,6 +105,8 @@ def greedy_rows(
     X.flags.writeable = False
     given = np.zeros((0, D)) if given is None else np.asarray(given, dtype=np.float64)
     tolerance = 64.0 * D * EPS
+    # Rounding of one product in the precision of X: a few units per addition, with slack for their order.
+    unit = 8.0 * math.sqrt(D) * float(np.finfo(X.dtype).eps) + 4.0 * EPS
     state: dict[str, Any] = {
         "groups": limits.groups,
         "caps": limits.caps.copy(),
@@ -107,28 +115,28 @@ def greedy_rows(
     }
     picked: list[IntArray] = []
     gains: list[FloatArray] = []
+    potentials: list[FloatArray] = []
 
-    def run(wanted: int, u0: FloatArray, keys: FloatArray, start: FloatArray, inverse: FloatArray, lev: bool) -> int:
+    def run(wanted: int, u0: FloatArray, keys: FloatArray, start: FloatArray, inverse: FloatArray, doubt: float) -> int:
         t = len(start)
         Z = np.zeros((t + wanted, D))
         Z[:t] = start
         Z_low = Z.astype(X.dtype)
-        # Rounding of one product in the precision of X: a few units per addition, with slack for their order.
-        unit = 8.0 * math.sqrt(D) * float(np.finfo(X.dtype).eps) + 4.0 * EPS
-        slack = np.zeros(t + wanted + 1)
-        slack[1 : t + 1] = unit * np.cumsum((start**2).sum(axis=1))
+        slack = np.full(t + wanted + 1, doubt)
+        slack[1 : t + 1] += unit * np.cumsum((start**2).sum(axis=1))
         bound, step = u0.copy(), np.zeros(n, dtype=np.int64)
         if limits.costs.size:
             keys[limits.costs > state["left"]] = -math.inf
-        shared = (X, scale, factor, u0, bonus, weight, lev, tolerance)
-        done = (Z, Z_low, slack)
+        shared = (X, scale, factor, u0, bonus, weight, tolerance, inverse, Z, Z_low, slack)
+        own = np.empty(t + wanted)
+        potentials.append(own)
         known = (bound, step, keys)
         caps = (state["groups"], state["caps"], state["costs"])
         if n * D >= _THREADS_FROM:
-            return _pick_in_threads(wanted, shared, done, known, caps, state, inverse, unit, t, limits, picked, gains)
+            return _pick_in_threads(wanted, shared, known, own, caps, state, unit, t, limits, picked, gains)
         new, gain = np.empty(wanted, dtype=np.int64), np.empty(wanted)
         made, t, state["left"] = loops.pick_linear(
-            wanted, *shared, inverse, *done, unit, t, *known, *caps, state["left"], limits.stop, new, gain
+            wanted, *shared, own, unit, t, *known, *caps, state["left"], limits.stop, new, gain
         )
         picked.append(new[:made])
         gains.append(gain[:made])
@@ -138,7 +146,7 @@ def greedy_rows(
         keys = bonus + weight * np.log(scale)
     keys[~limits.available] = -math.inf
     basis = _orthonormal_rows(given, tolerance)
-    made = run(min(k, D - len(basis)), scale, keys.copy(), basis, np.zeros((0, 0)), False)
+    made = run(min(k, D - len(basis)), scale, keys.copy(), basis, np.zeros((0, 0)), 0.0)
     chosen = np.concatenate(picked) if picked else _nothing()
     open_ = limits.available.copy()
     open_[chosen] = False
@@ -147,24 +155,99 @@ def greedy_rows(
         spent = made
         rows = np.vstack([given, np.sqrt(factor[chosen])[:, None] * X[chosen].astype(np.float64)])
         inverse = np.linalg.pinv(rows.T @ rows, hermitian=True) if len(rows) else np.zeros((D, D))
-        half = _half(inverse)
+        lam, V = np.linalg.eigh(inverse)
+        half = (V * np.sqrt(np.maximum(lam, 0.0))).astype(X.dtype)
+        # Bounds are enough here: the loops compute what they need to know exactly from the inverse.
+        doubt = (unit + 8.0 * D * EPS) * max(float(lam[-1]), 0.0)
         leverage = factor * _leverages(X, half)
-        keys = bonus + weight * np.log1p(leverage)
+        keys = bonus + weight * np.log1p(leverage + doubt * scale)
         keys[~open_] = -math.inf
         _close(keys, state, limits)
-        run(k - made, leverage, keys, np.zeros((0, D)), inverse, True)
+        run(k - made, leverage, keys, np.zeros((0, D)), inverse, doubt)
     positions = np.concatenate(picked) if picked else _nothing()
-    return Picks(positions, np.concatenate(gains) if gains else np.zeros(0), spent)
+    # The determinant is the product of what was left of each item beside those before it.
+    log_det = float(np.log(potentials[0][:made]).sum()) if spent is None and len(given) == 0 else None
+    return Picks(positions, np.concatenate(gains) if gains else np.zeros(0), spent, log_det)
+
+
+def squared_norms(X: Array) -> FloatArray:
+    """Squared norms of the rows in double precision; infinite or nan where a row is."""
+    from diverset.inference import _greedy_loops
+
+    loops: Any = _greedy_loops
+    X = X.view()
+    X.flags.writeable = False
+    norms = np.empty(len(X))
+    parts = _parts(len(X), X.size)
+    with _Crew(len(parts) - 1) as crew:
+        crew.run([partial(loops.squared_norms, X, norms, lo, hi) for lo, hi in parts])
+    return norms
+
+
+class _Crew:
+    """Threads that share one scan after another; a lock handed to and fro wakes them sooner than a pool would."""
+
+    def __init__(self, n_helpers: int) -> None:
+        self._jobs: list[Any] = [None] * n_helpers
+        self._results: list[Any] = [None] * n_helpers
+        self._errors: list[BaseException | None] = [None] * n_helpers
+        self._go = [threading.Lock() for _ in range(n_helpers)]
+        self._done = [threading.Lock() for _ in range(n_helpers)]
+        for lock in (*self._go, *self._done):
+            lock.acquire()
+        for w in range(n_helpers):
+            threading.Thread(target=self._work, args=(w,), daemon=True).start()
+
+    def _work(self, w: int) -> None:
+        while True:
+            self._go[w].acquire()
+            if self._jobs[w] is None:
+                return
+            try:
+                self._results[w] = self._jobs[w]()
+            except BaseException as error:
+                self._errors[w] = error
+            self._done[w].release()
+
+    def run(self, jobs: list[Callable[[], Any]]) -> list[Any]:
+        """Results of the jobs: the first in this thread, the others each in a thread of its own."""
+        for w, job in enumerate(jobs[1:]):
+            self._jobs[w] = job
+            self._go[w].release()
+        try:
+            first = jobs[0]()
+        finally:
+            # An interrupt, too, waits for the others: they write to arrays of the caller.
+            for w in range(len(jobs) - 1):
+                self._done[w].acquire()
+        for error in self._errors:
+            if error is not None:
+                raise error
+        return [first, *self._results[: len(jobs) - 1]]
+
+    def __enter__(self) -> _Crew:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for w, lock in enumerate(self._go):
+            self._jobs[w] = None
+            lock.release()
+
+
+def _parts(n: int, entries: int) -> list[tuple[int, int]]:
+    """Consecutive ranges of n items, one for each thread that is worth its while."""
+    workers = min(os.cpu_count() or 1, 8) if entries >= _THREADS_FROM else 1
+    edges = [n * w // workers for w in range(workers + 1)]
+    return list(pairwise(edges))
 
 
 def _pick_in_threads(
     wanted: int,
     shared: tuple[Any, ...],
-    done: tuple[Any, ...],
     known: tuple[Any, ...],
+    potentials: FloatArray,
     caps: tuple[Any, ...],
     state: dict[str, Any],
-    inverse: FloatArray,
     unit: float,
     t: int,
     limits: Limits,
@@ -175,34 +258,32 @@ def _pick_in_threads(
     from diverset.inference import _greedy_loops
 
     loops: Any = _greedy_loops
-    X, _, factor, _, _, _, lev, _ = shared
+    X, _, factor, _, _, _, _, inverse, Z, Z_low, slack = shared
     keys = known[2]
-    n = len(keys)
-    workers = min(os.cpu_count() or 1, 8)
-    edges = [n * w // workers for w in range(workers + 1)]
-    seeds = [-1] * workers
+    parts = _parts(len(keys), X.size)
+    seeds = [-1] * len(parts)
     made = 0
-    with ThreadPoolExecutor(workers) as pool:
+    with _Crew(len(parts) - 1) as crew:
         while made < wanted:
-            jobs = [
-                pool.submit(partial(loops.scan_linear, *shared, *done, t, *known, seeds[w], edges[w], edges[w + 1]))
-                for w in range(1, workers)
-            ]
-            found = [loops.scan_linear(*shared, *done, t, *known, seeds[0], edges[0], edges[1])]
-            found += [job.result() for job in jobs]
+            found = crew.run(
+                [
+                    partial(loops.scan_linear, *shared, t, *known, seed, lo, hi)
+                    for seed, (lo, hi) in zip(seeds, parts, strict=True)
+                ]
+            )
             # The largest key, the lowest index among equal ones.
             winner = max(
-                range(workers), key=lambda w: (found[w][1], -found[w][0]) if found[w][0] >= 0 else (-math.inf, 0)
+                range(len(parts)), key=lambda w: (found[w][1], -found[w][0]) if found[w][0] >= 0 else (-math.inf, 0)
             )
-            best, key, _ = found[winner]
+            best, key = found[winner][:2]
             if best < 0 or key <= limits.stop:
                 break
             # What came first in a part of the items but lost to another part starts its next scan.
-            seeds = [second if w == winner else first for w, (first, _, second) in enumerate(found)]
+            seeds = [second if w == winner else first for w, (first, _, second, _) in enumerate(found)]
             picked.append(np.array([best], dtype=np.int64))
             gains.append(np.array([key]))
             state["left"] = loops.commit_linear(
-                best, X, factor, lev, inverse, *done, unit, t, keys, *caps, state["left"]
+                best, X, factor, inverse, Z, Z_low, slack, potentials, unit, t, keys, *caps, state["left"]
             )
             t += 1
             made += 1
@@ -223,17 +304,11 @@ def _orthonormal_rows(rows: FloatArray, tolerance: float) -> FloatArray:
     return np.ascontiguousarray(Vh[sigma**2 > tolerance])
 
 
-def _half(inverse: FloatArray) -> FloatArray:
-    """H with H H^T = inverse."""
-    lam, V = np.linalg.eigh(inverse)
-    return np.asarray(V * np.sqrt(np.maximum(lam, 0.0)))
-
-
-def _leverages(X: Array, half: FloatArray) -> FloatArray:
+def _leverages(X: Array, half: Array) -> FloatArray:
+    """Squared norms of the rows of X times a matrix, in the precision of X."""
     leverage = np.empty(len(X))
     for start in range(0, len(X), 4096):
-        Y = X[start : start + 4096].astype(np.float64) @ half
-        leverage[start : start + 4096] = np.einsum("ij,ij->i", Y, Y)
+        leverage[start : start + 4096] = row_norms_squared(X[start : start + 4096] @ half)
     return leverage
 
 

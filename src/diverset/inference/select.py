@@ -12,9 +12,8 @@ import numpy as np
 from diverset import kernels
 from diverset._typing import Array, BoolArray, FloatArray, IntArray, RNGLike
 from diverset.core import DPP
-from diverset.core.factor import RowFactor
 from diverset.errors import DiversetError, KernelError
-from diverset.inference.engine import Limits, Picks, greedy_dense, greedy_rows
+from diverset.inference.engine import Limits, Picks, greedy_dense, greedy_rows, squared_norms
 from diverset.inference.inputs import Items, as_column, read_items
 from diverset.inference.result import Selection
 from diverset.numerics.linalg import EPS, log_det_gram, log_det_psd
@@ -128,7 +127,7 @@ def select(
             picks = _windowed(problem, wanted, shown, limits, steps)
         else:
             picks = problem.greedy(wanted, shown, limits)
-        return problem.selection(picks.positions, picks.gains, picks.rank_spent)
+        return problem.selection(picks.positions, picks.gains, picks.rank_spent, log_det=picks.log_det)
     if steps is not None or len(limits.costs) or len(limits.groups):
         raise DiversetError(f'window, costs and groups need method="greedy"; {method!r} looks at the set as a whole')
     return problem.whole(method, wanted, shown, limits, rng)
@@ -331,8 +330,16 @@ class _Problem:
         S = self.kernel[np.ix_(positions, positions)]
         return log_det_psd(S, EPS * np.diagonal(S).real)
 
-    def selection(self, positions: IntArray, gains: FloatArray, spent: int | None, **more: Any) -> Selection:
-        log_det = self.log_det(positions)
+    def selection(
+        self,
+        positions: IntArray,
+        gains: FloatArray,
+        spent: int | None,
+        *,
+        log_det: float | None = None,
+        upper_bound: float | None = None,
+    ) -> Selection:
+        log_det = self.log_det(positions) if log_det is None else log_det
         objective = float(self.bonus[positions].sum())
         if self.dial > 0.0:
             objective += self.dial * log_det
@@ -344,7 +351,7 @@ class _Problem:
             objective=objective,
             rank_spent=spent,
             labels=labels,
-            **more,
+            upper_bound=upper_bound,
         )
 
     def whole(self, method: str, k: int, shown: IntArray, limits: Limits, rng: RNGLike) -> Selection:
@@ -410,8 +417,7 @@ def _after(limits: Limits, picks: IntArray) -> Limits:
 
 def _row_norms(rows: Array) -> FloatArray:
     """Squared norms in double precision; refuses what is not finite, naming it."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        norms = RowFactor(rows).norms_squared()
+    norms = squared_norms(rows)
     if not np.isfinite(norms).all():
         i = int(np.flatnonzero(~np.isfinite(norms))[0])
         bad = np.flatnonzero(~np.isfinite(rows[i]))

@@ -31,6 +31,7 @@ __all__ = [
     "orthonormal_columns",
     "positions_outside",
     "product",
+    "routine",
     "row_norms_squared",
     "solve_lower",
     "squared_modulus",
@@ -49,7 +50,8 @@ _ORTHONORMAL = 1e-12
 _GRADED = 1e4
 
 
-def _routine(name: str, a: Array) -> Any:
+def routine(name: str, a: Array) -> Any:
+    """LAPACK's routine of this name for the dtype of `a`: ``"potrf"`` is dpotrf or zpotrf."""
     return getattr(lapack, ("z" if np.iscomplexobj(a) else "d") + name)
 
 
@@ -73,7 +75,7 @@ def cholesky_lower(a: Array, *, overwrite: bool = False) -> Array | None:
     if a.shape[0] == 0:
         return a.copy()
     work = a if overwrite and a.flags.c_contiguous else np.array(a, order="C")
-    factor, info = _routine("potrf", work)(work.T, lower=0, clean=0, overwrite_a=1)
+    factor, info = routine("potrf", work)(work.T, lower=0, clean=0, overwrite_a=1)
     return None if info != 0 else factor.T
 
 
@@ -108,7 +110,7 @@ def hermitian_inverse(R: Array) -> Array:
     n = R.shape[0]
     if n == 0:
         return R.copy()
-    inverse, _ = _routine("potri", R)(R.T, lower=0)
+    inverse, _ = routine("potri", R)(R.T, lower=0)
     lower = np.tril(inverse.T)
     full: Array = lower + np.tril(lower, -1).conj().T
     return full
@@ -122,7 +124,7 @@ def inverse_diagonal(R: Array) -> FloatArray:
     """
     if R.shape[0] == 0:
         return np.zeros(0)
-    inverse, _ = _routine("trtri", R)(R.T, lower=0)
+    inverse, _ = routine("trtri", R)(R.T, lower=0)
     return row_norms_squared(np.triu(inverse))
 
 
