@@ -213,7 +213,8 @@ def select(
     ] = None,
 ) -> None:
     """Pick rows of a file that are good and unlike each other."""
-    from diverset.apps.select import Limits, Source, run_select
+    from diverset.apps.candidates import Source
+    from diverset.apps.select import Limits, run_select
 
     run_select(
         Source(
@@ -252,8 +253,9 @@ def compare(
     min_quality: MinQuality = None,
 ) -> None:
     """Pick rows in several ways, side by side with numbers: how good, how diverse."""
+    from diverset.apps.candidates import Source
     from diverset.apps.compare import run_compare
-    from diverset.apps.select import Limits, Source
+    from diverset.apps.select import Limits
 
     run_compare(
         Source(

@@ -14,7 +14,9 @@ from rich.text import Text
 
 import diverset as dv
 from diverset._typing import Array, FloatArray, IntArray
-from diverset.apps.select import Candidates, Limits, Source, check_request, find_rows, read_candidates, say, working
+from diverset.apps.candidates import Candidates, Source, find_rows, read_candidates
+from diverset.apps.console import say, working
+from diverset.apps.select import Limits, check_request
 from diverset.apps.tables import check_output, write_table
 from diverset.errors import DiversetError
 

@@ -19,8 +19,8 @@ from diverset._files import atomic_write
 from diverset._typing import Array, FloatArray, IntArray
 
 if TYPE_CHECKING:
+    from diverset.apps.candidates import Candidates
     from diverset.apps.compare import Row
-    from diverset.apps.select import Candidates
 
 __all__ = ["principal_plane", "write_compare_page", "write_select_page"]
 
