@@ -59,18 +59,12 @@ class Candidates:
     axes: tuple[str, str] | None = None
     notes: list[str] = field(default_factory=list)
 
-    def dense(self, positions: IntArray | slice = slice(None)) -> Array:
-        """Features of some rows as an array; for words, that may be large."""
+    def dense(self, positions: IntArray) -> FloatArray:
+        """Features of a few rows as an array; of words, only those that one of them has."""
         rows = self.features[positions]
-        if not is_sparse(rows):
-            return np.asarray(rows) if not isinstance(rows, np.memmap) else rows
-        check_fits_in_memory(
-            rows.dtype.itemsize * rows.shape[0] * rows.shape[1],
-            what=f"the words of {rows.shape[0]} texts",
-            remedy="give --embeddings",
-        )
-        dense: Array = rows.toarray()
-        return dense
+        if is_sparse(rows):
+            rows = rows[:, np.unique(rows.indices)].toarray()
+        return np.asarray(rows, dtype=np.float64)
 
     def label(self, position: int) -> str:
         """What a row is called: its id, or its number."""

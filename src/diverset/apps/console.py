@@ -2,13 +2,13 @@
 
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
 from rich.status import Status
 
-__all__ = ["printable", "say", "working"]
+__all__ = ["aligned", "printable", "say", "working"]
 
 
 @contextmanager
@@ -38,3 +38,17 @@ def printable(text: str, console: Console, width: int = 400) -> str:
     """Text for a terminal: one line, no control characters, only what its encoding has."""
     line = "".join(mark if mark.isprintable() else " " for mark in " ".join(text[: 4 * width].split()))[:width]
     return line.encode(console.encoding, "replace").decode(console.encoding)
+
+
+def aligned(values: Iterable[float]) -> list[str]:
+    """Numbers of a column, all with as many decimals as the one that needs most (six digits at most).
+
+    >>> aligned([0.97, 0.971, 12.0])
+    ['0.970', '0.971', '12.000']
+    """
+    numbers = list(values)
+    texts = [f"{number:.6g}" for number in numbers]
+    if any("e" in text for text in texts):
+        return texts
+    decimals = max((len(text.partition(".")[2]) for text in texts), default=0)
+    return [f"{number:.{decimals}f}" for number in numbers]

@@ -16,11 +16,14 @@ from rich.text import Text
 import diverset as dv
 from diverset._typing import IntArray
 from diverset.apps.candidates import Candidates, Source, find_rows, read_candidates
-from diverset.apps.console import printable, say, working
+from diverset.apps.console import aligned, printable, say, working
 from diverset.apps.tables import check_output, write_table
 from diverset.errors import DiversetError
 
-__all__ = ["Limits", "check_request", "run_select"]
+__all__ = ["Limits", "check_request", "rows_wanted", "run_select"]
+
+#: Rows picked when nobody said how many.
+DEFAULT_SIZE = 10
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class Limits:
 
 def run_select(
     source: Source,
-    k: int = 10,
+    k: int | None = None,
     *,
     limits: Limits | None = None,
     diversity: float = 0.5,
@@ -54,8 +57,8 @@ def run_select(
     ----------
     source : Source
         The file, and what its rows are compared by.
-    k : int, default=10
-        How many rows.
+    k : int, optional
+        How many rows; 10, or all of fewer, if left out.
     limits : Limits, optional
         What restricts the picks.
     diversity, method, seed
@@ -77,11 +80,12 @@ def run_select(
         check_output(output)
     with working("Reading") as step:
         candidates = read_candidates(source, reserved=(limits.cost, limits.group), step=step)
+        k = rows_wanted(candidates, k)
         given = find_rows(limits.given, candidates, "--given")
         exclude = find_rows(limits.exclude, candidates, "--exclude")
         step("Picking")
         selection = dv.select(
-            candidates.dense(),
+            candidates.features,
             k,
             quality=candidates.quality,
             diversity=diversity,
@@ -107,9 +111,9 @@ def run_select(
     return selection
 
 
-def check_request(source: Source, k: int, limits: Limits) -> None:
+def check_request(source: Source, k: int | None, limits: Limits) -> None:
     """Refuse options that contradict each other, before any file is read."""
-    if k < 1:
+    if k is not None and k < 1:
         raise DiversetError(f"k = {k}; ask for at least 1 row")
     kinds = {"--text": source.text, "--features": source.features, "--embeddings": source.embeddings}
     named = [name for name, value in kinds.items() if value is not None]
@@ -123,6 +127,17 @@ def check_request(source: Source, k: int, limits: Limits) -> None:
         raise DiversetError("--group and --per-group go together; give both or neither")
     if limits.min_quality is not None and source.quality is None:
         raise DiversetError("--min-quality needs --quality, the column it refers to")
+
+
+def rows_wanted(candidates: Candidates, k: int | None) -> int:
+    """How many rows to pick; refuses more than the file has."""
+    table = candidates.table
+    if k is None:
+        return min(DEFAULT_SIZE, table.n)
+    if k > table.n:
+        rows = "1 row" if table.n == 1 else f"{table.n} rows"
+        raise DiversetError(f"k = {k}, and {table.name} has {rows}; ask for fewer")
+    return k
 
 
 def _groups_and_costs(candidates: Candidates, limits: Limits) -> dict[str, Any]:
@@ -145,7 +160,7 @@ def _remarks(candidates: Candidates, selection: dv.Selection, k: int, diversity:
     remarks = []
     n, picked = len(candidates.rows), len(selection)
     if k > n:
-        remarks.append(f"{k} rows asked for, and there are {n}" + ("; all are picked" if picked == n else ""))
+        remarks.append(f"{k} rows asked for, and {n} can be compared" + ("; all are picked" if picked == n else ""))
     elif picked < k:
         remarks.append(f"only {picked} of the {k} rows asked for could be picked; the limits allow no more")
     spent = selection.rank_spent
@@ -176,9 +191,10 @@ def _picks_table(candidates: Candidates, selection: dv.Selection, console: Conso
     if candidates.quality is not None:
         table.add_column(Text(printable(candidates.quality_name or "", console, 16)), justify="right", no_wrap=True)
     table.add_column("gain", justify="right", no_wrap=True)
+    scores = [] if candidates.quality is None else aligned(candidates.quality[selection.indices])
     lines = []
     for rank, (i, gain) in enumerate(zip(indices, selection.gains, strict=True), start=1):
-        quality = [] if candidates.quality is None else [f"{candidates.quality[i]:.6g}"]
+        quality = scores[rank - 1 : rank]
         lines.append([str(rank), printable(candidates.label(i), console, 24), *quality, f"{round(gain, 3) + 0.0:.3f}"])
     if candidates.text_name is None:
         left = 0

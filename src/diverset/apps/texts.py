@@ -12,10 +12,6 @@ from diverset.numerics.validation import is_sparse
 
 __all__ = ["embed", "rows_that_speak", "tfidf"]
 
-#: Words are kept, the most frequent first, as long as the tf-idf matrix stays below this many bytes.
-TFIDF_BYTES = 1 << 30
-TFIDF_LEAST_WORDS = 1000
-
 
 def tfidf(texts: list[str]) -> Any:
     """Words weighted by how rare they are, in a sparse matrix: one row per text, of length 1 or 0."""
@@ -23,9 +19,8 @@ def tfidf(texts: list[str]) -> Any:
         from sklearn.feature_extraction.text import TfidfVectorizer
     except ImportError as error:
         raise MissingExtraError('comparing texts needs scikit-learn: pip install "diverset[text]"') from error
-    most = max(TFIDF_LEAST_WORDS, TFIDF_BYTES // (4 * len(texts)))
     vectorizer = TfidfVectorizer(
-        sublinear_tf=True, strip_accents="unicode", token_pattern=r"(?u)\b\w+\b", max_features=most, dtype=np.float32
+        sublinear_tf=True, strip_accents="unicode", token_pattern=r"(?u)\b\w+\b", dtype=np.float32
     )
     try:
         return vectorizer.fit_transform(texts).tocsr()
@@ -50,7 +45,7 @@ def embed(texts: list[str], model: str) -> Array:
 
 def rows_that_speak(table: Table, name: str, texts: list[str], features: Any, notes: list[str]) -> BoolArray:
     """Rows with words in them; the others cannot be compared, and a remark says how many they are."""
-    words = features.getnnz(axis=1) > 0 if is_sparse(features) else np.any(features, axis=1)
+    words = np.diff(features.indptr) > 0 if is_sparse(features) else np.any(features, axis=1)
     keep = np.array([bool(text) for text in texts]) & words
     silent = int((~keep).sum())
     if silent == table.n:
