@@ -15,7 +15,7 @@ from diverset.core import DPP
 from diverset.core.factor import RowFactor
 from diverset.errors import DiversetError, KernelError
 from diverset.inference.engine import Limits, Picks, greedy_dense, greedy_rows
-from diverset.inference.inputs import Items, as_column, read_items
+from diverset.inference.inputs import Items, as_column, as_groups, read_items
 from diverset.inference.result import Selection
 from diverset.inference.sparse import dense_rows, greedy_sparse, squared_norms
 from diverset.kernels._arrays import as_features
@@ -67,7 +67,8 @@ def select(
     ----------
     features : array_like of shape (n_items, n_features)
         One row per item: NumPy (float32 stays float32), lists, scipy.sparse, memory maps, torch CPU tensors, pandas
-        and polars frames. With ``similarity="precomputed"``, the (n_items, n_items) similarity matrix.
+        and polars frames (a pandas column beside a frame must have its index). With ``similarity="precomputed"``, the
+        (n_items, n_items) similarity matrix.
     k : int
         How many; fewer come back only if there are fewer items, or `costs`, `per_group` or `min_quality` say so.
     quality : array_like of shape (n_items,), optional
@@ -173,7 +174,7 @@ def _limits(
     if (costs is None) != (budget is None):
         raise DiversetError("costs and budget go together; give both or neither")
     if costs is not None and budget is not None:
-        prices = as_column(costs, n, name="costs")
+        prices = as_column(costs, n, name="costs", labels=problem.items.labels)
         if n and prices.min() <= 0.0:
             i = int(prices.argmin())
             raise DiversetError(f"costs[{i}] is {prices[i]:.6g}; costs must be positive")
@@ -181,15 +182,12 @@ def _limits(
     if (groups is None) != (per_group is None):
         raise DiversetError("groups and per_group go together; give both or neither")
     if groups is not None and per_group is not None:
-        labels = np.asarray(groups.to_numpy() if hasattr(groups, "to_numpy") else groups)
-        if labels.shape != (n,):
-            raise DiversetError(f"groups has shape {labels.shape}; give one value for each of {n} items")
-        names, numbers = np.unique(labels, return_inverse=True)
+        numbers = as_groups(groups, n, labels=problem.items.labels)
         cap = check_size(per_group, name="per_group")
         if cap == 0:
             raise DiversetError("per_group is 0, so nothing could be picked; give at least 1")
-        caps = np.full(len(names), cap, dtype=np.int64)
-        limits = replace(limits, groups=numbers.astype(np.int64), caps=caps)
+        caps = np.full(numbers.max(initial=-1) + 1, cap, dtype=np.int64)
+        limits = replace(limits, groups=numbers, caps=caps)
     return limits
 
 
@@ -201,7 +199,9 @@ class _Problem:
         self.n = items.n
         self.dial = dial
         self.plain = quality is None
-        self.quality = np.zeros(self.n) if quality is None else as_column(quality, self.n, name="quality")
+        self.quality = (
+            np.zeros(self.n) if quality is None else as_column(quality, self.n, name="quality", labels=items.labels)
+        )
         self.rows: Array | None = None  # features of a linear kernel,
         self.sparse_rows: Any = None  # or a CSR matrix of them,
         self.kernel: Array | None = None  # or the kernel itself
