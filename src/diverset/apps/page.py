@@ -170,7 +170,7 @@ def principal_plane(X: Any) -> tuple[FloatArray, float]:
     >>> plane[:, 0].round(6).tolist(), round(share, 6)
     ([-3.0, 0.0, 3.0], 1.0)
     """
-    A = X.astype(np.float64) if is_sparse(X) else np.asarray(X, dtype=np.float64)
+    A: Any = X.astype(np.float64) if is_sparse(X) else np.asarray(X, dtype=np.float64)
     largest = np.abs(A.data if is_sparse(A) else A).max(initial=0.0)
     A = A / (largest or 1.0)  # so that no square overflows
     mean = np.asarray(A.mean(axis=0)).ravel()

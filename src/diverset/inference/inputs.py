@@ -92,7 +92,7 @@ def _is_missing(cell: Any) -> bool:
 
 
 def _column_values(values: Any, name: str, labels: Any) -> Any:
-    index = getattr(values, "index", None)
+    index: Any = getattr(values, "index", None)
     if labels is not None and hasattr(index, "equals") and not index.equals(labels):
         raise KernelError(
             f"{name} has another index than the features; put it in their order ({name}.loc[features.index]), or pass "

@@ -438,9 +438,9 @@ def _row_norms(rows: Any) -> FloatArray:
         norms = squared_norms(rows) if is_sparse(rows) else RowFactor(rows).norms_squared()
     if not np.isfinite(norms).all():
         i = int(np.flatnonzero(~np.isfinite(norms))[0])
-        bad = [] if is_sparse(rows) else np.flatnonzero(~np.isfinite(rows[i]))
-        if len(bad):
-            raise KernelError(f"features[{i}, {bad[0]}] is {rows[i, bad[0]]}; every entry must be finite")
+        if not is_sparse(rows) and not np.isfinite(rows[i]).all():  # sparse entries were looked at when read
+            j = int(np.flatnonzero(~np.isfinite(rows[i]))[0])
+            raise KernelError(f"features[{i}, {j}] is {rows[i, j]}; every entry must be finite")
         raise KernelError(f"features[{i}] has a norm beyond the range of floats; divide the features by a constant")
     return norms
 
