@@ -3,6 +3,7 @@
 
 PYTHON ?= python3
 VENV := .venv
+DATA ?= $(or $(DIVERSET_DATA),../shared/data)
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # One thread per worker: two pytest workers that each start a BLAS pool only get in each other's way.
@@ -18,7 +19,7 @@ help:
 	@echo "make test-all     the same with the slow tests, and the numerics once more without Numba's compiler"
 	@echo "make bench        speed and accuracy, beside other libraries"
 	@echo "make docs         the documentation, in docs/_build/html"
-	@echo "make experiments  every experiments/*/run.py"
+	@echo "make experiments  every module of experiments/, on the public data in DATA=../shared/data"
 	@echo "make lint         ruff and mypy only"
 	@echo "make clean        remove .venv and all that was built"
 
@@ -45,11 +46,11 @@ docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -b html -W --keep-going -n -q docs docs/_build/html
 	@echo "Open docs/_build/html/index.html"
 
-experiments: $(VENV)/.demo
-	@found=; for script in experiments/*/run.py; do \
-	  [ -e "$$script" ] || continue; found=yes; \
-	  echo "== $$script"; $(BIN)/python "$$script" || exit 1; \
-	done; [ -n "$$found" ] || echo "No experiments/*/run.py here."
+experiments: $(VENV)/.experiments
+	@for script in experiments/*/__main__.py; do \
+	  module=$$(dirname "$$script" | tr / .); \
+	  echo "== $$module"; $(BIN)/python -m "$$module" --data "$(DATA)" --out docs/images || exit 1; \
+	done
 
 clean:
 	rm -rf $(VENV) demo-output docs/_build docs/auto_examples docs/api/generated docs/sg_execution_times.rst
@@ -68,6 +69,10 @@ $(VENV)/.pip:
 
 $(VENV)/.demo: $(VENV)/.pip pyproject.toml
 	@$(PIP_INSTALL) --editable ".[plots]"
+	@touch $@
+
+$(VENV)/.experiments: $(VENV)/.pip pyproject.toml
+	@$(PIP_INSTALL) --editable ".[plots,text]"
 	@touch $@
 
 $(VENV)/.test $(VENV)/.docs $(VENV)/.bench: $(VENV)/.%: $(VENV)/.pip pyproject.toml

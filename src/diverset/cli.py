@@ -127,7 +127,9 @@ _LIMITS = "Limits"
 File: TypeAlias = Annotated[
     str, typer.Argument(metavar="FILE", help="Rows: .csv, .tsv, .jsonl, .parquet or .npy; - is standard input.")
 ]
-Size: TypeAlias = Annotated[int, typer.Option("-k", "--size", help="How many rows to pick.")]
+Size: TypeAlias = Annotated[
+    int | None, typer.Option("-k", "--size", help="How many rows to pick; 10, or all of fewer, if left out.")
+]
 Quality: TypeAlias = Annotated[
     str | None, typer.Option(metavar="COL", help="Column of scores: higher is better, differences near 1 count.")
 ]
@@ -179,7 +181,7 @@ MinQuality: TypeAlias = Annotated[
 )
 def select(
     file: File,
-    k: Size = 10,
+    k: Size = None,
     quality: Quality = None,
     diversity: Diversity = 0.5,
     method: Annotated[Method, typer.Option(help="How to look for the best set; sample draws one.")] = Method.greedy,
@@ -213,7 +215,8 @@ def select(
     ] = None,
 ) -> None:
     """Pick rows of a file that are good and unlike each other."""
-    from diverset.apps.select import Limits, Source, run_select
+    from diverset.apps.candidates import Source
+    from diverset.apps.select import Limits, run_select
 
     run_select(
         Source(
@@ -231,7 +234,7 @@ def select(
 @app.command(epilog="Example:  diverset compare papers.csv -k 10 --text abstract --quality score -o methods.html")
 def compare(
     file: File,
-    k: Size = 10,
+    k: Size = None,
     quality: Quality = None,
     diversity: Diversity = 0.5,
     methods: Annotated[str, typer.Option(metavar="NAMES", help="Methods, with commas between.")] = (
@@ -252,8 +255,9 @@ def compare(
     min_quality: MinQuality = None,
 ) -> None:
     """Pick rows in several ways, side by side with numbers: how good, how diverse."""
+    from diverset.apps.candidates import Source
     from diverset.apps.compare import run_compare
-    from diverset.apps.select import Limits, Source
+    from diverset.apps.select import Limits
 
     run_compare(
         Source(

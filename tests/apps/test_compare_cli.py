@@ -97,9 +97,11 @@ def test_one_row_and_more_than_there_are(run, items, tmp_path):
     assert run(*BASE, "-k", "1", "-o", "out.jsonl").exit_code == 0
     row = json.loads((tmp_path / "out.jsonl").read_text().splitlines()[0])
     assert row["mean_similarity"] is None
-    result = run(*BASE, "-k", "40", "-o", "out.jsonl")
+    result = run(*BASE, "-k", "26")
+    assert result.exit_code == 2
+    assert result.stderr == "diverset: error: k = 26, and items.jsonl has 25 rows; ask for fewer\n"
+    result = run(*BASE, "-k", "25", "-o", "out.jsonl")
     assert result.exit_code == 0, result.output
-    assert "40 rows asked for, and there are 25" in result.stderr
     row = json.loads((tmp_path / "out.jsonl").read_text().splitlines()[0])
     assert row["log_volume"] is None  # 25 rows in 4 dimensions
     assert "none" in result.stdout

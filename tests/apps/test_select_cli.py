@@ -11,6 +11,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+import scipy.sparse
 from typer.testing import CliRunner
 
 import diverset as dv
@@ -202,11 +203,18 @@ def test_rows_without_words_are_left_out_and_counted(run, tmp_path):
     assert sorted(picked(tmp_path / "o.csv", "id")) == ["a", "e"]
 
 
-def test_more_than_there_are_gives_all_and_says_so(run, texts, tmp_path):
-    result = run("select", "texts.csv", "-k", "99", "--text", "text", "-o", "o.csv")
+def test_a_small_file_is_picked_whole_unless_more_is_asked_for(run, texts, tmp_path):
+    result = run("select", "texts.csv", "--text", "text", "-o", "o.csv")
     assert result.exit_code == 0, result.output
-    assert result.stderr == "diverset: note: 99 rows asked for, and there are 5; all are picked\n"
+    assert result.stderr == ""
     assert len(picked(tmp_path / "o.csv", "id")) == 5
+
+
+def test_rows_that_cannot_be_compared_are_no_rows_to_pick(run, tmp_path):
+    (tmp_path / "t.csv").write_text("id,text\na,one\nb,\nc,two\n")
+    result = run("select", "t.csv", "-k", "3", "--text", "text", "-o", "o.csv")
+    assert result.exit_code == 0, result.output
+    assert "3 rows asked for, and 2 can be compared; all are picked" in result.stderr
 
 
 def test_groups_budget_quality_and_window_limit_the_picks(run, points, tmp_path):
@@ -298,6 +306,16 @@ BAD_ROWS = "id,text,score\na,one,1\nb,two,{}\nc,three,3\n"
         (["broken.jsonl"], r"broken\.jsonl, line 2: not valid JSON"),
         (["texts.csv", "-k", "0"], "k = 0; ask for at least 1"),
         (["texts.csv", "-k", "-4"], "k = -4; ask for at least 1"),
+        (["texts.csv", "-k", "99", "--text", "text"], r"k = 99, and texts\.csv has 5 rows; ask for fewer"),
+        (["single.csv", "-k", "2"], r"k = 2, and single\.csv has 1 row; ask for fewer"),
+        (["texts.csv", "-k", "many"], "Invalid value for '-k'.*integer"),
+        (["twice.csv"], r"twice\.csv: the header has the column 'score' twice; give columns different names"),
+        (["folder.csv"], r"cannot read folder\.csv: is a directory"),
+        (["latin.csv"], r"latin\.csv, line 2: not UTF-8 text; save the file as UTF-8"),
+        (["torn.parquet"], r"torn\.parquet is not a Parquet file, or is damaged"),
+        (["noextension"], r"cannot tell what noextension holds by its name"),
+        (["texts.csv", "--features", "text"], r"column 'text' is 'cats sleep"),
+        (["huge.csv", "--features", "x"], r"row 2 \(line 3\): column 'x' is 'inf'"),
         (["flat.npy"], r"flat\.npy has shape \(5,\)"),
         (["objects.npy"], "pickled Python objects"),
         (["short.npy", "--quality", "score"], "an NPY file holds features only"),
@@ -337,6 +355,13 @@ def test_bad_input_gets_one_line_and_exit_code_2(run, texts, tmp_path, arguments
     (tmp_path / "ragged.csv").write_text("a,b,c\n1,2,3\n1,2\n")
     (tmp_path / "speechless.csv").write_text("id,text\na,\nb,!\n")
     (tmp_path / "nothing.csv").write_text("id\na\nb\n")
+    (tmp_path / "single.csv").write_text("id,x\na,1\n")
+    (tmp_path / "twice.csv").write_text("id,score,score\na,1,2\n")
+    (tmp_path / "huge.csv").write_text("id,x\na,1\nb,inf\n")
+    (tmp_path / "folder.csv").mkdir()
+    (tmp_path / "latin.csv").write_bytes("id,text\na,caf\xe9\n".encode("latin-1"))
+    (tmp_path / "torn.parquet").write_bytes(b"PAR1 and no more")
+    (tmp_path / "noextension").write_text("id,x\na,1\n")
     (tmp_path / "broken.jsonl").write_text('{"a": 1}\n{"a": 2,}\n')
     (tmp_path / "notes.docx").write_text("x")
     np.save(tmp_path / "flat.npy", np.zeros(5))
@@ -350,6 +375,16 @@ def test_bad_input_gets_one_line_and_exit_code_2(run, texts, tmp_path, arguments
     assert re.fullmatch(r"diverset: error: [^\n]+\n", result.stderr)
     assert re.search(message, result.stderr)
     assert set(tmp_path.iterdir()) == before
+
+
+def test_a_file_that_may_not_be_read_is_named(run, texts, monkeypatch):
+    def refuse(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr("pathlib.Path.read_bytes", refuse)
+    result = run("select", "texts.csv", "--text", "text")
+    assert result.exit_code == 2
+    assert result.stderr == "diverset: error: cannot read texts.csv: permission denied\n"
 
 
 def test_a_read_only_directory_is_refused_before_the_work(run, texts, monkeypatch):
@@ -469,7 +504,7 @@ def test_the_page_without_quality_or_texts(run, tmp_path):
 @pytest.mark.parametrize("rows", ["1,1,5\n", "1,1,-5\n1,1,-5\n", "1e300,1,0\n-1e300,2,0\n"])
 def test_the_page_of_odd_tables(run, tmp_path, rows):
     (tmp_path / "a.csv").write_text("x,y,score\n" + rows)
-    result = run("select", "a.csv", "-k", "2", "--features", "x,y", "--quality", "score", "-o", "page.html")
+    result = run("select", "a.csv", "--features", "x,y", "--quality", "score", "-o", "page.html")
     assert result.exit_code == 0, result.output
     source = (tmp_path / "page.html").read_text(encoding="utf-8")
     check_offline(Page(source), source)
@@ -495,6 +530,9 @@ def test_the_plane_is_that_of_the_svd(shape):
     assert np.abs(plane) == pytest.approx(np.abs(U[:, :2] * sigma[:2]), abs=1e-6 * sigma[0])
     assert share == pytest.approx((sigma[:2] ** 2).sum() / (sigma**2).sum())
     assert principal_plane(np.zeros((3, 2)))[1] == 1.0
+    sparse, same = principal_plane(scipy.sparse.csr_array(X))
+    assert np.abs(sparse) == pytest.approx(np.abs(U[:, :2] * sigma[:2]), abs=1e-5 * sigma[0])
+    assert same == pytest.approx(share)
 
 
 @pytest.mark.parametrize("command", ["select", "compare"])

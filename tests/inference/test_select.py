@@ -259,26 +259,6 @@ def test_what_people_have(tmp_path):
     ]
     for form in forms:
         assert dv.select(form, k=6, quality=q.tolist()).indices.tolist() == expected
-    pd = pytest.importorskip("pandas")
-    names = [f"item-{i}" for i in range(40)]
-    frame = pd.DataFrame(X, index=names)
-    chosen = dv.select(frame, k=6, quality=pd.Series(q, index=names))
-    assert chosen.indices.tolist() == expected
-    assert list(chosen.labels) == [names[i] for i in expected]
-
-
-def test_polars_frames():
-    pl = pytest.importorskip("polars")
-    X, q = CASES["random"], RNG.random(40)
-    chosen = dv.select(pl.DataFrame(X), k=6, quality=pl.Series(q))
-    assert chosen.indices.tolist() == dv.select(X, k=6, quality=q).indices.tolist()
-
-
-def test_torch_tensors():
-    torch = pytest.importorskip("torch")
-    X, q = CASES["random"].astype(np.float32), RNG.random(40)
-    chosen = dv.select(torch.from_numpy(X).requires_grad_(), k=6, quality=torch.from_numpy(q))
-    assert chosen.indices.tolist() == dv.select(X, k=6, quality=q).indices.tolist()
 
 
 @pytest.mark.parametrize(

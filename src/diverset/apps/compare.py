@@ -14,7 +14,9 @@ from rich.text import Text
 
 import diverset as dv
 from diverset._typing import Array, FloatArray, IntArray
-from diverset.apps.select import Candidates, Limits, Source, check_request, find_rows, read_candidates, say, working
+from diverset.apps.candidates import Candidates, Source, find_rows, read_candidates
+from diverset.apps.console import say, working
+from diverset.apps.select import Limits, check_request, rows_wanted
 from diverset.apps.tables import check_output, write_table
 from diverset.errors import DiversetError
 
@@ -47,10 +49,19 @@ class Row:
     picks: IntArray
     numbers: dict[str, float | None]
 
+    def shown(self, name: str) -> str:
+        """A number as it is printed, with as many digits as the others of its column."""
+        value = self.numbers[name]
+        if value is None:
+            return "-"
+        if not math.isfinite(value):
+            return "none"
+        return f"{value:.0f}" if name == "overlap" else f"{value:.4g}" if name == "sum_quality" else f"{value:.3f}"
+
 
 def run_compare(
     source: Source,
-    k: int = 10,
+    k: int | None = None,
     *,
     methods: Sequence[str] = tuple(METHODS),
     limits: Limits | None = None,
@@ -65,8 +76,8 @@ def run_compare(
     ----------
     source : Source
         The file, and what its rows are compared by.
-    k : int, default=10
-        How many rows.
+    k : int, optional
+        How many rows; 10, or all of fewer, if left out.
     methods : sequence of str
         Names in :data:`METHODS`.
     limits : Limits, optional
@@ -97,6 +108,7 @@ def run_compare(
         check_output(output)
     with working("Reading") as step:
         candidates = read_candidates(source, step=step)
+        k = rows_wanted(candidates, k)
         given = find_rows(limits.given, candidates, "--given")
         exclude = find_rows(limits.exclude, candidates, "--exclude")
         if limits.min_quality is not None:
@@ -111,7 +123,7 @@ def run_compare(
         rows = [Row(name, picks[name], _numbers(candidates, picks[name], picks["dpp"], length)) for name in methods]
     remarks = list(candidates.notes)
     if k > len(candidates.rows):
-        remarks.append(f"{k} rows asked for, and there are {len(candidates.rows)}; every method picks them all")
+        remarks.append(f"{k} rows asked for, and {len(candidates.rows)} can be compared; every method picks them all")
     elif len(picks["dpp"]) < k:
         remarks.append(f"only {len(picks['dpp'])} of the {k} rows asked for could be picked; the limits allow no more")
     for remark in remarks:
@@ -134,7 +146,7 @@ def _pick(
     function = dv.select if name == "dpp" else getattr(dv.baselines, METHODS[name])
     arguments: dict[str, Any] = {"rng": seed} if name == "random" else {}
     found = function(
-        candidates.dense() if name == "dpp" else candidates.features,  # the others are at home with sparse words
+        candidates.features,
         k,
         quality=candidates.quality,
         diversity=diversity,
@@ -157,7 +169,7 @@ def _length_scale(candidates: Candidates) -> float:
 def _numbers(candidates: Candidates, picks: IntArray, ours: IntArray, length: float) -> dict[str, float | None]:
     """The numbers of one set of picks."""
     quality = candidates.quality
-    S = _similarities(candidates.dense(picks).astype(np.float64), candidates.similarity, length)
+    S = _similarities(candidates.dense(picks), candidates.similarity, length)
     several = len(picks) > 1
     unit = _unit_diagonal(S)
     return {
@@ -197,16 +209,8 @@ def _table(rows: Sequence[Row], headings: dict[str, str]) -> RichTable:
     for words in headings.values():
         table.add_column(words, justify="right")
     for row in rows:
-        table.add_row(row.method, *(_shown(name, row.numbers[name]) for name in headings))
+        table.add_row(row.method, *(row.shown(name) for name in headings))
     return table
-
-
-def _shown(name: str, value: float | None) -> str:
-    if value is None:
-        return "-"
-    if not math.isfinite(value):
-        return "none"
-    return f"{value:.0f}" if name == "overlap" else f"{value:.4g}" if name == "sum_quality" else f"{value:.3f}"
 
 
 def _write(

@@ -10,17 +10,18 @@ from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import diverset as dv
 from diverset._files import atomic_write
-from diverset._typing import Array, FloatArray, IntArray
+from diverset._typing import FloatArray, IntArray
+from diverset.numerics.validation import is_sparse
 
 if TYPE_CHECKING:
+    from diverset.apps.candidates import Candidates
     from diverset.apps.compare import Row
-    from diverset.apps.select import Candidates
 
 __all__ = ["principal_plane", "write_compare_page", "write_select_page"]
 
@@ -148,12 +149,12 @@ def write_compare_page(
     _write(output, title, parts)
 
 
-def principal_plane(X: Array) -> tuple[FloatArray, float]:
+def principal_plane(X: Any) -> tuple[FloatArray, float]:
     """Rows in the plane of the two largest principal components, and the share of variation it keeps.
 
     Parameters
     ----------
-    X : ndarray of shape (n, d)
+    X : ndarray or sparse matrix of shape (n, d)
         Features.
 
     Returns
@@ -169,17 +170,22 @@ def principal_plane(X: Array) -> tuple[FloatArray, float]:
     >>> plane[:, 0].round(6).tolist(), round(share, 6)
     ([-3.0, 0.0, 3.0], 1.0)
     """
-    A = np.asarray(X, dtype=np.float64)
-    largest = np.abs(A).max(initial=0.0)
+    A: Any = X.astype(np.float64) if is_sparse(X) else np.asarray(X, dtype=np.float64)
+    largest = np.abs(A.data if is_sparse(A) else A).max(initial=0.0)
     A = A / (largest or 1.0)  # so that no square overflows
-    A = A - A.mean(axis=0)
-    total = float((A**2).sum())
-    if min(A.shape) > _DIRECT:
-        # Subspace iteration: rows times a few directions, several times over, span the leading components.
-        Q = np.random.default_rng(0).standard_normal((A.shape[1], 10))
+    mean = np.asarray(A.mean(axis=0)).ravel()
+    if is_sparse(A) or min(A.shape) > _DIRECT:
+        # Subspace iteration: rows times a few directions, several times over, span the leading components. The mean is
+        # taken out of the products, since centred words would no longer be sparse.
+        total = float((A.multiply(A) if is_sparse(A) else A**2).sum()) - A.shape[0] * float(mean @ mean)
+        Q = np.random.default_rng(0).standard_normal((A.shape[1], min(10, A.shape[1])))
         for _ in range(_ROUNDS):
-            Q = np.linalg.qr(A.T @ (A @ Q))[0]
-        A = A @ Q
+            Y = A @ Q - mean @ Q
+            Q = np.linalg.qr(A.T @ Y - np.outer(mean, Y.sum(axis=0)))[0]
+        A = A @ Q - mean @ Q
+    else:
+        A = A - mean
+        total = float((A**2).sum())
     U, sigma, Vt = np.linalg.svd(A, full_matrices=False)
     plane = np.zeros((len(A), 2))
     m = min(2, len(sigma))
@@ -188,7 +194,7 @@ def principal_plane(X: Array) -> tuple[FloatArray, float]:
     for j in range(m):
         if len(Vt[j]) and Vt[j][np.argmax(np.abs(Vt[j]))] < 0:
             plane[:, j] *= -1.0
-    return plane, float((sigma[:m] ** 2).sum()) / total if total > 0.0 else 1.0
+    return plane, min(1.0, float((sigma[:m] ** 2).sum()) / total) if total > 0.0 else 1.0
 
 
 def _dots(n: int, without: IntArray, most: int) -> IntArray:
@@ -201,14 +207,13 @@ def _dots(n: int, without: IntArray, most: int) -> IntArray:
 
 def _placed(candidates: "Candidates", shown: IntArray) -> tuple[FloatArray, str]:
     """Places on the map, in percent, and what the directions mean."""
-    X = candidates.dense(shown).astype(np.float64)
+    X = candidates.features[shown]
     if candidates.axes is not None:
-        plane = X
+        plane = np.asarray(X, dtype=np.float64)
         caption = f"Across: {candidates.axes[0]}; up: {candidates.axes[1]}."
     else:
         if candidates.similarity == "cosine":
-            X = X / np.abs(X).max(axis=1, keepdims=True)
-            X = X / np.sqrt((X**2).sum(axis=1, keepdims=True))
+            X = dv.kernels.normalize_rows(X)
         plane, share = principal_plane(X)
         caption = (
             f"Close rows are alike, as far as two directions can tell: they keep {share:.0%} of the variation "
@@ -322,7 +327,9 @@ def _numbers_table(rows: Sequence["Row"], headings: Mapping[str, str]) -> str:
     head = "".join(f'<th scope="col">{escape(words)}</th>' for words in headings.values())
     lines = []
     for row in rows:
-        cells = "".join(_number_cell(row.numbers[name], columns[name], best=_BEST[name]) for name in headings)
+        cells = "".join(
+            _number_cell(row.numbers[name], row.shown(name), columns[name], best=_BEST[name]) for name in headings
+        )
         lines.append(f'<tr><th scope="row">{escape(row.method)}</th>{cells}</tr>')
     return (
         f'<div class="wide"><table><thead><tr><th scope="col">Method</th>{head}</tr></thead>'
@@ -331,18 +338,16 @@ def _numbers_table(rows: Sequence["Row"], headings: Mapping[str, str]) -> str:
 
 
 def _number_cell(
-    value: float | None, column: Sequence[float | None], *, best: Callable[[Sequence[float]], float] | None
+    value: float | None, shown: str, column: Sequence[float | None], *, best: Callable[[Sequence[float]], float] | None
 ) -> str:
-    if value is None:
-        return "<td>-</td>"
+    if value is None or not math.isfinite(value):
+        return f"<td>{shown}</td>"
     finite = [other for other in column if other is not None and math.isfinite(other)]
-    if not math.isfinite(value) or not finite:
-        return "<td>none</td>"
     low, high = min(0.0, *finite), max(0.0, *finite)
     share = (value - low) / (high - low) if high > low else 0.0
     bold = ' class="best"' if best is not None and value == best(finite) else ""
     return (
-        f'<td{bold}>{value:.4g}<span class="bar" aria-hidden="true"><span style="width: {100 * share:.0f}%">'
+        f'<td{bold}>{shown}<span class="bar" aria-hidden="true"><span style="width: {100 * share:.0f}%">'
         "</span></span></td>"
     )
 

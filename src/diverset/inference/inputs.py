@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from diverset._typing import FloatArray
-from diverset.errors import KernelError
+from diverset._typing import Array, FloatArray, IntArray
+from diverset.errors import DiversetError, KernelError
 from diverset.numerics.validation import as_real_or_complex, check_finite, is_sparse
 
-__all__ = ["Items", "as_column", "read_items"]
+__all__ = ["Items", "as_column", "as_groups", "read_items"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,12 +38,11 @@ def read_items(features: Any, *, name: str = "features") -> Items:
     if hasattr(features, "to_numpy") and hasattr(features, "columns"):
         # pandas frames have an index of labels; polars frames have none.
         labels = getattr(features, "index", None)
-        features = features.to_numpy()
+        features = _frame_values(features, name)
+    elif hasattr(features, "collect") and hasattr(features, "lazy"):
+        raise KernelError(f"{name} is a frame still to be computed; collect it first, with .collect()")
     elif hasattr(features, "detach") and hasattr(features, "numpy"):
-        device = getattr(getattr(features, "device", None), "type", "cpu")
-        if device != "cpu":
-            raise KernelError(f"{name} is a tensor on {device}; move it to memory first, with .cpu()")
-        features = features.detach().numpy()
+        features = _tensor_values(features, name)
     elif hasattr(features, "compute") and hasattr(features, "chunks"):
         features = features.compute()
     array = as_real_or_complex(features, name=name, ndim=2)
@@ -54,13 +53,12 @@ def read_items(features: Any, *, name: str = "features") -> Items:
     return Items(array, labels)
 
 
-def as_column(values: Any, n: int, *, name: str) -> FloatArray:
-    """One finite number per item, as float64: a list, array, tensor, or a frame's column."""
-    if hasattr(values, "to_numpy"):
-        values = values.to_numpy()
-    elif hasattr(values, "detach"):
-        values = values.detach().numpy()
-    column = as_real_or_complex(values, name=name, ndim=1)
+def as_column(values: Any, n: int, *, name: str, labels: Any = None) -> FloatArray:
+    """One finite number per item, as float64: a list, array, tensor, or a frame's column.
+
+    `labels` are those of the features; a column with an index of its own must have the same.
+    """
+    column = as_real_or_complex(_column_values(values, name, labels), name=name, ndim=1)
     if np.iscomplexobj(column):
         raise KernelError(f"{name} is complex; it must be one real number per item")
     if len(column) != n:
@@ -68,3 +66,63 @@ def as_column(values: Any, n: int, *, name: str) -> FloatArray:
     result = np.array(column, dtype=np.float64)
     check_finite(result, name=name)
     return result
+
+
+def as_groups(values: Any, n: int, *, labels: Any = None) -> IntArray:
+    """Number of the group of each item, counted from 0; items without a group are one of their own."""
+    cells = np.asarray(_column_values(values, "groups", labels))
+    if cells.shape != (n,):
+        raise DiversetError(f"groups has shape {cells.shape}; give one value for each of {n} items")
+    if cells.dtype != object:
+        return np.unique(cells, return_inverse=True)[1].astype(np.int64)
+    numbers: dict[Any, int] = {}
+    try:
+        found = [numbers.setdefault(None if _is_missing(cell) else cell, len(numbers)) for cell in cells.tolist()]
+    except TypeError:
+        raise DiversetError("groups holds lists or the like; give every item a name or a number") from None
+    return np.array(found, dtype=np.int64)
+
+
+def _is_missing(cell: Any) -> bool:
+    """Whether a cell says that there is no value; pandas.NA refuses to be asked whether it equals itself."""
+    try:
+        return cell is None or bool(cell != cell)
+    except TypeError:
+        return True
+
+
+def _column_values(values: Any, name: str, labels: Any) -> Any:
+    index: Any = getattr(values, "index", None)
+    if labels is not None and hasattr(index, "equals") and not index.equals(labels):
+        raise KernelError(
+            f"{name} has another index than the features; put it in their order ({name}.loc[features.index]), or pass "
+            f"{name}.to_numpy() to go by position"
+        )
+    if hasattr(values, "to_numpy"):
+        return values.to_numpy()
+    return _tensor_values(values, name) if hasattr(values, "detach") else values
+
+
+def _frame_values(frame: Any, name: str) -> Array:
+    values: Array = frame.to_numpy()
+    if values.dtype != object:
+        return values
+    for column, dtype in zip(frame.columns, frame.dtypes, strict=True):
+        numeric = dtype.is_numeric() if hasattr(dtype, "is_numeric") else dtype.kind in "biuf"
+        if not numeric:
+            raise KernelError(f"column {column!r} of {name} holds {dtype}; leave it out, or turn it into numbers")
+    # Columns that can hold missing values (pandas' own and Arrow's): those become NaN, which is refused by its place.
+    values = frame.to_numpy(dtype=np.float64, na_value=np.nan)
+    return values
+
+
+def _tensor_values(tensor: Any, name: str) -> Array:
+    device = getattr(getattr(tensor, "device", None), "type", "cpu")
+    if device != "cpu":
+        raise KernelError(f"{name} is a tensor on {device}; move it to memory first, with .cpu()")
+    if "sparse" in str(getattr(tensor, "layout", "")):
+        raise KernelError(f"{name} is a sparse tensor; pass a scipy.sparse matrix, or {name}.to_dense()")
+    tensor = tensor.detach()
+    # NumPy has no bfloat16; float32 holds all of its values.
+    values: Array = (tensor.float() if "bfloat16" in str(tensor.dtype) else tensor).numpy()
+    return values

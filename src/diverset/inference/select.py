@@ -14,8 +14,10 @@ from diverset._typing import Array, BoolArray, FloatArray, IntArray, RNGLike
 from diverset.core import DPP
 from diverset.errors import DiversetError, KernelError
 from diverset.inference.engine import Limits, Picks, greedy_dense, greedy_rows, squared_norms
-from diverset.inference.inputs import Items, as_column, read_items
+from diverset.inference.inputs import Items, as_column, as_groups, read_items
 from diverset.inference.result import Selection
+from diverset.inference.sparse import dense_rows, greedy_sparse, squared_norms_sparse
+from diverset.kernels._arrays import as_features
 from diverset.numerics.linalg import EPS, log_det_gram, log_det_psd
 from diverset.numerics.validation import (
     as_hermitian,
@@ -64,7 +66,8 @@ def select(
     ----------
     features : array_like of shape (n_items, n_features)
         One row per item: NumPy (float32 stays float32), lists, scipy.sparse, memory maps, torch CPU tensors, pandas
-        and polars frames. With ``similarity="precomputed"``, the (n_items, n_items) similarity matrix.
+        and polars frames (a pandas column beside a frame must have its index). With ``similarity="precomputed"``, the
+        (n_items, n_items) similarity matrix.
     k : int
         How many; fewer come back only if there are fewer items, or `costs`, `per_group` or `min_quality` say so.
     quality : array_like of shape (n_items,), optional
@@ -99,9 +102,9 @@ def select(
     Notes
     -----
     Greedy from features never forms the n x n matrix: O(nD) a pick at worst and O(n + kD) memory, by lazy
-    evaluation with exact finalists in double precision. Past the rank of the features, where every further set has
-    volume zero, picks follow the limit of a vanishing ridge (the D-optimal design), and ``rank_spent`` says where
-    that began.
+    evaluation with exact finalists in double precision. Sparse features stay sparse: O(nnz) a pick, and
+    O(nnz + n + kD) memory. Past the rank of the features, where every further set has volume zero, picks follow the
+    limit of a vanishing ridge (the D-optimal design), and ``rank_spent`` says where that began.
 
     Examples
     --------
@@ -170,7 +173,7 @@ def _limits(
     if (costs is None) != (budget is None):
         raise DiversetError("costs and budget go together; give both or neither")
     if costs is not None and budget is not None:
-        prices = as_column(costs, n, name="costs")
+        prices = as_column(costs, n, name="costs", labels=problem.items.labels)
         if n and prices.min() <= 0.0:
             i = int(prices.argmin())
             raise DiversetError(f"costs[{i}] is {prices[i]:.6g}; costs must be positive")
@@ -178,15 +181,12 @@ def _limits(
     if (groups is None) != (per_group is None):
         raise DiversetError("groups and per_group go together; give both or neither")
     if groups is not None and per_group is not None:
-        labels = np.asarray(groups.to_numpy() if hasattr(groups, "to_numpy") else groups)
-        if labels.shape != (n,):
-            raise DiversetError(f"groups has shape {labels.shape}; give one value for each of {n} items")
-        names, numbers = np.unique(labels, return_inverse=True)
+        numbers = as_groups(groups, n, labels=problem.items.labels)
         cap = check_size(per_group, name="per_group")
         if cap == 0:
             raise DiversetError("per_group is 0, so nothing could be picked; give at least 1")
-        caps = np.full(len(names), cap, dtype=np.int64)
-        limits = replace(limits, groups=numbers.astype(np.int64), caps=caps)
+        caps = np.full(numbers.max(initial=-1) + 1, cap, dtype=np.int64)
+        limits = replace(limits, groups=numbers, caps=caps)
     return limits
 
 
@@ -198,17 +198,22 @@ class _Problem:
         self.n = items.n
         self.dial = dial
         self.plain = quality is None
-        self.quality = np.zeros(self.n) if quality is None else as_column(quality, self.n, name="quality")
-        self.rows: Array | None = None  # features of a linear kernel
+        self.quality = (
+            np.zeros(self.n) if quality is None else as_column(quality, self.n, name="quality", labels=items.labels)
+        )
+        self.rows: Array | None = None  # features of a linear kernel,
+        self.sparse_rows: Any = None  # or a CSR matrix of them,
         self.kernel: Array | None = None  # or the kernel itself
-        if similarity in ("cosine", "dot") and not is_sparse(items.features):
+        if similarity in ("cosine", "dot"):
             self._read_rows(similarity == "cosine")
         else:
             self._read_kernel(similarity)
 
     def _read_rows(self, cosine: bool) -> None:
         rows = self.items.features
-        if not isinstance(rows, np.memmap) and not rows.flags.c_contiguous:
+        if is_sparse(rows):
+            rows = as_features(rows, name="features", allow_sparse=True)
+        elif not isinstance(rows, np.memmap) and not rows.flags.c_contiguous:
             rows = np.ascontiguousarray(rows)
         norms = _row_norms(rows)
         if cosine and self.n and norms.min() == 0.0:
@@ -217,7 +222,10 @@ class _Problem:
                 f"features[{i}] is all zeros, and a zero vector has no direction; leave the item out, or use "
                 'similarity="dot" or "rbf"'
             )
-        self.rows = rows
+        if is_sparse(rows):
+            self.sparse_rows = rows
+        else:
+            self.rows = rows
         self.factor = 1.0 / norms if cosine else np.ones(self.n)
         # Unit vectors have norm 1 exactly, so that equal items tie exactly.
         self.scale = np.ones(self.n) if cosine else norms
@@ -231,8 +239,6 @@ class _Problem:
             S = as_hermitian(similarity(X), name="similarity(features)")
         elif similarity == "rbf":
             S = kernels.rbf(X.toarray() if is_sparse(X) else X) if self.n > 1 else np.ones((self.n, self.n))
-        elif similarity in ("cosine", "dot"):
-            S = getattr(kernels, similarity)(X)
         else:
             raise DiversetError(
                 f"similarity is {similarity!r}; choose cosine, rbf, dot, precomputed, or pass a function"
@@ -269,6 +275,17 @@ class _Problem:
                 weight=self.dial,
                 limits=limits,
                 given=given,
+            )
+        elif self.sparse_rows is not None:
+            picks = greedy_sparse(
+                self.sparse_rows,
+                k,
+                scale=self.scale,
+                factor=self.factor,
+                bonus=bonus,
+                weight=self.dial,
+                limits=limits,
+                given=shown,
             )
         else:
             assert self.kernel is not None
@@ -323,10 +340,12 @@ class _Problem:
 
     def log_det(self, positions: IntArray) -> float:
         """Log-determinant of the similarity over the positions."""
-        if self.rows is not None:
-            B = np.sqrt(self.factor[positions])[:, None] * self.rows[positions].astype(np.float64)
+        if self.kernel is None:
+            if self.rows is not None:
+                B = np.sqrt(self.factor[positions])[:, None] * self.rows[positions].astype(np.float64)
+            else:
+                B = dense_rows(self.sparse_rows, self.factor, positions)
             return log_det_gram(B, EPS * np.sqrt(np.einsum("ij,ij->i", B, B)))
-        assert self.kernel is not None
         S = self.kernel[np.ix_(positions, positions)]
         return log_det_psd(S, EPS * np.diagonal(S).real)
 
@@ -361,6 +380,11 @@ class _Problem:
         q = np.exp(0.5 * w * (self.quality - self.quality.max(initial=0.0)))
         if self.rows is not None:
             dpp = DPP.from_features(self.rows, quality=q * np.sqrt(self.factor))
+        elif self.sparse_rows is not None:
+            # These methods need the whole kernel anyway, and words of texts are more than the texts.
+            S = kernels.dot(self.sparse_rows.multiply(np.sqrt(self.factor)[:, None]).tocsr())
+            np.fill_diagonal(S, self.scale)
+            dpp = DPP.from_quality_diversity(q, S)
         else:
             assert self.kernel is not None
             dpp = DPP.from_quality_diversity(q, self.kernel)
@@ -415,14 +439,15 @@ def _after(limits: Limits, picks: IntArray) -> Limits:
     return replace(limits, available=available, caps=caps, budget=budget)
 
 
-def _row_norms(rows: Array) -> FloatArray:
+def _row_norms(rows: Any) -> FloatArray:
     """Squared norms in double precision; refuses what is not finite, naming it."""
-    norms = squared_norms(rows)
+    with np.errstate(over="ignore", invalid="ignore"):
+        norms = squared_norms_sparse(rows) if is_sparse(rows) else squared_norms(rows)
     if not np.isfinite(norms).all():
         i = int(np.flatnonzero(~np.isfinite(norms))[0])
-        bad = np.flatnonzero(~np.isfinite(rows[i]))
-        if len(bad):
-            raise KernelError(f"features[{i}, {bad[0]}] is {rows[i, bad[0]]}; every entry must be finite")
+        if not is_sparse(rows) and not np.isfinite(rows[i]).all():  # sparse entries were looked at when read
+            j = int(np.flatnonzero(~np.isfinite(rows[i]))[0])
+            raise KernelError(f"features[{i}, {j}] is {rows[i, j]}; every entry must be finite")
         raise KernelError(f"features[{i}] has a norm beyond the range of floats; divide the features by a constant")
     return norms
 

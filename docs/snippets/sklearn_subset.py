@@ -1,0 +1,12 @@
+from sklearn.datasets import load_iris
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from diverset.integrations.sklearn import DiverseSelector, SubsetFit
+
+X, y = load_iris(return_X_y=True)
+thirty = DiverseSelector(n_select=30, similarity="rbf", stratify=True)  # of the 150 rows
+few = SubsetFit(LogisticRegression(), thirty)
+model = make_pipeline(StandardScaler(), few).fit(X, y)
+print(model.score(X, y) > 0.9)  # True

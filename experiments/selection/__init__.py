@@ -1,0 +1,1 @@
+"""How good are the picks? Selection methods along the dial, against what people judged."""

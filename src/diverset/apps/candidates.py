@@ -1,0 +1,215 @@
+"""The rows of a file, read and made comparable."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from diverset._typing import Array, FloatArray, IntArray
+from diverset.apps.columns import (
+    columns_side_by_side,
+    find_columns,
+    guess_features,
+    guess_id,
+    guess_text,
+    standardized,
+)
+from diverset.apps.console import say
+from diverset.apps.tables import Table, is_blank, load_npy, read_table
+from diverset.apps.texts import embed, rows_that_speak, tfidf
+from diverset.errors import DiversetError
+from diverset.numerics.validation import check_fits_in_memory, is_sparse
+
+__all__ = ["Candidates", "Source", "find_rows", "read_candidates"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """What to read, and what rows are compared by; all names are columns of the file."""
+
+    file: str
+    quality: str | None = None
+    text: str | None = None
+    features: str | None = None
+    embeddings: Path | None = None
+    model: str | None = None
+    similarity: str | None = None
+    id: str | None = None
+
+
+@dataclass(eq=False)
+class Candidates:
+    """The rows that can be picked, ready to be compared.
+
+    ``rows`` are those of the table that take part; ``features`` (an array, or a sparse matrix of words) and
+    ``quality`` have one entry for each of them.
+    """
+
+    table: Table
+    rows: IntArray
+    features: Any
+    similarity: str
+    compared_by: str
+    quality: FloatArray | None
+    quality_name: str | None
+    id_name: str | None
+    text_name: str | None
+    axes: tuple[str, str] | None = None
+    notes: list[str] = field(default_factory=list)
+
+    def dense(self, positions: IntArray) -> FloatArray:
+        """Features of a few rows as an array; of words, only those that one of them has."""
+        rows = self.features[positions]
+        if is_sparse(rows):
+            rows = rows[:, np.unique(rows.indices)].toarray()
+        return np.asarray(rows, dtype=np.float64)
+
+    def label(self, position: int) -> str:
+        """What a row is called: its id, or its number."""
+        row = int(self.rows[position])
+        return str(row + 1) if self.id_name is None else str(self.table.columns[self.id_name][row])
+
+    def text(self, position: int) -> str:
+        """What a row says, if there is a column of text."""
+        if self.text_name is None:
+            return ""
+        cell = self.table.columns[self.text_name][int(self.rows[position])]
+        return "" if is_blank(cell) else " ".join(str(cell).split())
+
+
+def read_candidates(
+    source: Source, *, reserved: Iterable[str | None] = (), step: Callable[[str], None] = lambda message: None
+) -> Candidates:
+    """Read the file and turn its rows into features.
+
+    Parameters
+    ----------
+    source : Source
+        The file, and what its rows are compared by.
+    reserved : iterable of str
+        Columns that mean something else, and are no features unless named.
+    step : function of str
+        Told what is being done.
+
+    Returns
+    -------
+    Candidates
+        At least one row; remarks about what was left out or assumed are in ``notes``.
+    """
+    table = read_table(source.file)
+    quality = None if source.quality is None else table.numbers(source.quality)
+    if source.id is not None:
+        table.column(source.id)
+    id_name = source.id or guess_id(table)
+    taken = {name for name in (source.quality, id_name, *reserved) if name is not None}
+    notes: list[str] = []
+    text, columns = source.text, source.features
+    if not (text or columns or source.embeddings or table.features is not None):
+        text, columns, note = guess_features(table, taken, source.model is not None)
+        notes.append(note)
+    features: Any
+    keep = np.ones(table.n, dtype=bool)
+    axes = None
+    similarity = source.similarity or "cosine"
+    if text is not None:
+        step("Reading the texts")
+        texts = table.texts(text)
+        features = tfidf(texts) if source.model is None else embed(texts, source.model)
+        words = "words" if source.model is None else f"embeddings by {source.model}"
+        by = f"{words} of {text}"
+        keep = rows_that_speak(table, text, texts, features, notes)
+        features = features[keep]
+        if similarity == "rbf" and is_sparse(features):
+            features = features.toarray()
+    elif columns is not None:
+        names = find_columns(table, columns)
+        features, vectors = columns_side_by_side(table, names)
+        by = ", ".join(names) if len(names) <= 6 else f"{len(names)} columns, {names[0]} to {names[-1]}"
+        if not vectors:
+            similarity = source.similarity or "rbf"
+            axes = (names[0], names[1]) if len(names) == 2 else None
+            if similarity == "rbf":
+                features = standardized(features)
+                by = f"{by} (standardised)"
+    elif source.embeddings is not None:
+        features, by = load_npy(source.embeddings), f"embeddings in {source.embeddings}"
+        if len(features) != table.n:
+            raise DiversetError(
+                f"{source.embeddings} has {len(features)} rows and {table.name} has {table.n}; there must be one "
+                "embedding for each row"
+            )
+    else:
+        assert table.features is not None
+        features, by = table.features, "its features"
+    if similarity == "rbf":
+        check_fits_in_memory(
+            24 * len(features) ** 2,
+            what=f"comparing {len(features)} rows with --similarity rbf",
+            remedy="--similarity cosine needs no such matrix",
+        )
+    if similarity == "cosine" and text is None:
+        _check_directions(table, features)
+    text_name = text or guess_text(table, taken)
+    return Candidates(
+        table=table,
+        rows=np.flatnonzero(keep),
+        features=features,
+        similarity=similarity,
+        compared_by=by,
+        quality=None if quality is None else quality[keep],
+        quality_name=source.quality,
+        id_name=id_name,
+        text_name=text_name,
+        axes=axes,
+        notes=notes,
+    )
+
+
+def find_rows(wanted: str | None, candidates: Candidates, option: str) -> IntArray:
+    """Positions of the candidates named by a list of ids, or by a file of them.
+
+    A table with the id column, such as an earlier output, names its rows; any other file has one id a line. Ids that
+    the table lacks are an error in a list and a remark for a file, which may well name items of another day.
+    """
+    table = candidates.table
+    found = np.zeros(table.n, dtype=bool)
+    if wanted is None:
+        return np.flatnonzero(found)
+    path = Path(wanted)
+    is_file = path.is_file()
+    if is_file and path.suffix.lower() in (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet"):
+        if candidates.id_name is None:
+            raise DiversetError(f"{option} {wanted}: say with --id which column tells rows apart")
+        ids = [str(cell) for cell in read_table(wanted).column(candidates.id_name)]
+    elif is_file:
+        ids = path.read_text(encoding="utf-8-sig", errors="replace").split("\n")
+    else:
+        ids = wanted.split(",")
+    ids = [name.strip() for name in ids if name.strip()]
+    places: dict[str, list[int]] = {}
+    for row in range(table.n):
+        name = str(row + 1) if candidates.id_name is None else str(table.columns[candidates.id_name][row]).strip()
+        places.setdefault(name, []).append(row)
+    unknown = [name for name in ids if name not in places]
+    if unknown and not is_file:
+        kind = f"no {candidates.id_name} of {table.name}" if candidates.id_name else f"no row of {table.name}"
+        hint = "" if candidates.id_name else f" (rows are numbered 1 to {table.n}; --id names a column of ids)"
+        raise DiversetError(f"{option}: {unknown[0]!r} is {kind}, and no file{hint}")
+    if unknown:
+        say(f"{option} {wanted}: {len(unknown)} of {len(ids)} ids are not in {table.name}")
+    for name in ids:
+        found[places.get(name, [])] = True
+    return np.flatnonzero(found[candidates.rows])
+
+
+def _check_directions(table: Table, features: Array) -> None:
+    step = max(1, (1 << 22) // features.shape[1])
+    for start in range(0, len(features), step):
+        empty = ~np.any(features[start : start + step], axis=1)
+        if empty.any():
+            raise DiversetError(
+                f"{table.name}, {table.where(start + int(empty.argmax()))}: all features are 0, and the cosine needs "
+                "a direction; leave the row out, or use --similarity rbf"
+            )

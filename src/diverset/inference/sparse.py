@@ -1,0 +1,177 @@
+r"""Greedy selection over sparse rows, such as words of texts: no n x n matrix, and no dense copy of the features.
+
+The same rule as :func:`diverset.inference.engine.greedy_rows`, past the rank included. Every pick adds one direction z,
+dense and of length D, and lowers what item i can add by :math:`f_i (z \cdot x_i)^2`: one product of the sparse matrix
+with a vector. In a basis Z of the span of the picks, the matrix :math:`M = \sum_{j \in Y} x_j x_j^\top` of the
+D-optimal rule is only as large as the rank, so D x D is never formed either.
+
+Work: O(nnz + tD) for pick t. Memory: O(nnz + n + kD).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from diverset._typing import FloatArray, IntArray
+from diverset.inference.engine import Limits, Picks
+from diverset.numerics.linalg import EPS, block_length
+from diverset.numerics.validation import check_fits_in_memory
+
+__all__ = ["dense_rows", "greedy_sparse", "squared_norms_sparse"]
+
+
+def squared_norms_sparse(X: Any) -> FloatArray:
+    """Squared length of each row of a CSR matrix."""
+    norms = np.zeros(X.shape[0])
+    rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+    np.add.at(norms, rows, X.data**2)
+    return norms
+
+
+def dense_rows(X: Any, factor: FloatArray, positions: IntArray) -> FloatArray:
+    """Some items as dense rows over the features that any of them has."""
+    rows = X[positions]
+    used = np.unique(rows.indices)
+    return np.sqrt(factor[positions])[:, None] * np.asarray(rows[:, used].toarray(), dtype=np.float64)
+
+
+def greedy_sparse(
+    X: Any,
+    k: int,
+    *,
+    scale: FloatArray,
+    factor: FloatArray,
+    bonus: FloatArray,
+    weight: float,
+    limits: Limits,
+    given: IntArray,
+) -> Picks:
+    """Up to k picks among the rows of X, item i standing for ``sqrt(factor[i]) * X[i]``.
+
+    Parameters
+    ----------
+    X : CSR matrix of shape (n, D)
+        float64, without repeated entries.
+    k : int
+        Number of picks wanted.
+    scale, factor, bonus, weight, limits
+        As in :func:`diverset.inference.engine.greedy_rows`.
+    given : ndarray of int64
+        Positions already shown: they repel.
+    """
+    n, D = X.shape
+    k = min(k, n)
+    check_fits_in_memory(
+        8 * (k + len(given)) * D,
+        what=f"the directions of {k + len(given)} picks among {D} features",
+        remedy="pick fewer items, or reduce the features (TruncatedSVD)",
+    )
+    span = _Span(X, factor, min(k + len(given), D))
+    # A product with a row takes as many additions as it has entries, and there is one for every direction.
+    longest = int(np.diff(X.indptr).max(initial=1))
+    tolerance = 64.0 * min(D, longest + k + len(given)) * EPS
+    residual = scale.copy()
+    for j in given:
+        if residual[j] > tolerance * scale[j]:
+            span.add(int(j), residual)
+    room = _Room(limits)
+    picked: list[int] = []
+    gains: list[float] = []
+
+    def pick(potential: FloatArray) -> int:
+        """The open item of largest key, -1 if there is none: of equals, the first."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            keys = np.where(room.open & (potential > 0.0), bonus + weight * np.log(potential), -math.inf)
+        best = int(keys.argmax()) if n else -1
+        if best < 0 or keys[best] <= limits.stop:
+            return -1
+        room.take(best)
+        picked.append(best)
+        gains.append(float(keys[best]))
+        return best
+
+    while len(picked) < k and (best := pick(np.where(residual > tolerance * scale, residual, 0.0))) >= 0:
+        span.add(best, residual)
+    spent = None
+    if len(picked) < k and limits.stop == -math.inf and room.open.any():
+        spent = len(picked)
+        leverage, inverse = span.leverages(np.concatenate([given, np.array(picked, dtype=np.int64)]))
+        while len(picked) < k and (best := pick(1.0 + np.maximum(leverage, 0.0))) >= 0:
+            inverse = span.lower(best, leverage, inverse)
+    return Picks(np.array(picked, dtype=np.int64), np.array(gains), spent)
+
+
+class _Room:
+    """What may still be picked under the limits."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._caps, self._left = limits.caps.copy(), limits.budget
+        self.open = limits.available.copy()
+        if len(limits.costs):
+            self.open &= limits.costs <= self._left
+
+    def take(self, i: int) -> None:
+        limits = self._limits
+        self.open[i] = False
+        if len(limits.groups):
+            group = limits.groups[i]
+            self._caps[group] -= 1
+            if self._caps[group] == 0:
+                self.open[limits.groups == group] = False
+        if len(limits.costs):
+            self._left -= limits.costs[i]
+            self.open[limits.costs > self._left] = False
+
+
+class _Span:
+    """Orthonormal directions of the picks so far, and the products of all items with them."""
+
+    def __init__(self, X: Any, factor: FloatArray, most: int) -> None:
+        self._X, self._factor = X, factor
+        self._Z = np.zeros((most, X.shape[1]))
+        self._t = 0
+
+    @property
+    def Z(self) -> FloatArray:
+        return self._Z[: self._t]
+
+    def _row(self, i: int) -> FloatArray:
+        row = np.zeros(self._X.shape[1])
+        entries = slice(self._X.indptr[i], self._X.indptr[i + 1])
+        row[self._X.indices[entries]] = math.sqrt(self._factor[i]) * self._X.data[entries]
+        return row
+
+    def add(self, i: int, residual: FloatArray) -> None:
+        """Take item i in, and lower every residual by its part along the new direction."""
+        z = self._row(i)
+        for _ in range(2):  # twice is enough to be orthogonal to rounding
+            z -= self.Z.T @ (self.Z @ z)
+        z /= math.sqrt(z @ z)
+        self._Z[self._t] = z
+        self._t += 1
+        residual -= self._factor * (self._X @ z) ** 2
+
+    def leverages(self, chosen: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Leverage x M^-1 x of every item for M of the chosen, and M^-1 in the basis Z."""
+        X, Z = self._X, self.Z
+        C = np.sqrt(self._factor[chosen])[:, None] * (X[chosen] @ Z.T)
+        lam, V = np.linalg.eigh(C.T @ C)
+        half = np.ascontiguousarray(Z.T @ (V / np.sqrt(lam)))
+        leverage = np.zeros(X.shape[0])
+        step = block_length(max(len(Z), 1))
+        for start in range(0, len(leverage), step):
+            Y = X[start : start + step] @ half
+            leverage[start : start + step] = np.einsum("ij,ij->i", Y, Y)
+        return self._factor * leverage, (V / lam) @ V.T
+
+    def lower(self, i: int, leverage: FloatArray, inverse: FloatArray) -> FloatArray:
+        """Take item i in once more: lower every leverage, and return the new inverse (Sherman and Morrison)."""
+        c = self.Z @ self._row(i)
+        v = inverse @ c
+        v /= math.sqrt(1.0 + c @ v)
+        leverage -= self._factor * (self._X @ (self.Z.T @ v)) ** 2
+        return inverse - np.outer(v, v)
