@@ -13,6 +13,7 @@ from diverset.inference.bounds import (
     LARGEST_STEP,
     NO_WEIGHT,
     POTENTIAL_RANGE,
+    SPLIT,
     factorization,
     hadamard_bound,
     linx_bound,
@@ -159,7 +160,7 @@ def test_compiled_bound_is_the_plain_one(blocked):
     seen = conflict.copy()
     with_item, without_item, found = probe(C, s, linear, blocks, seen, -5.0)
     again = conflict.copy()
-    limits = (-5.0, 9, 0.01, 2.0, LARGEST_STEP, POTENTIAL_RANGE, NO_WEIGHT)
+    limits = (-5.0, 9, 0.01, 2.0, LARGEST_STEP, POTENTIAL_RANGE, NO_WEIGHT, SPLIT)
     value, weights, with_twin, without_twin, found_twin, step = bound_and_probe(
         C, s, blocks, int(blocks.max()) + 1, start, again, limits
     )

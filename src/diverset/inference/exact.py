@@ -41,6 +41,7 @@ from diverset.inference.bounds import (
     LARGEST_STEP,
     NO_WEIGHT,
     POTENTIAL_RANGE,
+    SPLIT,
     LinearBound,
     eigenvalues_from_above,
     factorization,
@@ -70,14 +71,16 @@ _STARTS, _ROUND_EVERY = 24, 20
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Effort:
-    """How hard a node is looked at: eigendecompositions, accuracy asked of the bound, rounds of fixing."""
+    """How hard a node is looked at: eigendecompositions, accuracy of the bound, rounds of fixing, smallest weight."""
 
     max_iter: int
     accuracy: float
     rounds: int
+    no_weight: float
 
 
-_ROOT, _INNER = _Effort(60, 0.01, 8), _Effort(7, 0.5, 2)
+# Few items with weight are fewer in the eigenvalue problem, and what is lost in the bound does not show in the tree.
+_ROOT, _INNER = _Effort(60, 0.01, 8, NO_WEIGHT), _Effort(7, 0.5, 2, 1e-2)
 #: Items from which the compiled loops are worth the seconds it takes to compile them.
 _COMPILE_FROM = 33
 
@@ -87,7 +90,7 @@ class _Node:
     """Sets of `size` items that hold all of `inside`, and otherwise only items of `free`.
 
     Also what its parent knows: pairs of free items in conflict (packed bits), where to start the search for a bound and
-    with which step, and whether the problem is one of packing: some pairs of items were in conflict from the first.
+    with which step.
     """
 
     side: int
@@ -97,7 +100,6 @@ class _Node:
     conflict: NDArray[np.uint8]
     potential: FloatArray
     step: float
-    packing: bool
 
     def conflicts(self) -> BoolArray:
         m = len(self.free)
@@ -114,18 +116,6 @@ class _Side:
     flipped: bool
 
 
-def _condition(C: Array, inside: IntArray, free: IntArray) -> tuple[Array, float] | None:
-    """Schur complement of the block `inside` on `free`, and that block's log-determinant."""
-    A = C[np.ix_(free, free)]
-    if len(inside) == 0:
-        return A, 0.0
-    R = cholesky_lower(C[np.ix_(inside, inside)], overwrite=True)
-    if R is None:
-        return None
-    X = solve_lower(R, C[np.ix_(inside, free)])
-    return A - X.conj().T @ X, log_det_from_cholesky(R)
-
-
 def probe(
     A: Array, s: int, bound: LinearBound, blocks: IntArray, conflict: BoolArray, target: float
 ) -> tuple[FloatArray, FloatArray, int]:
@@ -133,16 +123,16 @@ def probe(
     from diverset.inference._exact_loops import exclusion_bounds, inclusion_bounds
 
     n_blocks = int(blocks.max()) + 1
+    d, lam, W, psi = bound.rest, bound.lam, bound.W, bound.psi
+    A = A - psi * np.eye(len(A))
     c = np.diagonal(A).real
-    d, lam, W = bound.rest, bound.lam, bound.W
     G = A / d + (W * (1.0 / lam - 1.0 / d)) @ W.conj().T
     ratio = A / c
     g = bound.g[:, None] - 2.0 * (ratio.conj() * G).real + squared_modulus(ratio) * bound.g
+    g = np.maximum(g, 0.0) + squared_modulus(ratio) * (psi / (psi + c) * c / d)
     h = d * c + squared_modulus(W) @ (lam - d)
-    base = bound.constant - (s - 1) + np.log(c) + np.log(c / h)
-    with_item, found = inclusion_bounds(
-        base, np.ascontiguousarray(np.maximum(g, 0.0).T), blocks, n_blocks, s, conflict, target
-    )
+    base = bound.constant - (s - 1) + np.log(c + psi) + np.log(c / h) - psi * bound.g / c
+    with_item, found = inclusion_bounds(base, np.ascontiguousarray(g.T), blocks, n_blocks, s, conflict, target)
     return with_item, exclusion_bounds(bound.g, blocks, n_blocks, s, bound.value), found
 
 
@@ -261,7 +251,22 @@ class _Search:
         found, i = best
         size = self.n - k if self.sides[i].flipped else k
         blank = np.packbits(np.zeros((self.n, self.n), dtype=bool))
-        self._push(min(bound, found), _Node(i, size, nothing, everything, blank, np.zeros(self.n), 2.0, False))
+        self._push(min(bound, found), _Node(i, size, nothing, everything, blank, np.zeros(self.n), 2.0))
+
+    def _condition(self, side: _Side, inside: IntArray, free: IntArray) -> tuple[Array, float]:
+        """Schur complement of the block `inside` on `free`, and that block's log-determinant, -inf if singular."""
+        C = side.kernel
+        if self.compiled:
+            from diverset.inference._exact_loops import schur_complement
+
+            given: tuple[Array, float] = schur_complement(C, side.floor, inside, free)
+            return given
+        A = C[np.ix_(free, free)]
+        R = cholesky_lower(C[np.ix_(inside, inside)], overwrite=True)
+        if R is None:
+            return A, -math.inf
+        X = solve_lower(R, C[np.ix_(inside, free)])
+        return A - X.conj().T @ X, log_det_from_cholesky(R)
 
     def _look(
         self,
@@ -278,7 +283,8 @@ class _Search:
         if self.compiled and effort is not _ROOT:
             from diverset.inference._exact_loops import bound_and_probe
 
-            limits = (target, effort.max_iter, effort.accuracy, step, LARGEST_STEP, POTENTIAL_RANGE, NO_WEIGHT)
+            weights = (LARGEST_STEP, POTENTIAL_RANGE, effort.no_weight, SPLIT)
+            limits = (target, effort.max_iter, effort.accuracy, step, *weights)
             looked: tuple[float, FloatArray, FloatArray, FloatArray, int, float] = bound_and_probe(
                 A, s, blocks, int(blocks.max()) + 1, potential, conflict, limits
             )
@@ -292,6 +298,7 @@ class _Search:
             max_iter=effort.max_iter,
             accuracy=effort.accuracy,
             step=step,
+            no_weight=effort.no_weight,
             deadline=self.deadline,
         )
         assert linear is not None  # there are at least s blocks
@@ -310,10 +317,9 @@ class _Search:
         effort = _ROOT if len(free) == self.n else _INNER
         for _ in range(effort.rounds):
             s = node.size - len(inside)
-            given = _condition(side.kernel, inside, free)
-            if given is None or not 0 <= s <= len(free):
+            A, log_det = self._condition(side, inside, free)
+            if log_det == -math.inf or not 0 <= s <= len(free):
                 return
-            A, log_det = given
             alive = np.diagonal(A).real > side.floor[free]
             if not alive.all():
                 A, free, potential = A[np.ix_(alive, alive)], free[alive], potential[alive]
@@ -354,16 +360,13 @@ class _Search:
         if not 0 <= s <= len(free):
             return
         if s < 2 or s == len(free):
-            self._push(
-                bound, _Node(node.side, node.size, inside, free, np.packbits(conflict), potential, step, node.packing)
-            )
+            self._push(bound, _Node(node.side, node.size, inside, free, np.packbits(conflict), potential, step))
             return
         if self.expanded % _ROUND_EVERY == 1:
             guess = np.concatenate([inside, free[np.argsort(-weights, kind="stable")[:s]]])
             self._polish(positions_outside(guess, self.n) if side.flipped else guess)
-        # The largest weight; when packing, also by how much taking the item in costs the others.
-        packing = node.packing or (len(node.free) == self.n and bool(conflict.any()))
-        j = int((weights * (bound - with_item) if packing else weights).argmax())
+        # A heavy item, the more so the more either answer costs: without it most is lost, with it the others shrink.
+        j = int((weights + 0.5 * (bound - with_item) + (bound - without_item)).argmax())
         others = np.arange(len(free)) != j
         for taken in (False, True):
             keep = others & ~conflict[j] if taken else others
@@ -377,7 +380,6 @@ class _Search:
                     np.packbits(conflict[np.ix_(keep, keep)]),
                     potential[keep],
                     step,
-                    packing,
                 ),
             )
 
