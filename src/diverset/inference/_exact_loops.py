@@ -60,9 +60,7 @@ def clique_partition(conflict: BoolArray, order: IntArray) -> IntArray:
 
 
 @numba.njit(cache=True, nogil=True)
-def schur_complement(
-    C: FloatArray, floor: FloatArray, inside: IntArray, free: IntArray
-) -> tuple[FloatArray, float]:
+def schur_complement(C: FloatArray, floor: FloatArray, inside: IntArray, free: IntArray) -> tuple[FloatArray, float]:
     """Schur complement of the block `inside` on `free`, and that block's log-determinant; -inf if it is singular."""
     m = len(free)
     A = np.empty((m, m))

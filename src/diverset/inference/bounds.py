@@ -10,7 +10,7 @@ This is the maximum-entropy sampling problem, and these are its bounds, from che
 =========================  ============================================================================================
 
 The factorisation bound is the workhorse of :func:`diverset.map_exact`. With :math:`C = \psi I + FF^*`, where
-:math:`\psi` is at most the smallest eigenvalue ([Li2025]_), and rows :math:`f_i`, any positive definite :math:`\Theta`
+:math:`\psi` is at most the smallest eigenvalue ([Li2024]_), and rows :math:`f_i`, any positive definite :math:`\Theta`
 gives
 
 .. math::
@@ -309,7 +309,8 @@ def map_upper_bound(dpp: DPP, k: int | None = None) -> float:
     r"""A number that no :math:`\log\det L_Y` exceeds: over the sets of k items, or over all sets.
 
     The least of the Hadamard, spectral, linx and factorisation bounds (see :mod:`diverset.inference.bounds`); for all
-    sets, the largest over the sizes. In seconds for hundreds of items.
+    sets, the largest over the sizes. In seconds for hundreds of items. Each comes from a feasible point of the dual,
+    so that it holds however early its search stops, and is raised by what rounding may have taken.
 
     Examples
     --------
@@ -336,6 +337,7 @@ def _best_bound(C: Array, s: int, rank: int, *, strong: bool = True) -> float:
     if linear is not None:
         bounds.append(linear.value)
     # Linx squares the condition number of the kernel, so it is left to those that can bear it.
-    if strong and rank == len(A) and np.linalg.cond(A) < 1e7:
-        bounds.append(linx_bound(A, s))
+    condition = float(np.linalg.cond(A)) if strong and rank == len(A) else math.inf
+    if condition < 1e5:
+        bounds.append(linx_bound(A, s) + len(A) * EPS * condition**2)
     return min(bounds) + s * math.log(scale)
