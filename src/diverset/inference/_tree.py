@@ -125,11 +125,14 @@ class Search:
         self.compiled = self.n >= _COMPILE_FROM and not np.iscomplexobj(L)
         C = np.ascontiguousarray(L / scale)
         self.sides = [_Side(C, 64.0 * self.n * EPS * np.diagonal(C).real, 0.0, False)]
-        if full_rank and self.n and np.linalg.cond(C) < _WELL_CONDITIONED:
+        condition = float(np.linalg.cond(C)) if full_rank and self.n else math.inf
+        if condition < _WELL_CONDITIONED:
             inverse = np.linalg.inv(C)
             inverse = (inverse + inverse.conj().T) / 2.0
             floor = 64.0 * self.n * EPS * np.diagonal(inverse).real
-            self.sides.append(_Side(inverse, floor, float(np.linalg.slogdet(C)[1]), True))
+            # The inverse is known to n EPS condition^(3/2), relative to itself, and so is each factor of its minors.
+            rounding = self.n**2 * EPS * condition**1.5
+            self.sides.append(_Side(inverse, floor, float(np.linalg.slogdet(C)[1]) + rounding, True))
         self.value, self.chosen = -math.inf, np.zeros(0, dtype=np.int64)
         self.heap: list[tuple[float, int, _Node | int]] = []
         self.pushed = self.expanded = 0
