@@ -24,6 +24,9 @@ from diverset.core import (
 )
 from diverset.inference import (
     Selection,
+    exact_cover_dpp,
+    find_exact_cover,
+    has_exact_cover,
     map_budgeted,
     map_double_greedy,
     map_exact,
@@ -31,6 +34,8 @@ from diverset.inference import (
     map_local_search,
     map_nonmonotone,
     map_relaxed,
+    map_upper_bound,
+    random_x3c,
     select,
 )
 from diverset.sampling.chain import Chain
@@ -60,6 +65,9 @@ __all__ = [
     "__version__",
     "entropy",
     "errors",
+    "exact_cover_dpp",
+    "find_exact_cover",
+    "has_exact_cover",
     "hellinger",
     "kernels",
     "kl_divergence",
@@ -71,7 +79,9 @@ __all__ = [
     "map_local_search",
     "map_nonmonotone",
     "map_relaxed",
+    "map_upper_bound",
     "mcmc_chain",
+    "random_x3c",
     "sample_kernel",
     "sampling_trace",
     "select",

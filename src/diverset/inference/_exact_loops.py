@@ -22,6 +22,7 @@ __all__ = [
     "inclusion_bounds",
     "linear_maximum",
     "polytope_point",
+    "schur_complement",
 ]
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -56,6 +57,41 @@ def clique_partition(conflict: BoolArray, order: IntArray) -> IntArray:
                 block[j] = count
         count += 1
     return block
+
+
+@numba.njit(cache=True, nogil=True)
+def schur_complement(C: FloatArray, floor: FloatArray, inside: IntArray, free: IntArray) -> tuple[FloatArray, float]:
+    """Schur complement of the block `inside` on `free`, and that block's log-determinant; -inf if it is singular."""
+    m = len(free)
+    A = np.empty((m, m))
+    X = np.empty((len(inside), m))
+    R = np.empty((len(inside), len(inside)))
+    log_det = 0.0
+    for t in range(len(inside)):
+        j = inside[t]
+        for u in range(t + 1):
+            value = C[j, inside[u]]
+            for r in range(u):
+                value -= R[t, r] * R[u, r]
+            if u < t:
+                R[t, u] = value / R[u, u]
+            elif value <= floor[j]:
+                return A, -np.inf
+            else:
+                R[t, t] = math.sqrt(value)
+                log_det += math.log(value)
+        for b in range(m):
+            X[t, b] = C[j, free[b]]
+        for r in range(t):
+            for b in range(m):
+                X[t, b] -= R[t, r] * X[r, b]
+        for b in range(m):
+            X[t, b] /= R[t, t]
+    product = X.T @ X
+    for a in range(m):
+        for b in range(m):
+            A[a, b] = C[free[a], free[b]] - product[a, b]
+    return A, log_det
 
 
 @numba.njit(cache=True, nogil=True)
@@ -176,9 +212,9 @@ def exclusion_bounds(g: FloatArray, block: IntArray, n_blocks: int, s: int, valu
 
 @numba.njit(cache=True, nogil=True)
 def _spread(
-    C: FloatArray, x: FloatArray, s: int, no_weight: float, g: FloatArray
-) -> tuple[float, FloatArray, float, FloatArray]:
-    """Value of the spectral function at x, the eigenvalues above the mean of the rest, that mean, W; g is filled."""
+    C: FloatArray, x: FloatArray, s: int, psi: float, no_weight: float, g: FloatArray
+) -> tuple[float, float, FloatArray, float, FloatArray]:
+    """Value of the spectral function at x, constant of the bound, eigenvalues and rest of Theta, W; g is filled."""
     m = len(x)
     support = np.empty(m, dtype=np.int64)
     p = 0
@@ -207,19 +243,26 @@ def _spread(
     d = max(mean, _EPS * left / s)
     lam = np.empty(count)
     V = np.empty((p, count))
-    value = (s - count) * math.log(d)
     for q in range(count):
         lam[q] = max(values[p - 1 - q], d)
-        value += math.log(lam[q])
         for b in range(p):
             V[b, q] = U[b, p - 1 - q] / math.sqrt(lam[q])
     W = half @ V
+    lam += psi
+    d += psi
+    value = (s - count) * math.log(d)
+    constant = psi * (s - count) / d
+    for q in range(count):
+        value += math.log(lam[q])
+        constant += psi / lam[q]
+    trace = 0.0
     for i in range(m):
+        trace += C[i, i]
         total = C[i, i] / d
         for q in range(count):
             total += (1.0 / lam[q] - 1.0 / d) * W[i, q] * W[i, q]
         g[i] = total
-    return value, lam, d, W
+    return value, value + constant + 4.0 * m * _EPS * trace / d, lam, d, W
 
 
 @numba.njit(cache=True, nogil=True)
@@ -230,15 +273,21 @@ def bound_and_probe(
     n_blocks: int,
     potential: FloatArray,
     conflict: BoolArray,
-    limits: tuple[float, int, float, float, float, float, float],
+    limits: tuple[float, int, float, float, float, float, float, float],
 ) -> tuple[float, FloatArray, FloatArray, FloatArray, int, float]:
     """Factorisation bound, its weights, the bounds with and without each item, the conflicts found, the step reached.
 
     ``limits`` holds the target, the number of iterations, the accuracy, the first step, the largest change of a
-    potential, its range, and the weight that counts as none. Conflicts are marked in place.
+    potential, its range, the weight that counts as none, and the part of the smallest eigenvalue to split off.
+    Conflicts are marked in place.
     """
-    target, max_iter, accuracy, step, largest, span, no_weight = limits
+    target, max_iter, accuracy, step, largest, span, no_weight, split = limits
     m = len(C)
+    spectrum = np.linalg.eigvalsh(C)
+    psi = split * max(0.0, spectrum[0] - m * _EPS * spectrum[m - 1])
+    C = C.copy()
+    for i in range(m):
+        C[i, i] -= psi
     a = potential.copy()
     kept_a = a
     g = np.empty(m)
@@ -255,12 +304,12 @@ def bound_and_probe(
     for iteration in range(max_iter):
         x = polytope_point(a, block, n_blocks, s)
         g = np.empty(m)
-        v, new_lam, new_d, new_W = _spread(C, x, s, no_weight, g)
+        v, new_constant, new_lam, new_d, new_W = _spread(C, x, s, psi, no_weight, g)
         total, smallest = linear_maximum(g, block, n_blocks, s)
         attained = max(attained, v)
-        if v - s + total < best:
-            best = v - s + total
-            weights, best_g, constant, lam, d, W = x, g, v, new_lam, new_d, new_W
+        if new_constant - s + total < best:
+            best = new_constant - s + total
+            weights, best_g, constant, lam, d, W = x, g, new_constant, new_lam, new_d, new_W
         if best <= target or best - attained < 1e-7:
             break
         if iteration > 0 and best - attained < accuracy * (attained - target):
@@ -286,12 +335,12 @@ def bound_and_probe(
         for q in range(len(lam)):
             scaled[i, q] = W[i, q] * (1.0 / lam[q] - 1.0 / d)
             h += (lam[q] - d) * W[i, q] * W[i, q]
-        base[i] = constant - (s - 1) + math.log(C[i, i]) + math.log(C[i, i] / h)
+        base[i] = constant - (s - 1) + math.log(C[i, i] + psi) + math.log(C[i, i] / h) - psi * best_g[i] / C[i, i]
     G = scaled @ W.T
     for j in range(m):
         for i in range(m):
             ratio = C[i, j] / C[j, j]
             given = best_g[i] - 2.0 * ratio * (G[j, i] + C[i, j] / d) + ratio * ratio * best_g[j]
-            G[j, i] = max(given, 0.0)
+            G[j, i] = max(given, 0.0) + psi / (psi + C[j, j]) * ratio * C[i, j] / d
     with_item, found = inclusion_bounds(base, G, block, n_blocks, s, conflict, target)
     return best, weights, with_item, exclusion_bounds(best_g, block, n_blocks, s, best), found, step

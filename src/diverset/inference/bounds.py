@@ -9,15 +9,20 @@ This is the maximum-entropy sampling problem, and these are its bounds, from che
 :func:`factorization`      concave program in x with the spectrum of :math:`\sum_i x_i f_i^* f_i` ([Nikolov2015]_)
 =========================  ============================================================================================
 
-The factorisation bound is the workhorse of :func:`diverset.map_exact`. With :math:`C = FF^*` and rows :math:`f_i`, any
-positive definite :math:`\Theta` gives
+The factorisation bound is the workhorse of :func:`diverset.map_exact`. With :math:`C = \psi I + FF^*`, where
+:math:`\psi` is at most the smallest eigenvalue ([Li2024]_), and rows :math:`f_i`, any positive definite :math:`\Theta`
+gives
 
-.. math::  \log\det C_S \le -\sum_{l=1}^s \log\beta_l(\Theta) + \sum_{i \in S} f_i \Theta f_i^* - s,
+.. math::
+
+    \log\det C_S \le \sum_{l=1}^s \left(\psi\beta_l(\Theta) - \log\beta_l(\Theta)\right)
+    + \sum_{i \in S} f_i \Theta f_i^* - s,
 
 :math:`\beta_1 \le \beta_2 \le \dots` its eigenvalues: a *linear* bound :math:`\sum_{i \in S} g_i` plus a constant,
-valid whatever rounding or early stopping did to :math:`\Theta`. The best one belongs to the x that maximises
+valid whatever early stopping did to :math:`\Theta` (each of the s eigenvalues of :math:`C_S` obeys
+:math:`\log\lambda \le \beta\lambda - \log\beta - 1`). The best one belongs to the x that maximises
 :math:`\Gamma_s(\sum_i x_i f_i^* f_i)` over the polytope, :math:`\Gamma_s` the concave function which takes logarithms
-of the largest eigenvalues and spreads the rest evenly.
+of the largest eigenvalues, plus :math:`\psi`, and spreads the rest evenly.
 """
 
 from __future__ import annotations
@@ -46,6 +51,8 @@ __all__ = [
 
 #: Weights below this are left out of the eigenvalue problem; the bound stays valid without them.
 NO_WEIGHT = 1e-7
+#: Part of the smallest eigenvalue that is split off: short of all, so that no vector vanishes.
+SPLIT = 0.999
 #: Potentials stay within this range, and change by at most so much at a time.
 POTENTIAL_RANGE = 25.0
 LARGEST_STEP = 5.0
@@ -78,7 +85,8 @@ def eigenvalues_from_above(C: Array) -> FloatArray:
 class LinearBound:
     r"""A bound :math:`\log\det C_S \le v - s + \sum_{i \in S} g_i`, and the matrix :math:`\Theta` it comes from.
 
-    :math:`\Theta = \frac1d I + \sum_l (\frac1{\lambda_l} - \frac1d) u_l u_l^*`, held by what it does to the items.
+    :math:`\Theta = \frac1d I + \sum_l (\frac1{\lambda_l} - \frac1d) u_l u_l^*`, held by what it does to the items,
+    whose vectors are the :math:`f_i` of :math:`C = \psi I + FF^*`.
 
     Parameters
     ----------
@@ -89,13 +97,15 @@ class LinearBound:
     g : ndarray of shape (m,)
         Coefficients :math:`f_i\Theta f_i^*`.
     constant : float
-        The v above, which is :math:`\Gamma_s` at x.
+        The v above, which holds what rounding may have taken.
     lam : ndarray of shape (p,)
         Eigenvalues :math:`\lambda_l > d`, p < s.
     rest : float
         d.
     W : ndarray of shape (m, p)
         Inner products :math:`f_i u_l`.
+    psi : float
+        The :math:`\psi` split off.
     attained : float
         Largest :math:`\Gamma_s` seen: no further search gives a bound below it.
     step : float
@@ -109,13 +119,22 @@ class LinearBound:
     lam: FloatArray
     rest: float
     W: Array
+    psi: float
     attained: float
     step: float
 
 
-def _spread(C: Array, x: FloatArray, s: int) -> tuple[float, FloatArray, FloatArray, float, Array]:
-    r""":math:`\Gamma_s` at x and its gradient, by the eigenvalues of :math:`D^{1/2} C D^{1/2}`, D = diag(x)."""
-    support = np.flatnonzero(x > NO_WEIGHT)
+def smallest_eigenvalue_from_below(C: Array) -> float:
+    """A number that no eigenvalue of a positive semidefinite matrix is below, whatever rounding did."""
+    values = np.linalg.eigvalsh(C)
+    return max(0.0, float(values[0]) - len(C) * EPS * float(values[-1]))
+
+
+def _spread(
+    C: Array, x: FloatArray, s: int, psi: float, no_weight: float
+) -> tuple[float, float, FloatArray, FloatArray, float, Array]:
+    r""":math:`\Gamma_s` at x, constant and coefficients of the bound, and :math:`\Theta`; C is without its psi."""
+    support = np.flatnonzero(x > no_weight)
     q = np.sqrt(x[support])
     half = C[:, support] * q
     values, U = np.linalg.eigh(half[support] * q[:, None])
@@ -126,13 +145,17 @@ def _spread(C: Array, x: FloatArray, s: int) -> tuple[float, FloatArray, FloatAr
     left = float(q**2 @ diagonal[support])
     # The mean of what is left after the j largest eigenvalues, spread over the other s - j places.
     mean = (left - np.concatenate([[0.0], np.cumsum(top[:-1])])) / np.arange(s, 0, -1)
-    p = int((top <= mean * (1.0 + 1e-12)).argmax())
+    p = int(np.append(top[:-1] <= mean[:-1] * (1.0 + 1e-12), True).argmax())
     # Any positive d keeps the bound valid; only a point of too small a rank gives none.
     d = max(float(mean[p]), EPS * left / s)
     lam = np.maximum(top[:p], d)
     W = half @ (U[:, ::-1][:, :p] / np.sqrt(lam))
+    lam, d = lam + psi, d + psi
     g = diagonal / d + squared_modulus(W) @ (1.0 / lam - 1.0 / d)
-    return float(np.log(lam).sum()) + (s - p) * math.log(d), g, lam, d, W
+    v = float(np.log(lam).sum()) + (s - p) * math.log(d)
+    # Eigenvectors are orthogonal up to rounding only, and the coefficients are differences of numbers up to C_ii / d.
+    rounding = 4.0 * len(C) * EPS * float(diagonal.sum()) / d
+    return v, v + psi * (float((1.0 / lam).sum()) + (s - p) / d) + rounding, g, lam, d, W
 
 
 def factorization(
@@ -145,6 +168,7 @@ def factorization(
     max_iter: int = 60,
     accuracy: float = 0.01,
     step: float = 2.0,
+    no_weight: float = NO_WEIGHT,
     deadline: float = math.inf,
 ) -> LinearBound | None:
     r"""Factorisation bound on :math:`\log\det C_S`, over sets of s items, at most one from each block.
@@ -167,6 +191,8 @@ def factorization(
         Stop when further search can close at most this part of the distance to `target`.
     step : float
         First step length.
+    no_weight : float
+        Weights up to this count as none: fewer items in the eigenvalue problem.
     deadline : float
         Value of ``time.monotonic()`` at which to stop.
 
@@ -189,18 +215,20 @@ def factorization(
     n_blocks = int(blocks.max()) + 1 if m else 0
     if s < 1 or n_blocks < s:
         return None
+    psi = SPLIT * smallest_eigenvalue_from_below(C)
+    C = C - psi * np.eye(m)
     a = np.zeros(m) if potential is None else potential.copy()
     best: LinearBound | None = None
     attained = reached = -math.inf
     kept_a, kept_g, threshold = a, a, 0.0
     for iteration in range(max_iter):
         x = polytope_point(a, blocks, n_blocks, s)
-        v, g, lam, d, W = _spread(C, x, s)
+        v, constant, g, lam, d, W = _spread(C, x, s, psi, no_weight)
         total, smallest = linear_maximum(g, blocks, n_blocks, s)
-        value = v - s + total
+        value = constant - s + total
         attained = max(attained, v)
         if best is None or value < best.value:
-            best = LinearBound(value, x, g, v, lam, d, W, attained, step)
+            best = LinearBound(value, x, g, constant, lam, d, W, psi, attained, step)
         close = best.value - attained < accuracy * (attained - target)
         if best.value <= target or best.value - attained < 1e-7 or (iteration and close):
             break
@@ -281,7 +309,8 @@ def map_upper_bound(dpp: DPP, k: int | None = None) -> float:
     r"""A number that no :math:`\log\det L_Y` exceeds: over the sets of k items, or over all sets.
 
     The least of the Hadamard, spectral, linx and factorisation bounds (see :mod:`diverset.inference.bounds`); for all
-    sets, the largest over the sizes. In seconds for hundreds of items.
+    sets, the largest over the sizes. In seconds for hundreds of items. Each comes from a feasible point of the dual,
+    so that it holds however early its search stops, and is raised by what rounding may have taken.
 
     Examples
     --------
@@ -308,6 +337,7 @@ def _best_bound(C: Array, s: int, rank: int, *, strong: bool = True) -> float:
     if linear is not None:
         bounds.append(linear.value)
     # Linx squares the condition number of the kernel, so it is left to those that can bear it.
-    if strong and rank == len(A) and np.linalg.cond(A) < 1e7:
-        bounds.append(linx_bound(A, s))
+    condition = float(np.linalg.cond(A)) if strong and rank == len(A) else math.inf
+    if condition < 1e5:
+        bounds.append(linx_bound(A, s) + len(A) * EPS * condition**2)
     return min(bounds) + s * math.log(scale)

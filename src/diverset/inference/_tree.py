@@ -1,0 +1,360 @@
+r"""The tree of :func:`diverset.map_exact`: nodes, the best set known, and the bound on all others.
+
+A node of the tree fixes some items in, A, and some out. With a set S of the free items added, the log-determinant is
+:math:`\log\det L_A + \log\det C_S`, where C is the Schur complement of :math:`L_A`; the factorisation bound of
+:mod:`diverset.inference.bounds` says how large that can be. Nodes whose bound is not above the best set known are
+dropped; the node of largest bound is split next, so that this bound holds for everything at any time. Probing
+(:mod:`diverset.inference.probing`) fixes items and finds conflicts before a node is split.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diverset._typing import Array, BoolArray, FloatArray, IntArray
+from diverset.inference._state import SubsetState
+from diverset.inference.bounds import (
+    LARGEST_STEP,
+    NO_WEIGHT,
+    POTENTIAL_RANGE,
+    SPLIT,
+    eigenvalues_from_above,
+    factorization,
+)
+from diverset.inference.local_search import TOLERANCE, best_move
+from diverset.inference.probing import probe
+from diverset.numerics.linalg import (
+    EPS,
+    cholesky_lower,
+    log_det_from_cholesky,
+    log_det_psd,
+    positions_outside,
+    solve_lower,
+)
+
+__all__ = ["Search"]
+
+#: Log-determinants closer than this, relative to their size, are not told apart: it is rounding.
+_TOLERANCE = 1e-10
+#: Condition number up to which the complement's problem, over the inverse kernel, is an alternative.
+_WELL_CONDITIONED = 1e6
+#: Random starts of the local search before the tree, and nodes between attempts to round its weights.
+_STARTS, _ROUND_EVERY = 24, 50
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Effort:
+    """How hard a node is looked at: eigendecompositions, accuracy of the bound, rounds of fixing, smallest weight."""
+
+    max_iter: int
+    accuracy: float
+    rounds: int
+    no_weight: float
+
+
+# Few items with weight are fewer in the eigenvalue problem, and what is lost in the bound does not show in the tree.
+_ROOT, _INNER = _Effort(60, 0.01, 8, NO_WEIGHT), _Effort(7, 0.5, 2, 1e-2)
+#: Items from which the compiled loops are worth the seconds it takes to compile them.
+_COMPILE_FROM = 33
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Node:
+    """Sets of `size` items that hold all of `inside`, and otherwise only items of `free`.
+
+    Also what its parent knows: pairs of free items in conflict (packed bits), where to start the search for a bound and
+    with which step.
+    """
+
+    side: int
+    size: int
+    inside: IntArray
+    free: IntArray
+    conflict: NDArray[np.uint8]
+    potential: FloatArray
+    step: float
+
+    def conflicts(self) -> BoolArray:
+        m = len(self.free)
+        return np.unpackbits(self.conflict, count=m * m).reshape(m, m).astype(bool)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Side:
+    """One way to see the problem: choose what is in, by L, or what is out, by its inverse."""
+
+    kernel: Array
+    floor: FloatArray
+    offset: float
+    flipped: bool
+
+
+def _cumulative_logs(values: FloatArray) -> FloatArray:
+    """Sum of the k largest logarithms, for k = 0..n; values that are not positive count as the smallest number."""
+    logs = np.log(np.maximum(np.sort(values)[::-1], np.finfo(np.float64).tiny))
+    return np.concatenate([[0.0], np.cumsum(logs)])
+
+
+class Search:
+    """The tree, the best set known, and the bound on all others.
+
+    Parameters
+    ----------
+    L : ndarray of shape (n, n)
+        Kernel.
+    sizes : list of int
+        Sizes to search, none above the rank.
+    full_rank : bool
+        Whether L is nonsingular.
+    deadline : float
+        Value of ``time.monotonic()`` at which to stop.
+    """
+
+    def __init__(self, L: Array, sizes: list[int], full_rank: bool, deadline: float) -> None:
+        self.n = len(L)
+        diagonal = np.diagonal(L).real
+        scale = float(diagonal.max(initial=0.0)) or 1.0
+        self.log_scale = math.log(scale)
+        self.deadline = deadline
+        self.compiled = self.n >= _COMPILE_FROM and not np.iscomplexobj(L)
+        C = np.ascontiguousarray(L / scale)
+        self.sides = [_Side(C, 64.0 * self.n * EPS * np.diagonal(C).real, 0.0, False)]
+        condition = float(np.linalg.cond(C)) if full_rank and self.n else math.inf
+        if condition < _WELL_CONDITIONED:
+            inverse = np.linalg.inv(C)
+            inverse = (inverse + inverse.conj().T) / 2.0
+            floor = 64.0 * self.n * EPS * np.diagonal(inverse).real
+            # The inverse is known to n EPS condition^(3/2), relative to itself, and so is each factor of its minors.
+            rounding = self.n**2 * EPS * condition**1.5
+            self.sides.append(_Side(inverse, floor, float(np.linalg.slogdet(C)[1]) + rounding, True))
+        self.value, self.chosen = -math.inf, np.zeros(0, dtype=np.int64)
+        self.heap: list[tuple[float, int, _Node | int]] = []
+        self.pushed = self.expanded = 0
+        # Hadamard's bound and the spectral one, for all sizes at once.
+        first = np.minimum(_cumulative_logs(np.diagonal(C).real), _cumulative_logs(eigenvalues_from_above(C)))
+        for k in sizes:
+            self._push(float(first[k]) + k * self.log_scale, k)
+
+    def _push(self, bound: float, node: _Node | int) -> None:
+        self.pushed += 1
+        heapq.heappush(self.heap, (-bound, self.pushed, node))
+
+    @property
+    def tolerance(self) -> float:
+        """Difference of log-determinants that is rounding."""
+        return _TOLERANCE * max(1.0, abs(self.value), len(self.chosen)) if self.value > -math.inf else 0.0
+
+    @property
+    def bound(self) -> float:
+        """No set has a larger log-determinant."""
+        return max(self.value, -self.heap[0][0]) if self.heap else self.value
+
+    def offer(self, members: IntArray) -> None:
+        """Take a set for the best one, if it is."""
+        C = self.sides[0].kernel
+        block = C[np.ix_(members, members)]
+        value = log_det_psd(block, EPS * np.diagonal(block).real) + len(members) * self.log_scale
+        if value > self.value:
+            self.value, self.chosen = value, np.sort(members)
+
+    def _offer_from(self, side: _Side, members: IntArray) -> None:
+        self.offer(positions_outside(members, self.n) if side.flipped else members)
+
+    def _polish(self, members: IntArray) -> None:
+        """Offer what exchanges make of a set."""
+        C = self.sides[0].kernel
+        block = C[np.ix_(members, members)]
+        if log_det_psd(block, EPS * np.diagonal(block).real) == -math.inf:
+            return
+        state = SubsetState(np.diagonal(C).real.copy(), lambda j: C[j], members)
+        for _ in range(4 * self.n):
+            factor, a, j = best_move(state, sized=True)
+            if factor <= 1.0 + TOLERANCE or time.monotonic() > self.deadline:
+                break
+            state.exchange(a, j)
+        self.offer(state.positions)
+
+    def multistart(self, k: int, deadline: float) -> None:
+        """Local searches from greedy sets whose gains are blurred, each time differently."""
+        rng = np.random.default_rng(0)
+        C = self.sides[0].kernel
+        for _ in range(_STARTS):
+            state = SubsetState(np.diagonal(C).real.copy(), lambda j: C[j])
+            while len(state.members) < k and time.monotonic() < deadline:
+                gains = state.addition_ratios() * np.exp(0.3 * rng.standard_normal(self.n))
+                if gains.max() <= 0.0:
+                    break
+                state.add(int(gains.argmax()))
+            if len(state.members) < k:
+                return
+            self._polish(state.positions)
+
+    def _open(self, k: int, bound: float) -> None:
+        """Begin with size k, on the side whose bound is better."""
+        everything, nothing = np.arange(self.n), np.zeros(0, dtype=np.int64)
+        best = (math.inf, 0)
+        for i, side in enumerate(self.sides):
+            s = self.n - k if side.flipped else k
+            usable = np.flatnonzero(np.diagonal(side.kernel).real > side.floor)
+            if not 0 < s < len(usable):
+                best = min(best, (math.inf, i))
+                continue
+            linear = factorization(
+                side.kernel[np.ix_(usable, usable)], s, max_iter=12, accuracy=0.1, deadline=self.deadline
+            )
+            assert linear is not None
+            best = min(best, (linear.value + side.offset + k * self.log_scale, i))
+        found, i = best
+        size = self.n - k if self.sides[i].flipped else k
+        blank = np.packbits(np.zeros((self.n, self.n), dtype=bool))
+        self._push(min(bound, found), _Node(i, size, nothing, everything, blank, np.zeros(self.n), 2.0))
+
+    def _condition(self, side: _Side, inside: IntArray, free: IntArray) -> tuple[Array, float]:
+        """Schur complement of the block `inside` on `free`, and that block's log-determinant, -inf if singular."""
+        C = side.kernel
+        if self.compiled:
+            from diverset.inference._exact_loops import schur_complement
+
+            given: tuple[Array, float] = schur_complement(C, side.floor, inside, free)
+            return given
+        A = C[np.ix_(free, free)]
+        R = cholesky_lower(C[np.ix_(inside, inside)], overwrite=True)
+        if R is None:
+            return A, -math.inf
+        X = solve_lower(R, C[np.ix_(inside, free)])
+        return A - X.conj().T @ X, log_det_from_cholesky(R)
+
+    def _look(
+        self,
+        A: Array,
+        s: int,
+        blocks: IntArray,
+        potential: FloatArray,
+        conflict: BoolArray,
+        target: float,
+        effort: _Effort,
+        step: float,
+    ) -> tuple[float, FloatArray, FloatArray, FloatArray, int, float]:
+        """Bound, weights, bounds with and without each item, conflicts found, step: compiled where it pays."""
+        if self.compiled and effort is not _ROOT:
+            from diverset.inference._exact_loops import bound_and_probe
+
+            weights = (LARGEST_STEP, POTENTIAL_RANGE, effort.no_weight, SPLIT)
+            limits = (target, effort.max_iter, effort.accuracy, step, *weights)
+            looked: tuple[float, FloatArray, FloatArray, FloatArray, int, float] = bound_and_probe(
+                A, s, blocks, int(blocks.max()) + 1, potential, conflict, limits
+            )
+            return looked
+        linear = factorization(
+            A,
+            s,
+            blocks=blocks,
+            potential=potential,
+            target=target,
+            max_iter=effort.max_iter,
+            accuracy=effort.accuracy,
+            step=step,
+            no_weight=effort.no_weight,
+            deadline=self.deadline,
+        )
+        assert linear is not None  # there are at least s blocks
+        if linear.value <= target:
+            return linear.value, linear.weights, linear.g, linear.g, 0, linear.step
+        return linear.value, linear.weights, *probe(A, s, linear, blocks, conflict, target), linear.step
+
+    def _expand(self, node: _Node, bound: float) -> None:
+        """Bound a node better, fix what can be fixed, and split what is left."""
+        from diverset.inference._exact_loops import clique_partition
+
+        side = self.sides[node.side]
+        shift = side.offset + (self.n - node.size if side.flipped else node.size) * self.log_scale
+        inside, free, conflict = node.inside, node.free, node.conflicts()
+        potential, step = node.potential, node.step
+        effort = _ROOT if len(free) == self.n else _INNER
+        for _ in range(effort.rounds):
+            s = node.size - len(inside)
+            A, log_det = self._condition(side, inside, free)
+            if log_det == -math.inf or not 0 <= s <= len(free):
+                return
+            alive = np.diagonal(A).real > side.floor[free]
+            if not alive.all():
+                A, free, potential = A[np.ix_(alive, alive)], free[alive], potential[alive]
+                conflict = conflict[np.ix_(alive, alive)]
+            m = len(free)
+            if s > m:
+                return
+            if s in (0, 1, m):
+                last = free if s == m else free[[int(np.diagonal(A).real.argmax())]] if s else free[:0]
+                self._offer_from(side, np.concatenate([inside, last]))
+                return
+            blocks = clique_partition(conflict, np.argsort(-potential, kind="stable"))
+            target = self.value + self.tolerance - log_det - shift
+            if int(blocks.max()) + 1 < s:
+                return
+            step = min(max(step, 0.5), 15.0)
+            looked = self._look(A, s, blocks, potential, conflict, target, effort, step)
+            value, weights, with_item, without_item, found, step = looked
+            bound = min(bound, value + log_det + shift)
+            if bound <= self.value + self.tolerance:
+                return
+            potential = np.log(np.maximum(weights, 1e-9))
+            out, must = with_item <= target, without_item <= target
+            out |= conflict[must].any(axis=0)
+            if (out & must).any():
+                return
+            with_item += log_det + shift
+            without_item += log_det + shift
+            if out.any() or must.any():
+                keep = ~(out | must)
+                inside, free = np.concatenate([inside, free[must]]), free[keep]
+                conflict = conflict[np.ix_(keep, keep)]
+                weights, potential = weights[keep], potential[keep]
+                with_item, without_item = with_item[keep], without_item[keep]
+            elif found <= m // 4:
+                break
+        s = node.size - len(inside)
+        if not 0 <= s <= len(free):
+            return
+        if s < 2 or s == len(free):
+            self._push(bound, _Node(node.side, node.size, inside, free, np.packbits(conflict), potential, step))
+            return
+        if self.expanded % _ROUND_EVERY == 1:
+            guess = np.concatenate([inside, free[np.argsort(-weights, kind="stable")[:s]]])
+            self._polish(positions_outside(guess, self.n) if side.flipped else guess)
+        # A heavy item, the more so the more either answer costs: without it most is lost, with it the others shrink.
+        j = int((weights + 0.3 * (bound - with_item) + (bound - without_item)).argmax())
+        others = np.arange(len(free)) != j
+        for taken in (False, True):
+            keep = others & ~conflict[j] if taken else others
+            self._push(
+                min(bound, float((with_item if taken else without_item)[j])),
+                _Node(
+                    node.side,
+                    node.size,
+                    np.append(inside, free[j]) if taken else inside,
+                    free[keep],
+                    np.packbits(conflict[np.ix_(keep, keep)]),
+                    potential[keep],
+                    step,
+                ),
+            )
+
+    def run(self, gap: float) -> None:
+        """Split the node of largest bound until the gap is closed or the time is up."""
+        while self.heap and self.bound > self.value + max(gap, self.tolerance):
+            if time.monotonic() > self.deadline:
+                return
+            negative, _, node = heapq.heappop(self.heap)
+            self.expanded += 1
+            if isinstance(node, int):
+                self._open(node, -negative)
+            else:
+                self._expand(node, -negative)
+        if gap == 0.0 or not self.heap:
+            self.heap.clear()
