@@ -341,7 +341,7 @@ def test_seventy_five_items(name, k):
     if k is not None and k > dpp.rank:
         pytest.skip(f"the rank is {dpp.rank}")
     most = OPEN.get((name, k), 0.0)
-    found = map_exact(dpp, k, time_limit=30.0 if most else 180.0)
+    found = map_exact(dpp, k, time_limit=90.0 if most else 180.0)
     assert found.gap <= most
     assert k is None or len(found) == k
     assert found.objective == pytest.approx(log_det_of(L, list(found)), abs=1e-5)

@@ -295,3 +295,16 @@ def test_bad_input(change, error, message):
     arguments = {"features": [[1.0, 0.0], [0.0, 1.0]], "k": 2, **change}
     with pytest.raises(error, match=message):
         dv.select(**arguments)
+
+
+@pytest.mark.parametrize("similarity", ["cosine", "rbf"])
+@pytest.mark.parametrize(
+    "limit",
+    [{"groups": [0, 0, 1, 1, 1, 1], "per_group": 1}, {"costs": np.ones(6), "budget": 2.5}],
+    ids=["caps", "budget"],
+)
+def test_limits_that_end_the_picking_are_not_taken_for_the_rank(similarity, limit):
+    X = np.random.default_rng(0).standard_normal((6, 4))
+    found = dv.select(X, 5, similarity=similarity, **limit)
+    assert len(found) == 2
+    assert found.rank_spent is None

@@ -150,6 +150,11 @@ def greedy_rows(
     chosen = np.concatenate(picked) if picked else _nothing()
     open_ = limits.available.copy()
     open_[chosen] = False
+    # Picking may have ended because the caps or the budget are spent, and not the rank.
+    if limits.groups.size:
+        open_ &= state["caps"][limits.groups] > 0
+    if limits.costs.size:
+        open_ &= limits.costs <= state["left"]
     spent = None
     if made < k and beyond_rank and limits.stop == -math.inf and open_.any():
         spent = made
@@ -162,7 +167,6 @@ def greedy_rows(
         leverage = factor * _leverages(X, half)
         keys = bonus + weight * np.log1p(leverage + doubt * scale)
         keys[~open_] = -math.inf
-        _close(keys, state, limits)
         run(k - made, leverage, keys, np.zeros((0, D)), inverse, doubt)
     positions = np.concatenate(picked) if picked else _nothing()
     # The determinant is the product of what was left of each item beside those before it.
@@ -288,12 +292,6 @@ def _pick_in_threads(
             t += 1
             made += 1
     return made
-
-
-def _close(keys: FloatArray, state: dict[str, Any], limits: Limits) -> None:
-    """Take out of the running what the caps and the budget no longer allow."""
-    if limits.groups.size:
-        keys[state["caps"][limits.groups] <= 0] = -math.inf
 
 
 def _orthonormal_rows(rows: FloatArray, tolerance: float) -> FloatArray:

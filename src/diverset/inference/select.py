@@ -314,9 +314,9 @@ class _Problem:
             limits=_after(limits, done),
             given=rows[np.concatenate([shown, done])],
         )
-        return Picks(
-            np.concatenate([done, more.positions]), np.concatenate([picks.gains, more.gains]), picks.rank_spent
-        )
+        # Nothing more: the caps or the budget were spent, and not the rank.
+        spent = picks.rank_spent if len(more.positions) else None
+        return Picks(np.concatenate([done, more.positions]), np.concatenate([picks.gains, more.gains]), spent)
 
     def _top(self, k: int, limits: Limits) -> Picks:
         order = np.argsort(-self.quality, kind="stable")
