@@ -123,7 +123,8 @@ def greedy_rows(
         Z[:t] = start
         Z_low = Z.astype(X.dtype)
         slack = np.full(t + wanted + 1, doubt)
-        slack[1 : t + 1] += unit * np.cumsum((start**2).sum(axis=1))
+        if t:
+            slack[1 : t + 1] += unit * np.cumsum(row_norms_squared(start))
         bound, step = u0.copy(), np.zeros(n, dtype=np.int64)
         if limits.costs.size:
             keys[limits.costs > state["left"]] = -math.inf
@@ -143,21 +144,21 @@ def greedy_rows(
         return int(made)
 
     with np.errstate(divide="ignore"):
-        keys = bonus + weight * np.log(scale)
-    keys[~limits.available] = -math.inf
+        keys = np.where(limits.available, bonus + weight * np.log(scale), -math.inf)
     basis = _orthonormal_rows(given, tolerance)
-    made = run(min(k, D - len(basis)), scale, keys.copy(), basis, np.zeros((0, 0)), 0.0)
-    chosen = np.concatenate(picked) if picked else _nothing()
-    open_ = limits.available.copy()
-    open_[chosen] = False
-    # Picking may have ended because the caps or the budget are spent, and not the rank.
-    if limits.groups.size:
-        open_ &= state["caps"][limits.groups] > 0
-    if limits.costs.size:
-        open_ &= limits.costs <= state["left"]
+    made = run(min(k, D - len(basis)), scale, keys, basis, np.zeros((0, 0)), 0.0)
     spent = None
-    if made < k and beyond_rank and limits.stop == -math.inf and open_.any():
-        spent = made
+    if made < k and beyond_rank and limits.stop == -math.inf:
+        chosen = np.concatenate(picked) if picked else _nothing()
+        open_ = limits.available.copy()
+        open_[chosen] = False
+        # Picking may have ended because the caps or the budget are spent, and not the rank.
+        if limits.groups.size:
+            open_ &= state["caps"][limits.groups] > 0
+        if limits.costs.size:
+            open_ &= limits.costs <= state["left"]
+        spent = made if open_.any() else None
+    if spent is not None:
         rows = np.vstack([given, np.sqrt(factor[chosen])[:, None] * X[chosen].astype(np.float64)])
         inverse = np.linalg.pinv(rows.T @ rows, hermitian=True) if len(rows) else np.zeros((D, D))
         lam, V = np.linalg.eigh(inverse)
@@ -183,6 +184,9 @@ def squared_norms(X: Array) -> FloatArray:
     X.flags.writeable = False
     norms = np.empty(len(X))
     parts = _parts(len(X), X.size)
+    if len(parts) == 1:
+        loops.squared_norms(X, norms, 0, len(X))
+        return norms
     with _Crew(len(parts) - 1) as crew:
         crew.run([partial(loops.squared_norms, X, norms, lo, hi) for lo, hi in parts])
     return norms

@@ -265,7 +265,7 @@ class _Problem:
         price = self.dial * np.log(limits.costs) if len(limits.costs) else 0.0
         bonus = np.ascontiguousarray(self.bonus - price)
         if self.rows is not None:
-            given = np.sqrt(self.factor[shown])[:, None] * self.rows[shown].astype(np.float64)
+            given = np.sqrt(self.factor[shown])[:, None] * self.rows[shown].astype(np.float64) if len(shown) else None
             picks = greedy_rows(
                 self.rows,
                 min(k, self.n),
