@@ -37,6 +37,7 @@ from diverset.sampling.intermediate import IntermediateSampler, sample_kernel
 from diverset.sampling.kernel_function import KernelFunction
 from diverset.sampling.mcmc import Chain, mcmc_chain
 from diverset.sampling.trace import SamplingTrace, sampling_trace
+from diverset.structured import FactorGraph, StructuredDPP, StructuredKDPP
 
 __version__ = "0.1.0"
 
@@ -48,6 +49,7 @@ __all__ = [
     "KDPP",
     "Chain",
     "Estimate",
+    "FactorGraph",
     "IntermediateSampler",
     "KDPPMixture",
     "KernelFunction",
@@ -56,6 +58,8 @@ __all__ = [
     "Selection",
     "SetDistribution",
     "SizedDPP",
+    "StructuredDPP",
+    "StructuredKDPP",
     "__version__",
     "entropy",
     "errors",
