@@ -12,9 +12,17 @@ __all__ = ["multiply_rows"]
 
 @njit(nogil=True, fastmath={"contract", "nsz"}, cache=True)
 def multiply_rows(
-    indptr: Array, indices: Array, data: FloatArray, X: FloatArray, Y: FloatArray, start: int, stop: int
+    indptr: Array,
+    indices: Array,
+    data: FloatArray,
+    X: FloatArray,
+    left: FloatArray,
+    right: FloatArray,
+    Y: FloatArray,
+    start: int,
+    stop: int,
 ) -> None:
-    """Rows `start` to `stop` of Y = A X, for A in compressed sparse rows.
+    """Rows `start` to `stop` of Y = diag(left) A diag(right) X, for A in compressed sparse rows.
 
     Four entries of A at a time: each pass over the accumulator, which stays in the nearest cache, then pays for four
     rows of X, and their loads, which miss it, overlap.
@@ -26,13 +34,15 @@ def multiply_rows(
         p, end = indptr[row], indptr[row + 1]
         while p + 4 <= end:
             i, j, k, h = indices[p], indices[p + 1], indices[p + 2], indices[p + 3]
-            a, b, c, d = data[p], data[p + 1], data[p + 2], data[p + 3]
+            a, b, c, d = data[p] * right[i], data[p + 1] * right[j], data[p + 2] * right[k], data[p + 3] * right[h]
             for m in range(width):
                 total[m] += a * X[i, m] + b * X[j, m] + c * X[k, m] + d * X[h, m]
             p += 4
         while p < end:
-            i, a = indices[p], data[p]
+            i = indices[p]
+            a = data[p] * right[i]
             for m in range(width):
                 total[m] += a * X[i, m]
             p += 1
-        Y[row] = total
+        for m in range(width):
+            Y[row, m] = left[row] * total[m]

@@ -18,16 +18,20 @@ as the plain twin, and holds for any factor tree too.
 from __future__ import annotations
 
 import math
+from collections import Counter
 
 import numpy as np
 
 from diverset._typing import FloatArray
-from diverset.numerics.linalg import block_length
 from diverset.structured.messages import Beliefs, check_possible, pass_both_ways, pass_up
 from diverset.structured.semirings import SumProduct, VectorSecondOrder, reduce_groups
 from diverset.structured.tree import FactorTree, PairNode, TableNode
 
 __all__ = ["dual_kernel", "dual_kernel_plain"]
+
+#: Multiplications of a block product. BLAS does not start threads for less, which would go on spinning for a while
+#: and take the processor from the sparse products that follow; the block also stays in cache through three passes.
+_BLOCK_WORK = 1 << 18
 
 
 def dual_kernel_plain(tree: FactorTree) -> tuple[FloatArray, float]:
@@ -41,7 +45,7 @@ def dual_kernel_plain(tree: FactorTree) -> tuple[FloatArray, float]:
 
 def dual_kernel(tree: FactorTree) -> tuple[FloatArray, float]:
     """C/Z, of shape (D, D), and log Z, by expected features."""
-    beliefs = pass_both_ways(tree, SumProduct())
+    beliefs = pass_both_ways(tree, SumProduct(), keep=True)
     check_possible(beliefs.up)
     moment = _Moment(tree, beliefs)
     return moment.run(), beliefs.up.log_scale + math.log(beliefs.up.total[0, 0])
@@ -65,15 +69,22 @@ class _Moment:
         self.half = np.zeros((tree.n_features, tree.n_features))
         # Expected features below each part; None while they are zero.
         self.below: list[FloatArray | None] = [None] * len(tree.n_values)
+        # Parts with the same features: b e summed over them, so that one product serves them all.
+        self.uses = Counter(id(u.features) for u in tree.unary)
+        self.sums: dict[int, tuple[FloatArray, FloatArray, FloatArray]] = {}
 
     def run(self) -> FloatArray:
-        for node in reversed(self.tree.nodes):
+        for i in range(len(self.tree.nodes) - 1, -1, -1):
+            node = self.tree.nodes[i]
             for child in node.children:
                 self._close(child)
-            e = self._through(node)
+            e = self._through(i, node)
             if e is not None:
                 self._meet(node.parent, e)
         self._close(self.tree.root)
+        for phi, b, weighted in self.sums.values():
+            self._add(0.5 * b, phi, phi)
+            self._add(np.ones(len(phi)), phi, weighted)
         return self.half + self.half.T
 
     def _belief(self, r: int) -> FloatArray:
@@ -82,7 +93,7 @@ class _Moment:
 
     def _add(self, weights: FloatArray, left: FloatArray, right: FloatArray, itself: FloatArray | None = None) -> None:
         """Add left^T diag(weights) (right + itself / 2), block by block: no third array of that size."""
-        step = block_length(left.shape[1])
+        step = max(64, _BLOCK_WORK // left.shape[1] ** 2)
         for start in range(0, len(left), step):
             part = slice(start, start + step)
             block = right[part] if itself is None else right[part] + 0.5 * itself[part]
@@ -103,14 +114,30 @@ class _Moment:
         if phi is None:
             return
         b = self._belief(r)
-        if below is None:
+        if self.uses[id(phi)] > 1:
+            self._defer(phi, b, below)
+        elif below is None:
             self._add(0.5 * b, phi, phi)
-            self.below[r] = phi.copy()
         else:
             self._add(b, phi, below, itself=phi)
+        if below is None:
+            self.below[r] = phi.copy()
+        else:
             below += phi
 
-    def _through(self, node: PairNode | TableNode) -> FloatArray | None:
+    def _defer(self, phi: FloatArray, b: FloatArray, below: FloatArray | None) -> None:
+        """Sum what is to be multiplied with features that several parts share."""
+        if id(phi) not in self.sums:
+            self.sums[id(phi)] = phi, np.zeros(len(phi)), np.zeros(phi.shape)
+        _, total, weighted = self.sums[id(phi)]
+        total += b
+        if below is not None:
+            step = max(64, _BLOCK_WORK // phi.shape[1])
+            for start in range(0, len(phi), step):
+                part = slice(start, start + step)
+                weighted[part] += b[part, None] * below[part]
+
+    def _through(self, i: int, node: PairNode | TableNode) -> FloatArray | None:
         """Expected features below a factor for each value of its parent; frees those of its children."""
         below = [self.below[child] for child in node.children]
         for child in node.children:
@@ -119,14 +146,11 @@ class _Moment:
         if isinstance(node, PairNode):
             if below[0] is None:
                 return None
-            weights = up[node.children[0]]
-            below[0] *= weights
-            e = node.operator.apply(below[0])
-            e *= _ratio(np.ones((len(e), 1)), node.operator.apply(weights))
-            return e
-        return self._through_table(node, below)
+            total = self.beliefs.up.factors[i][:, 0]
+            return node.operator.apply_scaled(_ratio(np.ones(len(total)), total), up[node.children[0]][:, 0], below[0])
+        return self._through_table(i, node, below)
 
-    def _through_table(self, node: TableNode, below: list[FloatArray | None]) -> FloatArray | None:
+    def _through_table(self, i: int, node: TableNode, below: list[FloatArray | None]) -> FloatArray | None:
         terms = [] if node.features is None else [node.features]
         w = node.weights
         for child, at, e in zip(node.children, node.at_children, below, strict=True):
@@ -135,8 +159,7 @@ class _Moment:
                 terms.append(e[at])
         if not terms:
             return None
-        total = reduce_groups(np.add, w[:, None], node.offsets, 0.0)
-        chances = _ratio(w[:, None], total[node.at_parent])
+        chances = _ratio(w[:, None], self.beliefs.up.factors[i][node.at_parent])
         b = self._belief(node.parent)[node.at_parent] * chances[:, 0]
         gathered = terms[0].copy()
         if node.features is not None:

@@ -152,8 +152,12 @@ def _products_of_others(semiring: Semiring, factors: list[FloatArray], first: Fl
     return out[::-1]
 
 
-def pass_both_ways(tree: FactorTree, semiring: Semiring, *, fixed: Mapping[int, int] | None = None) -> Beliefs:
+def pass_both_ways(
+    tree: FactorTree, semiring: Semiring, *, fixed: Mapping[int, int] | None = None, keep: bool = False
+) -> Beliefs:
     """Messages towards the root and back, for the beliefs of all parts; some may be held at a value.
+
+    Those from the factors towards the root are kept only on request.
 
     Notes
     -----
@@ -167,7 +171,7 @@ def pass_both_ways(tree: FactorTree, semiring: Semiring, *, fixed: Mapping[int, 
 
     def send(r: int) -> None:
         """What a part tells the factors below it: all it knows but from that factor."""
-        below = [i for i in tree.below[r] if i in up.factors]
+        below = tree.below[r]
         if below:
             first = semiring.times(unary_elements(tree, semiring, r, held.get(r)), outside[r])
             for i, x in zip(below, _products_of_others(semiring, [up.factors[i] for i in below], first), strict=True):
@@ -189,7 +193,8 @@ def pass_both_ways(tree: FactorTree, semiring: Semiring, *, fixed: Mapping[int, 
             semiring.rescale(message)
             outside[child] = message
             send(child)
-        up.factors.pop(i)
+        if not keep:
+            up.factors.pop(i)
     return Beliefs(up, outside)
 
 

@@ -56,6 +56,12 @@ class PairWeights(abc.ABC):
     def apply(self, X: FloatArray) -> FloatArray:
         """W X, towards the root."""
 
+    def apply_scaled(self, left: FloatArray, right: FloatArray, X: FloatArray) -> FloatArray:
+        """The product diag(left) W diag(right) X."""
+        Y = self.apply(right[:, None] * X)
+        Y *= left[:, None]
+        return Y
+
     @abc.abstractmethod
     def apply_transposed(self, X: FloatArray) -> FloatArray:
         """W^T X, away from the root."""
@@ -119,9 +125,13 @@ class SparsePair(PairWeights):
         return csr_array((self.data, self.indices, self.indptr), shape=self.shape)
 
     def apply(self, X: FloatArray) -> FloatArray:
-        """W X, O(entries c) for c columns; rows are shared out over the processor's cores when that pays."""
+        """W X, O(entries c) for c columns."""
         if X.shape[1] < 8:
             return np.asarray(self._matrix @ X)
+        return self.apply_scaled(np.ones(self.shape[0]), np.ones(self.shape[1]), X)
+
+    def apply_scaled(self, left: FloatArray, right: FloatArray, X: FloatArray) -> FloatArray:
+        """The same with scaled rows and columns; rows are shared out over the processor's cores when that pays."""
         from diverset.structured._product_loops import multiply_rows
 
         X = np.ascontiguousarray(X)
@@ -133,7 +143,7 @@ class SparsePair(PairWeights):
         cuts[0], cuts[-1] = 0, self.shape[0]
 
         def job(part: int) -> None:
-            multiply_rows(self.indptr, self.indices, self.data, X, Y, cuts[part], cuts[part + 1])
+            multiply_rows(self.indptr, self.indices, self.data, X, left, right, Y, cuts[part], cuts[part + 1])
 
         if n_jobs == 1:
             job(0)

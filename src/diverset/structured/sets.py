@@ -164,8 +164,8 @@ class SetSampler:
         basis: list[list[FloatArray]] = [[] for _ in chosen]
         active = [s for s, J in enumerate(chosen) if len(J)]
         while active:
-            # As many proposals as structures are missing; what is left over when the set is full is not looked at.
-            counts = [len(chosen[s]) - len(kept[s]) for s in active]
+            # Half of the proposals expected; what is left over when the set is full is not looked at.
+            counts = [_proposals(len(chosen[s]), len(kept[s])) for s in active]
             functions = [
                 rng.choice(places[s], size=c, p=_shares(mass[places[s]])) for s, c in zip(active, counts, strict=True)
             ]
@@ -197,6 +197,11 @@ class SetSampler:
         if new > _SAME * length and uniform * length < new:
             kept.append(y)
             basis.append(rest / math.sqrt(new))
+
+
+def _proposals(m: int, kept: int) -> int:
+    """Half of the number expected until m structures are kept, given how many are."""
+    return math.ceil(0.5 * m * sum(1.0 / j for j in range(1, m - kept + 1)))
 
 
 def _shares(mass: FloatArray) -> FloatArray:

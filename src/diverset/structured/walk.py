@@ -103,17 +103,14 @@ def _own(tree: FactorTree, r: int, values: IntArray, n: IntArray) -> FloatArray 
     return 0.0 if phi is None else phi[values, n]
 
 
-def root_candidates(plan: WalkPlan, n: IntArray) -> Candidates:
-    """All values of the root, for walks of the functions n."""
+def root_candidates(plan: WalkPlan, n: int) -> Candidates:
+    """All values of the root, for a walk of function n."""
     tree, m = plan.tree, plan.m
     r = tree.root
-    size = tree.n_values[r]
+    values = np.arange(tree.n_values[r])
     x = plan.messages.parts[r]
-    offsets = np.arange(len(n) + 1) * size
-    values = np.tile(np.arange(size), len(n))
-    p = np.tile(x[:, 0], len(n))
-    own = np.zeros(len(values)) + _own(tree, r, values, np.repeat(n, size))
-    return Candidates(offsets, (r,), (values,), p, x[:, 1 + n].T.ravel(), x[:, 1 + m + n].T.ravel(), own)
+    own = np.zeros(len(values)) + _own(tree, r, values, np.full(len(values), n))
+    return Candidates(np.array([0, len(values)]), (r,), (values,), x[:, 0], x[:, 1 + n], x[:, 1 + m + n], own)
 
 
 def factor_candidates(plan: WalkPlan, i: int, at: IntArray, n: IntArray) -> Candidates:
@@ -164,6 +161,14 @@ def pick(weights: FloatArray, offsets: IntArray, uniforms: FloatArray) -> IntArr
     return np.asarray(chosen)
 
 
+def pick_several(weights: FloatArray, uniforms: FloatArray) -> IntArray:
+    """Independent indices from the same weights."""
+    cumulative = np.cumsum(weights)
+    # The last one with weight stands for a uniform that rounds up to the total.
+    last = int(np.flatnonzero(weights)[-1])
+    return np.minimum(np.searchsorted(cumulative, uniforms * cumulative[-1], side="right"), last)
+
+
 def _times(x: tuple[FloatArray, FloatArray], y: tuple[FloatArray, FloatArray]) -> tuple[FloatArray, FloatArray]:
     """Product of elements (1, A, S), given without their 1."""
     return x[0] + y[0], x[1] + y[1] + 2.0 * x[0] * y[0]
@@ -206,11 +211,11 @@ class StructureWalk:
 
     def candidates(self) -> Candidates:
         """Joint values the next parts can take."""
-        n = np.array([self.n])
         if not self.started:
-            return root_candidates(self.plan, n)
+            return root_candidates(self.plan, self.n)
         i = self.stack[-1][0]
-        return factor_candidates(self.plan, i, np.array([self.fixed[self.plan.tree.nodes[i].parent]]), n)
+        at = np.array([self.fixed[self.plan.tree.nodes[i].parent]])
+        return factor_candidates(self.plan, i, at, np.array([self.n]))
 
     def weights(self) -> FloatArray:
         """Probabilities of the candidates."""
@@ -254,25 +259,33 @@ def draw_structures(plan: WalkPlan, n: IntArray, rng: np.random.Generator, *, co
     fixed = np.zeros((len(n), len(tree.n_values)), dtype=np.int64)
     if len(n) == 0:
         return fixed
-    nothing = np.zeros(len(n)), np.zeros(len(n))
-    A = np.full(len(n), constant)
-    stack: list[tuple[int, tuple[FloatArray, FloatArray]]] = [(-1, nothing)]
-    while stack:
-        i, waiting = stack.pop()
-        if i < 0:
-            candidates = root_candidates(plan, n)
-        else:
-            candidates = factor_candidates(plan, i, fixed[:, tree.nodes[i].parent], n)
-        mass = weights_of(candidates, *_times((A, A * A), waiting))
-        chosen = pick(mass, candidates.offsets, rng.random(len(n)))
-        A = A + candidates.own[chosen]
-        last, element = None, waiting
-        for r, v in zip(candidates.parts, candidates.values, strict=True):
-            fixed[:, r] = v[chosen]
-        for r in candidates.parts:
+    stack: list[tuple[int, tuple[FloatArray, FloatArray]]] = []
+
+    def push(parts: tuple[int, ...], element: tuple[FloatArray, FloatArray]) -> None:
+        last = None
+        for r in parts:
             for j in tree.below[r]:
                 if last is not None:
                     element = _times(element, _at_parent(plan, last, fixed[:, tree.nodes[last].parent], n))
                 stack.append((j, element))
                 last = j
+
+    uniforms = rng.random(len(n))
+    for function in np.unique(n):
+        # Walks of one function share the law of the root.
+        same = np.flatnonzero(n == function)
+        roots = root_candidates(plan, int(function))
+        mass = weights_of(roots, np.array([constant]), np.array([constant**2]))
+        fixed[same, tree.root] = pick_several(mass, uniforms[same])
+    A = constant + np.zeros(len(n)) + _own(tree, tree.root, fixed[:, tree.root], n)
+    push((tree.root,), (np.zeros(len(n)), np.zeros(len(n))))
+    while stack:
+        i, waiting = stack.pop()
+        candidates = factor_candidates(plan, i, fixed[:, tree.nodes[i].parent], n)
+        mass = weights_of(candidates, *_times((A, A * A), waiting))
+        chosen = pick(mass, candidates.offsets, rng.random(len(n)))
+        A = A + candidates.own[chosen]
+        for r, v in zip(candidates.parts, candidates.values, strict=True):
+            fixed[:, r] = v[chosen]
+        push(candidates.parts, waiting)
     return fixed
