@@ -100,6 +100,13 @@ def cases():
         "chain with forbidden entries": chain(rng, [3, 3, 3], forbidden=0.35),
         "one part": chain(rng, [5]),
     }
+    alike = Model((3, 3, 3))
+    q, phi, T = rng.random(3), rng.standard_normal((3, 4)), rng.random((3, 3))
+    for r in range(3):
+        alike.add([r], q, phi)
+    for r in range(2):
+        alike.add([r, r + 1], T)
+    found["chain of equal parts"] = alike
     star = Model((2, 2, 3, 2))
     star.add([0], rng.random(2))
     for r in (1, 2, 3):

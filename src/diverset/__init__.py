@@ -19,6 +19,7 @@ from diverset.core import (
     entropy,
     hellinger,
     kl_divergence,
+    l1_distance,
     law,
     total_variation,
 )
@@ -33,6 +34,7 @@ from diverset.inference import (
     map_relaxed,
     select,
 )
+from diverset.numerics.projection import project, projection_bound, projection_dim
 from diverset.sampling.intermediate import IntermediateSampler, sample_kernel
 from diverset.sampling.kernel_function import KernelFunction
 from diverset.sampling.mcmc import Chain, mcmc_chain
@@ -66,6 +68,7 @@ __all__ = [
     "hellinger",
     "kernels",
     "kl_divergence",
+    "l1_distance",
     "law",
     "map_budgeted",
     "map_double_greedy",
@@ -75,6 +78,9 @@ __all__ = [
     "map_nonmonotone",
     "map_relaxed",
     "mcmc_chain",
+    "project",
+    "projection_bound",
+    "projection_dim",
     "sample_kernel",
     "sampling_trace",
     "select",

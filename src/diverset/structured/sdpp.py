@@ -11,11 +11,19 @@ import numpy as np
 from scipy.special import expit
 
 from diverset._typing import FloatArray, IntArray, RNGLike
+from diverset.core.dpp import DPP
 from diverset.core.spectrum import Spectrum
-from diverset.errors import DiversetError, ImpossibleEventError, KernelError, LabelError, SizeError
+from diverset.errors import (
+    DiversetError,
+    ImpossibleEventError,
+    KernelError,
+    LabelError,
+    SizeError,
+    TooLargeError,
+)
 from diverset.numerics import poisson_binomial, symmetric
 from diverset.numerics.linalg import EPS, log_det_gram, null_basis, row_norms_squared
-from diverset.numerics.validation import check_positive
+from diverset.numerics.validation import check_count, check_positive
 from diverset.sampling.eigenvectors import EigenvectorLaw
 from diverset.structured.graph import FactorGraph
 from diverset.structured.model import StructuredModel
@@ -248,6 +256,23 @@ class StructuredDPP(StructuredModel):
         """Probability that two structures appear together."""
         return self.marginal([np.asarray(y), np.asarray(z)])
 
+    def listed(self, max_structures: int = 5_000) -> tuple[DPP, IntArray]:
+        """The same law as a plain DPP, and the structures its items stand for; for small spaces only.
+
+        Parameters
+        ----------
+        max_structures : int
+            Most structures to list.
+        """
+        total = math.prod(self._space.graph.n_values)
+        if total > check_count(max_structures, name="max_structures"):
+            raise TooLargeError(
+                f"there are {total:,} structures; at most max_structures = {max_structures:,} are listed"
+            )
+        Y = np.stack([i.ravel() for i in np.indices(self._space.graph.n_values)], axis=1)
+        log_q = np.where(self._is_excluded(Y), -np.inf, self._space.graph.log_quality(Y) + 0.5 * self._log_factor)
+        return DPP.from_features(self._features(Y), quality=np.exp(log_q)), Y
+
     # new models from this one ----------------------------------------------------------------------------
 
     def condition(
@@ -301,7 +326,10 @@ class StructuredDPP(StructuredModel):
         target = check_positive(expected_size, name="expected_size")
         if not target < self.rank:
             raise SizeError(f"expected_size is {target:g}; it must be below the rank, {self.rank}")
-        return self._with(log_factor=self._log_factor + symmetric.tilt(self._spectrum.support, target))
+        # Relative to the largest eigenvalue, whose logarithm may be in the millions for long chains.
+        support = self._spectrum.support
+        log_factor = symmetric.tilt(support - support[-1], target) - support[-1]
+        return self._with(log_factor=self._log_factor + float(log_factor))
 
     def of_size(self, k: int) -> StructuredKDPP:
         """The k-DPP over structures: this model conditioned on drawing exactly `k`."""

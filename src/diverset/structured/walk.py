@@ -166,7 +166,7 @@ def pick_several(weights: FloatArray, uniforms: FloatArray) -> IntArray:
     cumulative = np.cumsum(weights)
     # The last one with weight stands for a uniform that rounds up to the total.
     last = int(np.flatnonzero(weights)[-1])
-    return np.minimum(np.searchsorted(cumulative, uniforms * cumulative[-1], side="right"), last)
+    return np.asarray(np.minimum(np.searchsorted(cumulative, uniforms * cumulative[-1], side="right"), last))
 
 
 def _times(x: tuple[FloatArray, FloatArray], y: tuple[FloatArray, FloatArray]) -> tuple[FloatArray, FloatArray]:
