@@ -83,7 +83,15 @@ def test_every_citation_is_in_the_references():
 
 @pytest.mark.parametrize(
     "module",
-    ["", ".kernels", ".baselines", ".metrics", ".plots", *(f".numerics.{m}" for m in ("symmetric", "selection"))],
+    [
+        "",
+        ".kernels",
+        ".structured",
+        ".baselines",
+        ".metrics",
+        ".plots",
+        *(f".numerics.{m}" for m in ("symmetric", "selection")),
+    ],
 )
 def test_every_public_name_is_in_the_reference(module):
     text = (ROOT / "docs" / "api" / "index.rst").read_text(encoding="utf-8")
@@ -91,7 +99,11 @@ def test_every_public_name_is_in_the_reference(module):
     end = text.find(".. currentmodule::", start + 1)
     listed = set(re.findall(r"^   (\w+)$", text[start:end], re.MULTILINE))
     public = set(importlib.import_module(f"diverset{module}").__all__)
-    assert public - {"__version__", "errors", "kernels"} == listed
+    # What the front page lists needs no second entry.
+    known = {"__version__", "errors", "kernels"}
+    if module == ".structured":
+        known |= {"FactorGraph", "StructuredDPP", "StructuredKDPP"}
+    assert public - known == listed
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("plot_*.py")), ids=by_name)

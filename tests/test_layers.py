@@ -17,15 +17,16 @@ ALLOWED = {
     "core": BASE | {"numerics", "kernels"},
     "sampling": BASE | {"numerics", "kernels", "core"},
     "inference": BASE | {"numerics", "kernels", "core"},
+    "structured": BASE | {"numerics", "core", "sampling"},
     "baselines": BASE | {"numerics", "kernels", "core", "inference"},
     "metrics": BASE | {"numerics", "kernels", "core"},
     "integrations": BASE | {"numerics", "inference"},
-    "plots": BASE | {"numerics", "kernels", "core", "sampling", "inference", "diverset"},
+    "plots": BASE | {"numerics", "kernels", "core", "sampling", "inference", "structured", "diverset"},
     "apps": BASE
     | {"numerics", "kernels", "core", "sampling", "inference", "baselines", "metrics", "diverset", "plots"},
     "cli": BASE | {"diverset", "apps", "plots"},
     "__main__": {"cli"},
-    "diverset": BASE | {"numerics", "kernels", "core", "sampling", "inference"},
+    "diverset": BASE | {"numerics", "kernels", "core", "sampling", "inference", "structured"},
 }
 # A distribution's own `sample` method may reach down for its sampler, if it does so inside the method.
 ALLOWED_INSIDE_FUNCTIONS = {"core": {"sampling"}}

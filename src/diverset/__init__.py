@@ -5,7 +5,7 @@ Start with :class:`DPP` (a distribution over subsets) or :class:`KDPP` (over sub
 """
 
 from importlib import import_module
-from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from diverset import errors, kernels
 from diverset.core import (
@@ -19,6 +19,7 @@ from diverset.core import (
     entropy,
     hellinger,
     kl_divergence,
+    l1_distance,
     law,
     total_variation,
 )
@@ -38,22 +39,28 @@ from diverset.inference import (
     random_x3c,
     select,
 )
+from diverset.numerics.projection import project, projection_bound, projection_dim
 from diverset.sampling.chain import Chain
 from diverset.sampling.intermediate import IntermediateSampler, sample_kernel
 from diverset.sampling.kernel_function import KernelFunction
 from diverset.sampling.mcmc import mcmc_chain
 from diverset.sampling.trace import SamplingTrace, sampling_trace
 
+if TYPE_CHECKING:
+    from diverset.structured import FactorGraph, StructuredDPP, StructuredKDPP
+
 __version__ = "0.1.0"
 
-#: Sub-packages imported when they are first used.
-_ON_USE = ("baselines", "integrations", "metrics", "plots")
+#: Sub-packages imported when they are first used, and names at the top that come from one of them.
+_ON_USE = ("baselines", "integrations", "metrics", "plots", "structured")
+_NAMES_ON_USE = {name: "structured" for name in ("FactorGraph", "StructuredDPP", "StructuredKDPP")}
 
 __all__ = [
     "DPP",
     "KDPP",
     "Chain",
     "Estimate",
+    "FactorGraph",
     "IntermediateSampler",
     "KDPPMixture",
     "KernelFunction",
@@ -62,6 +69,8 @@ __all__ = [
     "Selection",
     "SetDistribution",
     "SizedDPP",
+    "StructuredDPP",
+    "StructuredKDPP",
     "__version__",
     "entropy",
     "errors",
@@ -71,6 +80,7 @@ __all__ = [
     "hellinger",
     "kernels",
     "kl_divergence",
+    "l1_distance",
     "law",
     "map_budgeted",
     "map_double_greedy",
@@ -81,6 +91,9 @@ __all__ = [
     "map_relaxed",
     "map_upper_bound",
     "mcmc_chain",
+    "project",
+    "projection_bound",
+    "projection_dim",
     "random_x3c",
     "sample_kernel",
     "sampling_trace",
@@ -89,11 +102,13 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> ModuleType:
+def __getattr__(name: str) -> Any:
     if name in _ON_USE:
         return import_module(f"diverset.{name}")
+    if name in _NAMES_ON_USE:
+        return getattr(import_module(f"diverset.{_NAMES_ON_USE[name]}"), name)
     raise AttributeError(f"module 'diverset' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_ON_USE])
+    return sorted([*globals(), *_ON_USE, *_NAMES_ON_USE])

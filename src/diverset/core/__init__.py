@@ -2,7 +2,7 @@
 
 from diverset.core.distribution import SetDistribution
 from diverset.core.dpp import DPP
-from diverset.core.information import Estimate, entropy, hellinger, kl_divergence, law, total_variation
+from diverset.core.information import Estimate, entropy, hellinger, kl_divergence, l1_distance, law, total_variation
 from diverset.core.kdpp import KDPP
 from diverset.core.mixture import KDPPMixture
 from diverset.core.nonsymmetric import NonsymmetricDPP
@@ -19,6 +19,7 @@ __all__ = [
     "entropy",
     "hellinger",
     "kl_divergence",
+    "l1_distance",
     "law",
     "total_variation",
 ]

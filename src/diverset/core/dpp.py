@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, SupportsFloat
 import numpy as np
 from numpy.typing import ArrayLike
 
-from diverset._typing import Array, FloatArray, IntArray
+from diverset._typing import Array, FloatArray, IntArray, RNGLike
 from diverset.core.dense import DenseLikelihood, DenseMarginal
 from diverset.core.distribution import SetDistribution
 from diverset.core.factor import RowFactor, as_feature_rows
@@ -20,6 +20,7 @@ from diverset.core.spectrum import Spectrum
 from diverset.errors import DiversetError, ImpossibleEventError, KernelError, SizeError
 from diverset.numerics import poisson_binomial, symmetric
 from diverset.numerics.linalg import squared_modulus
+from diverset.numerics.projection import project
 from diverset.numerics.validation import (
     as_hermitian,
     as_number,
@@ -124,7 +125,9 @@ class DPP(SetDistribution):
         return cls._wrap(DenseMarginal(kernel))
 
     @classmethod
-    def from_features(cls, features: Any, quality: ArrayLike | None = None) -> DPP:
+    def from_features(
+        cls, features: Any, quality: ArrayLike | None = None, *, projection: int | None = None, rng: RNGLike = None
+    ) -> DPP:
         r"""DPP with :math:`L = \mathrm{diag}(q)\,F F^*\,\mathrm{diag}(q)`, which is not formed when D < n.
 
         Parameters
@@ -134,6 +137,10 @@ class DPP(SetDistribution):
             arrays above 64 MiB are referenced, not copied, so do not change them afterwards.
         quality : array_like of shape (n_items,), optional
             Nonnegative factor per item, 1 by default.
+        projection : int, optional
+            Project the features to so many random dimensions first, see :func:`diverset.project`.
+        rng : int, Generator or None
+            Seed or generator of the projection.
 
         Notes
         -----
@@ -149,7 +156,7 @@ class DPP(SetDistribution):
         >>> dpp.rank, round(dpp.expected_size, 3)
         (8, 8.0)
         """
-        rows = as_feature_rows(features)
+        rows = as_feature_rows(features if projection is None else project(features, projection, rng))
         n, width = rows.shape
         factor = RowFactor(rows, quality=None if quality is None else as_quality(quality, n))
         if width < n:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 
-from diverset._typing import Array, FloatArray, RNGLike
+from diverset._typing import Array, FloatArray, IntArray, RNGLike
 from diverset.core.complement import Complement
 from diverset.core.distribution import SetDistribution
 from diverset.core.dpp import DPP
@@ -24,7 +25,7 @@ from diverset.errors import DiversetError, TooLargeError
 from diverset.numerics.linalg import EPS
 from diverset.numerics.validation import check_size
 
-__all__ = ["Estimate", "entropy", "hellinger", "kl_divergence", "law", "total_variation"]
+__all__ = ["Estimate", "entropy", "hellinger", "kl_divergence", "l1_distance", "law", "total_variation"]
 
 #: Largest ground set whose subsets are listed: a million of them.
 MAX_LISTED = 20
@@ -199,6 +200,58 @@ def total_variation(p: SetDistribution, q: SetDistribution) -> float:
     r"""Total-variation distance :math:`\frac12 \sum_Y |p(Y) - q(Y)|`."""
     P, Q = _two_laws(p, q)
     return 0.5 * float(np.abs(P - Q).sum())
+
+
+class _Comparable(Protocol):
+    """A law that can be drawn from and evaluated, over sets of items or of structures."""
+
+    def log_prob(self, Y: Any) -> float: ...
+    def sample(self, size: int, *, rng: RNGLike = None) -> list[IntArray]: ...
+
+
+def l1_distance(
+    p: SetDistribution | _Comparable,
+    q: SetDistribution | _Comparable,
+    *,
+    n_samples: int | None = None,
+    rng: RNGLike = None,
+) -> Estimate:
+    r"""L1 distance :math:`\sum_Y |p(Y) - q(Y)|`, between 0 and 2, by listing all sets or by sampling.
+
+    Both laws sum to one, so that the distance is twice the mass p has above q,
+
+    .. math::  \|p - q\|_1 = 2\, \mathbb{E}_{Y \sim p} \left( 1 - \frac{q(Y)}{p(Y)} \right)^+,
+
+    a mean of numbers between 0 and 2, whatever the supports: the estimate for models that cannot be listed, such as a
+    structured DPP and its random projection ([KuleszaTaskar2012]_, sections 3.4 and 6.5.1).
+
+    Parameters
+    ----------
+    p, q : SetDistribution, StructuredDPP or StructuredKDPP
+        Two laws over the same items or structures.
+    n_samples : int, optional
+        Draws of p. By default all sets are listed where there are at most 16 items, and 1,000 are drawn otherwise.
+    rng : int, Generator or None
+        Seed or generator of the draws.
+
+    Examples
+    --------
+    >>> import numpy as np, diverset as dv
+    >>> p, q = dv.DPP(np.diag([1.0, 3.0])), dv.DPP(np.diag([1.0, 1.0]))
+    >>> dv.l1_distance(p, q).value
+    0.5
+    """
+    small = isinstance(p, SetDistribution) and isinstance(q, SetDistribution) and p.n_items <= 16
+    if n_samples is None and small:
+        assert isinstance(p, SetDistribution)
+        assert isinstance(q, SetDistribution)
+        return Estimate(2.0 * total_variation(p, q), 0.0)
+    count = 1_000 if n_samples is None else check_size(n_samples, name="n_samples")
+    if count < 2:
+        raise DiversetError(f"n_samples is {count}; a standard error needs at least 2 draws")
+    draws = p.sample(count, rng=rng)
+    terms = np.array([2.0 * max(0.0, -math.expm1(min(q.log_prob(Y) - p.log_prob(Y), 0.0))) for Y in draws])
+    return Estimate(float(terms.mean()), float(terms.std(ddof=1) / math.sqrt(count)))
 
 
 def hellinger(p: SetDistribution, q: SetDistribution) -> float:

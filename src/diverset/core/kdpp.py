@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from diverset._typing import FloatArray, IntArray
+from diverset._typing import FloatArray, IntArray, RNGLike
 from diverset.core.distribution import SetDistribution
 from diverset.core.dpp import DPP
 from diverset.errors import ImpossibleEventError, SizeError
@@ -67,6 +68,19 @@ class KDPP(SetDistribution):
                 + f": its sets have {spectrum.n_certain} to {spectrum.rank} items"
             )
         self._log_size = spectrum.log_size_probability(self._k)
+
+    @classmethod
+    def from_features(
+        cls,
+        features: Any,
+        k: int,
+        quality: ArrayLike | None = None,
+        *,
+        projection: int | None = None,
+        rng: RNGLike = None,
+    ) -> KDPP:
+        """k-DPP of the DPP with these features, perhaps projected; see :meth:`DPP.from_features`."""
+        return cls(DPP.from_features(features, quality, projection=projection, rng=rng), k)
 
     def __repr__(self) -> str:
         return f"KDPP({self._dpp!r}, k={self._k})"

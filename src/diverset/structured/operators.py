@@ -1,0 +1,239 @@
+r"""Weights between two neighbouring parts, as matrices that are only ever multiplied and read by rows.
+
+A pairwise factor without features enters message passing as a matrix W, one row per value of the part nearer to the
+root, one column per value of the other. Messages towards the root are :math:`W X`, messages away from it
+:math:`W^\top X`, and a walk from the root reads the row of the value it stands on. Three ways to hold W:
+
+============  =========================  =======================================================================
+dense         :math:`M M'` numbers       any factor
+sparse        the allowed entries        transitions of a graph, windows around a value
+separable     a few small matrices       :math:`W = A_1 \otimes A_2 \otimes \cdots`, such as Gaussians on a grid:
+                                         products axis by axis, W itself never formed
+============  =========================  =======================================================================
+"""
+
+from __future__ import annotations
+
+import abc
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from diverset._typing import Array, FloatArray, IntArray
+
+__all__ = ["DensePair", "PairWeights", "Rows", "SeparablePair", "SparsePair", "UniformPair"]
+
+#: Multiplications below which a second thread costs more than it saves.
+_PARALLEL_WORK = 1 << 24
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Some rows of W, one after the other.
+
+    Parameters
+    ----------
+    offsets : ndarray of shape (n_rows + 1,)
+        Where each row begins.
+    columns, weights : ndarray of shape (offsets[-1],)
+        Values of the other part, and their weights.
+    """
+
+    offsets: IntArray
+    columns: IntArray
+    weights: FloatArray
+
+
+class PairWeights(abc.ABC):
+    """A nonnegative matrix W between the values of two parts."""
+
+    shape: tuple[int, int]
+
+    @abc.abstractmethod
+    def apply(self, X: FloatArray) -> FloatArray:
+        """W X, towards the root."""
+
+    def apply_scaled(self, left: FloatArray, right: FloatArray, X: FloatArray) -> FloatArray:
+        """The product diag(left) W diag(right) X."""
+        Y = self.apply(right[:, None] * X)
+        Y *= left[:, None]
+        return Y
+
+    @abc.abstractmethod
+    def apply_transposed(self, X: FloatArray) -> FloatArray:
+        """W^T X, away from the root."""
+
+    @abc.abstractmethod
+    def apply_max(self, x: FloatArray) -> FloatArray:
+        """Entry i is the largest W[i, j] x[j]: the product of max-product message passing."""
+
+    @abc.abstractmethod
+    def rows(self, values: IntArray) -> Rows:
+        """The rows of these values, possibly with repetitions."""
+
+
+def _full_rows(W: FloatArray) -> Rows:
+    n, m = W.shape
+    return Rows(np.arange(n + 1) * m, np.tile(np.arange(m), n), W.reshape(-1))
+
+
+class DensePair(PairWeights):
+    """W as an array."""
+
+    def __init__(self, W: FloatArray) -> None:
+        self.W = W
+        self.shape = (W.shape[0], W.shape[1])
+
+    def apply(self, X: FloatArray) -> FloatArray:
+        """W X. O(M M' c) for c columns."""
+        return np.asarray(self.W @ X)
+
+    def apply_transposed(self, X: FloatArray) -> FloatArray:
+        """W^T X."""
+        return np.asarray(self.W.T @ X)
+
+    def apply_max(self, x: FloatArray) -> FloatArray:
+        """Largest products."""
+        return np.asarray((self.W * x).max(axis=1))
+
+    def rows(self, values: IntArray) -> Rows:
+        """Whole rows."""
+        return _full_rows(self.W[values])
+
+
+class SparsePair(PairWeights):
+    """W in compressed sparse rows; entries not stored are forbidden.
+
+    Parameters
+    ----------
+    indptr, indices, data : ndarray
+        As in ``scipy.sparse.csr_array``.
+    shape : tuple of int
+        Of W.
+    """
+
+    def __init__(self, indptr: Array, indices: Array, data: FloatArray, shape: tuple[int, int]) -> None:
+        self.indptr, self.indices, self.data, self.shape = indptr, indices, data, shape
+
+    @property
+    def _matrix(self) -> Any:
+        from scipy.sparse import csr_array
+
+        return csr_array((self.data, self.indices, self.indptr), shape=self.shape)
+
+    def apply(self, X: FloatArray) -> FloatArray:
+        """W X, O(entries c) for c columns."""
+        if X.shape[1] < 8:
+            return np.asarray(self._matrix @ X)
+        return self.apply_scaled(np.ones(self.shape[0]), np.ones(self.shape[1]), X)
+
+    def apply_scaled(self, left: FloatArray, right: FloatArray, X: FloatArray) -> FloatArray:
+        """The same with scaled rows and columns; rows are shared out over the processor's cores when that pays."""
+        from diverset.structured._product_loops import multiply_rows
+
+        X = np.ascontiguousarray(X)
+        Y = np.empty((self.shape[0], X.shape[1]))
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        n_jobs = min(cores, 1 + len(self.data) * X.shape[1] // _PARALLEL_WORK)
+        # Equal numbers of entries, not of rows.
+        cuts = np.searchsorted(self.indptr, np.linspace(0, len(self.data), n_jobs + 1))
+        cuts[0], cuts[-1] = 0, self.shape[0]
+
+        def job(part: int) -> None:
+            multiply_rows(self.indptr, self.indices, self.data, X, left, right, Y, cuts[part], cuts[part + 1])
+
+        if n_jobs == 1:
+            job(0)
+        else:
+            with ThreadPoolExecutor(n_jobs) as pool:
+                list(pool.map(job, range(n_jobs)))
+        return Y
+
+    def apply_transposed(self, X: FloatArray) -> FloatArray:
+        """W^T X, by scattering rows: no transposed copy is made."""
+        return np.asarray(self._matrix.T @ X)
+
+    def apply_max(self, x: FloatArray) -> FloatArray:
+        """Largest products; 0 in a row without entries."""
+        out = np.zeros(self.shape[0])
+        filled = np.flatnonzero(np.diff(self.indptr))
+        if len(filled):
+            out[filled] = np.maximum.reduceat(self.data * x[self.indices], self.indptr[filled])
+        return out
+
+    def rows(self, values: IntArray) -> Rows:
+        """The entries of these rows."""
+        starts = self.indptr[values].astype(np.int64)
+        lengths = self.indptr[values + 1] - starts
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        at = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)
+        return Rows(offsets, self.indices[at].astype(np.int64), self.data[at])
+
+
+class SeparablePair(PairWeights):
+    r"""W = :math:`A_1 \otimes A_2 \otimes \cdots`, values numbered in C order over the grid of axes."""
+
+    def __init__(self, matrices: tuple[FloatArray, ...]) -> None:
+        self.matrices = matrices
+        self._grid = tuple(A.shape[0] for A in matrices), tuple(A.shape[1] for A in matrices)
+        self.shape = (int(np.prod(self._grid[0])), int(np.prod(self._grid[1])))
+
+    @staticmethod
+    def _along_axes(matrices: list[FloatArray], sizes: tuple[int, ...], X: FloatArray) -> FloatArray:
+        """One small product along each axis of the grid."""
+        columns = X.shape[1]
+        Y = X.reshape(*sizes, columns)
+        for axis, A in enumerate(matrices):
+            Y = np.moveaxis(np.tensordot(A, Y, axes=(1, axis)), 0, axis)
+        return np.ascontiguousarray(Y).reshape(-1, columns)
+
+    def apply(self, X: FloatArray) -> FloatArray:
+        r"""W X. O(M c) times the sum of the lengths of the axes."""
+        return self._along_axes(list(self.matrices), self._grid[1], X)
+
+    def apply_transposed(self, X: FloatArray) -> FloatArray:
+        """W^T X."""
+        return self._along_axes([A.T for A in self.matrices], self._grid[0], X)
+
+    def apply_max(self, x: FloatArray) -> FloatArray:
+        """Largest products: the maximum distributes over the axes as the sum does."""
+        y = x.reshape(self._grid[1])
+        for axis, A in enumerate(self.matrices):
+            moved = np.moveaxis(y, axis, -1)
+            best = np.stack([(moved * row).max(axis=-1) for row in A], axis=-1)
+            y = np.moveaxis(best, -1, axis)
+        return np.ascontiguousarray(y).reshape(-1)
+
+    def rows(self, values: IntArray) -> Rows:
+        """Whole rows, as products of rows of the small matrices."""
+        index = np.unravel_index(values, self._grid[0])
+        W = np.ones((len(values), 1))
+        for A, i in zip(self.matrices, index, strict=True):
+            W = (W[:, :, None] * A[i][:, None, :]).reshape(len(values), -1)
+        return _full_rows(W)
+
+
+class UniformPair(PairWeights):
+    """W of ones: two parts that a factor joins without preferring anything."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.shape = (shape[0], shape[1])
+
+    def apply(self, X: FloatArray) -> FloatArray:
+        """The same sum for every value of the parent."""
+        return np.tile(X.sum(axis=0), (self.shape[0], 1))
+
+    def apply_transposed(self, X: FloatArray) -> FloatArray:
+        """The same sum for every value of the child."""
+        return np.tile(X.sum(axis=0), (self.shape[1], 1))
+
+    def apply_max(self, x: FloatArray) -> FloatArray:
+        """The same maximum for every value of the parent."""
+        return np.full(self.shape[0], x.max())
+
+    def rows(self, values: IntArray) -> Rows:
+        """Whole rows of ones."""
+        return _full_rows(np.ones((len(values), self.shape[1])))
