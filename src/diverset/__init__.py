@@ -41,7 +41,7 @@ from diverset.sampling.trace import SamplingTrace, sampling_trace
 __version__ = "0.1.0"
 
 #: Sub-packages imported when they are first used.
-_ON_USE = ("baselines", "integrations", "metrics", "plots")
+_ON_USE = ("baselines", "integrations", "learn", "metrics", "plots")
 
 __all__ = [
     "DPP",

@@ -1,0 +1,26 @@
+r"""Learning from observed sets: what makes items good, and what makes them alike.
+
+====================================================  ===========================================================
+you have                                              start with
+====================================================  ===========================================================
+many inputs, features of items, a chosen set each     :class:`QualityModel` (concave, with standard errors)
+baskets over a few hundred items                      :class:`FullRankKernel`
+baskets over thousands of items                       :class:`LowRankKernel`
+baskets whose items also attract each other           :class:`NonsymmetricKernel`
+====================================================  ===========================================================
+
+Learners are scikit-learn estimators where scikit-learn is installed, and work without it. A basket is a sequence of
+item numbers from 0; ``score`` is the mean log-likelihood per basket or instance.
+
+>>> import diverset as dv
+>>> model = dv.learn.FullRankKernel().fit([[0, 2], [1, 2], [0], [1], [2], []], n_items=3)
+>>> model.recommend([0], k=1)
+array([2])
+"""
+
+from diverset.learn.full_rank import FullRankKernel
+from diverset.learn.instances import Instance
+from diverset.learn.low_rank import LowRankKernel, NonsymmetricKernel
+from diverset.learn.quality import QualityModel
+
+__all__ = ["FullRankKernel", "Instance", "LowRankKernel", "NonsymmetricKernel", "QualityModel"]
