@@ -7,6 +7,9 @@ many inputs, features of items, a chosen set each     :class:`QualityModel` (con
 baskets over a few hundred items                      :class:`FullRankKernel`
 baskets over thousands of items                       :class:`LowRankKernel`
 baskets whose items also attract each other           :class:`NonsymmetricKernel`
+pairs of sets, one better than the other              :class:`KDPPMixtureLearner` (convex)
+something to compare with                             :class:`LogisticQuality`, :class:`IndependentItems`,
+                                                      :class:`PoissonItems`, :class:`MMRMixtureLearner`
 ====================================================  ===========================================================
 
 Learners are scikit-learn estimators where scikit-learn is installed, and work without it. A basket is a sequence of
@@ -18,9 +21,29 @@ item numbers from 0; ``score`` is the mean log-likelihood per basket or instance
 array([2])
 """
 
+from diverset.learn.basket_baselines import IndependentItems, PoissonItems
+from diverset.learn.comparisons import Comparison, KDPPMixtureLearner, MMRMixtureLearner
+from diverset.learn.files import load_model, save_model
 from diverset.learn.full_rank import FullRankKernel
 from diverset.learn.instances import Instance
 from diverset.learn.low_rank import LowRankKernel, NonsymmetricKernel
 from diverset.learn.quality import QualityModel
+from diverset.learn.quality_baselines import LogisticQuality
+from diverset.learn.quality_search import QualityModelCV
 
-__all__ = ["FullRankKernel", "Instance", "LowRankKernel", "NonsymmetricKernel", "QualityModel"]
+__all__ = [
+    "Comparison",
+    "FullRankKernel",
+    "IndependentItems",
+    "Instance",
+    "KDPPMixtureLearner",
+    "LogisticQuality",
+    "LowRankKernel",
+    "MMRMixtureLearner",
+    "NonsymmetricKernel",
+    "PoissonItems",
+    "QualityModel",
+    "QualityModelCV",
+    "load_model",
+    "save_model",
+]

@@ -4,9 +4,11 @@ The objective is the mean log-likelihood less a penalty that falls with an item'
 
 .. math::
 
-    \frac1T \sum_t \log\det L_{Y_t} - \log\det(L + I) - \alpha \sum_i \frac{\lVert v_i \rVert^2}{\mu_i},
+    \frac1T \sum_t \log\det L_{Y_t} - \log\det(L + I) - \alpha \sum_i \frac{\lVert v_i \rVert^2}{\mu_i}
+    + \frac{c}{T} \sum_i \log L_{ii},
 
-:math:`\mu_i` the number of baskets with item i: rows of items that were seldom seen stay short. With
+:math:`\mu_i` the number of baskets with item i: rows of items that were seldom seen stay short. The last term keeps
+them from vanishing: an item that never occurred gets the probability of one that occurred c times. With
 :math:`L = VV^T` the gradient is :math:`2 L_Y^{-1} V_Y` at the rows of a basket and :math:`2V(I + V^TV)^{-1}` for the
 normaliser: linear in the sizes of the baskets, and :math:`O(nD^2)`.
 
@@ -61,8 +63,14 @@ def _lifted(blocks: FloatArray) -> FloatArray:
     return blocks
 
 
+def _smoothing(V: FloatArray, strength: float) -> tuple[float, FloatArray]:
+    """`strength` times the sum of log L_ii, and its gradient in V; a skew-symmetric part adds nothing to L_ii."""
+    squares = (V**2).sum(axis=1) + _JITTER
+    return strength * float(np.log(squares).sum()), 2.0 * strength * V / squares[:, None]
+
+
 def low_rank_objective(
-    parameters: Arrays, baskets: Baskets, chosen: IntArray | None, penalty: FloatArray
+    parameters: Arrays, baskets: Baskets, chosen: IntArray | None, penalty: FloatArray, smoothing: float = 0.0
 ) -> tuple[float, Arrays]:
     r"""Objective for :math:`L = VV^T` on some baskets, and its gradient in V.
 
@@ -76,6 +84,8 @@ def low_rank_objective(
         Numbers of those in question; all by default.
     penalty : ndarray of shape (n,)
         :math:`\alpha / \mu_i`.
+    smoothing : float
+        :math:`c / T`.
     """
     V = parameters["V"]
     number = len(baskets) if chosen is None else len(chosen)
@@ -92,11 +102,17 @@ def low_rank_objective(
     R = np.linalg.cholesky(lifted)
     value = value / number - 2.0 * float(np.log(np.diagonal(R)).sum()) - float(penalty @ (V**2).sum(axis=1))
     gradient = 2.0 * (gradient / number - np.linalg.solve(lifted, V.T).T - penalty[:, None] * V)
-    return value, {"V": gradient}
+    extra, slope = _smoothing(V, smoothing)
+    return value + extra, {"V": gradient + slope}
 
 
 def nonsymmetric_objective(
-    parameters: Arrays, baskets: Baskets, chosen: IntArray | None, penalty: FloatArray, penalty_skew: FloatArray
+    parameters: Arrays,
+    baskets: Baskets,
+    chosen: IntArray | None,
+    penalty: FloatArray,
+    penalty_skew: FloatArray,
+    smoothing: float = 0.0,
 ) -> tuple[float, Arrays]:
     r"""Objective for :math:`L = VV^T + B(D - D^T)B^T` on some baskets, and its gradients.
 
@@ -108,6 +124,8 @@ def nonsymmetric_objective(
         As in :func:`low_rank_objective`.
     penalty, penalty_skew : ndarray of shape (n,)
         Factors of the squared lengths of the rows of V and of B.
+    smoothing : float
+        :math:`c / T`.
     """
     V, B, D = parameters["V"], parameters["B"], parameters["D"]
     C = D - D.T
@@ -136,8 +154,9 @@ def nonsymmetric_objective(
     value = value / number - form.log_normalizer
     value -= float(penalty @ (V**2).sum(axis=1)) + float(penalty_skew @ (B**2).sum(axis=1))
     total_C = in_C / number - normal_C
-    return value, {
-        "V": in_V / number - normal_V - 2.0 * penalty[:, None] * V,
+    extra, slope = _smoothing(V, smoothing)
+    return value + extra, {
+        "V": in_V / number - normal_V - 2.0 * penalty[:, None] * V + slope,
         "B": in_B / number - normal_B - 2.0 * penalty_skew[:, None] * B,
         "D": total_C - total_C.T,
     }
@@ -148,6 +167,7 @@ class _StochasticKernel(KernelModel):
 
     rank: int
     regularization: float
+    pseudo_count: float
     n_epochs: int | None
     batch_size: int
     learning_rate: float
@@ -162,6 +182,9 @@ class _StochasticKernel(KernelModel):
 
     def _penalty(self, read: Baskets, strength: Any, name: str) -> FloatArray:
         return np.asarray(check_nonnegative(strength, name=name) / np.maximum(read.counts, 1.0), dtype=np.float64)
+
+    def _smoothing(self, read: Baskets) -> float:
+        return check_nonnegative(self.pseudo_count, name="pseudo_count") / len(read)
 
     def _ascend(self, parameters: Arrays, objective: Any, n_baskets: int, rng: np.random.Generator) -> Convergence:
         batch_size = check_count(self.batch_size, name="batch_size")
@@ -190,6 +213,8 @@ class LowRankKernel(_StochasticKernel):
     regularization : float
         Strength :math:`\alpha` of the popularity penalty :math:`\alpha \sum_i \lVert v_i\rVert^2/\mu_i`
         ([GartrellEtAl2017]_).
+    pseudo_count : float
+        How often an item is taken to have occurred, on top of what was observed, in the length of its row.
     n_epochs : int, optional
         Passes over the baskets; by default 30, or more where those would make fewer than 1,000 steps.
     batch_size : int
@@ -232,6 +257,7 @@ class LowRankKernel(_StochasticKernel):
         rank: int = 30,
         *,
         regularization: float = 0.1,
+        pseudo_count: float = 0.5,
         n_epochs: int | None = None,
         batch_size: int = 200,
         learning_rate: float = 0.1,
@@ -241,6 +267,7 @@ class LowRankKernel(_StochasticKernel):
     ) -> None:
         self.rank = rank
         self.regularization = regularization
+        self.pseudo_count = pseudo_count
         self.n_epochs = n_epochs
         self.batch_size = batch_size
         self.learning_rate = learning_rate
@@ -268,9 +295,10 @@ class LowRankKernel(_StochasticKernel):
         read, rank, rng = self._read(baskets, n_items)
         check_sizes(read, rank, why=f"the rank is {rank}")
         penalty = self._penalty(read, self.regularization, "regularization")
+        smoothing = self._smoothing(read)
         parameters = {"V": popularity_rows(read, rank, rng)}
         self.convergence_ = self._ascend(
-            parameters, lambda at, chosen: low_rank_objective(at, read, chosen, penalty), len(read), rng
+            parameters, lambda at, chosen: low_rank_objective(at, read, chosen, penalty, smoothing), len(read), rng
         )
         self._keep(Factor(parameters["V"]))
         return self
@@ -291,7 +319,7 @@ class NonsymmetricKernel(_StochasticKernel):
         Columns of V and of B; sets of up to about twice as many items are possible.
     regularization, regularization_skew : float
         Strengths of the popularity penalties on the rows of V and of B.
-    n_epochs, batch_size, learning_rate, tol, rng, verbose
+    pseudo_count, n_epochs, batch_size, learning_rate, tol, rng, verbose
         As in :class:`LowRankKernel`.
 
     Attributes
@@ -331,6 +359,7 @@ class NonsymmetricKernel(_StochasticKernel):
         *,
         regularization: float = 0.1,
         regularization_skew: float = 0.1,
+        pseudo_count: float = 0.5,
         n_epochs: int | None = None,
         batch_size: int = 200,
         learning_rate: float = 0.1,
@@ -341,6 +370,7 @@ class NonsymmetricKernel(_StochasticKernel):
         self.rank = rank
         self.regularization = regularization
         self.regularization_skew = regularization_skew
+        self.pseudo_count = pseudo_count
         self.n_epochs = n_epochs
         self.batch_size = batch_size
         self.learning_rate = learning_rate
@@ -370,6 +400,7 @@ class NonsymmetricKernel(_StochasticKernel):
         check_sizes(read, largest, why=f"a kernel with V and B of rank {rank} holds at most {largest}")
         penalty = self._penalty(read, self.regularization, "regularization")
         penalty_skew = self._penalty(read, self.regularization_skew, "regularization_skew")
+        smoothing = self._smoothing(read)
         parameters = {
             "V": popularity_rows(read, rank, rng),
             "B": popularity_rows(read, rank, rng),
@@ -377,7 +408,7 @@ class NonsymmetricKernel(_StochasticKernel):
         }
         self.convergence_ = self._ascend(
             parameters,
-            lambda at, chosen: nonsymmetric_objective(at, read, chosen, penalty, penalty_skew),
+            lambda at, chosen: nonsymmetric_objective(at, read, chosen, penalty, penalty_skew, smoothing),
             len(read),
             rng,
         )
