@@ -19,7 +19,7 @@ ALLOWED = {
     "inference": BASE | {"numerics", "kernels", "core"},
     "baselines": BASE | {"numerics", "kernels", "core", "inference"},
     "metrics": BASE | {"numerics", "kernels", "core"},
-    "learn": BASE | {"numerics", "kernels", "core", "inference"},
+    "learn": BASE | {"numerics", "kernels", "core"},
     "integrations": BASE | {"numerics", "inference"},
     "plots": BASE | {"numerics", "kernels", "core", "sampling", "inference", "diverset"},
     "apps": BASE
