@@ -20,6 +20,7 @@ ALLOWED = {
     "structured": BASE | {"numerics", "core", "sampling"},
     "baselines": BASE | {"numerics", "kernels", "core", "inference"},
     "metrics": BASE | {"numerics", "kernels", "core"},
+    "learn": BASE | {"numerics", "kernels", "core"},
     "integrations": BASE | {"numerics", "inference"},
     "plots": BASE | {"numerics", "kernels", "core", "sampling", "inference", "structured", "diverset"},
     "apps": BASE

@@ -13,6 +13,7 @@ __all__ = [
     "NoLikelihoodKernelError",
     "SizeError",
     "TooLargeError",
+    "UnboundedLikelihoodError",
 ]
 
 
@@ -42,6 +43,10 @@ class NoLikelihoodKernelError(DiversetError):
 
 class TooLargeError(DiversetError, MemoryError):
     """An array that would not fit in memory; the message names the path that works."""
+
+
+class UnboundedLikelihoodError(DiversetError):
+    """Training data for which no finite parameters are best, or which no parameters make possible."""
 
 
 class MissingExtraError(ImportError):

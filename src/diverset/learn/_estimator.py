@@ -1,0 +1,105 @@
+"""What all learners share: parameters as in scikit-learn, the report of a fit, a progress bar.
+
+With scikit-learn installed the learners are its estimators (``clone``, ``GridSearchCV`` and ``cross_val_score`` take
+them); without it they work just the same, on the few lines that stand in for the base class here.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from diverset._typing import FloatArray
+from diverset.errors import DiversetError
+
+__all__ = ["Convergence", "Estimator", "check_fitted", "progress"]
+
+try:
+    from sklearn.base import BaseEstimator as Estimator
+except ImportError:
+    if not TYPE_CHECKING:
+
+        class Estimator:
+            """Parameters by the names of the constructor's arguments, as ``sklearn.base.BaseEstimator`` has them."""
+
+            @classmethod
+            def _names(cls) -> list[str]:
+                return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
+
+            def get_params(self, deep: bool = True) -> dict[str, Any]:
+                """Parameters by name."""
+                return {name: getattr(self, name) for name in self._names()}
+
+            def set_params(self, **params: Any) -> Any:
+                """Set parameters by name; returns the estimator."""
+                for name, value in params.items():
+                    if name not in self._names():
+                        raise DiversetError(f"{type(self).__name__} has no parameter {name!r}: {self._names()}")
+                    setattr(self, name, value)
+                return self
+
+            def __repr__(self) -> str:
+                shown = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
+                return f"{type(self).__name__}({shown})"
+
+
+def check_fitted(estimator: Any, attribute: str) -> None:
+    """Refuse to answer before ``fit``."""
+    if not hasattr(estimator, attribute):
+        name = type(estimator).__name__
+        raise DiversetError(f"this {name} has not been fitted; call {name}().fit(...) first")
+
+
+@dataclass(frozen=True)
+class Convergence:
+    """How a fit ended.
+
+    Attributes
+    ----------
+    converged : bool
+        Whether the criterion was met before the iterations ran out.
+    reason : str
+        Which criterion, in words.
+    objective : ndarray of shape (n_iter + 1,)
+        What was maximised, at the start and after every iteration.
+    """
+
+    converged: bool
+    reason: str
+    objective: FloatArray
+
+    @property
+    def n_iter(self) -> int:
+        """Iterations made."""
+        return len(self.objective) - 1
+
+    def __str__(self) -> str:
+        state = "converged" if self.converged else "not converged"
+        first, last = self.objective[0], self.objective[-1]
+        return f"{state} after {self.n_iter} iterations ({self.reason}): {first:.6g} -> {last:.6g}"
+
+
+class Advance(Protocol):
+    """What a loop calls once per iteration, with the value of its objective."""
+
+    def __call__(self, objective: float) -> None: ...
+
+
+@contextmanager
+def progress(what: str, total: int, shown: bool) -> Iterator[Advance]:
+    """A Rich progress bar on standard error, or nothing."""
+    if not shown:
+        yield lambda objective: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, TextColumn("objective {task.fields[objective]:.6g}"), console=Console(stderr=True)) as bar:
+        task = bar.add_task(what, total=total, objective=np.nan)
+        yield lambda objective: bar.update(task, advance=1, objective=objective)

@@ -1,0 +1,359 @@
+r"""Learning from comparisons which expert kernel to trust ([KuleszaTaskar2012]_, section 5.3.1).
+
+People say which of two sets is better; given expert kernels :math:`L_1, \dots, L_D` the mixture
+:math:`\Pr_\theta = \sum_l \theta_l \Pr^k_{L_l}` is to give the better one more probability. Weights on the simplex
+minimise
+
+.. math::  \sum_t \log\left(1 + e^{-\gamma [\Pr_\theta(Y_t^+) - \Pr_\theta(Y_t^-)]}\right),
+
+which is convex. Probabilities of sets may be 1e-100; all are divided by the largest of them first, which only changes
+the unit of :math:`\gamma`, and they are compared by their logarithms. (The monograph's constraint names only the sum of
+theta; weights of a mixture are also nonnegative, and its projection is onto the simplex.)
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+
+from diverset._typing import BoolArray, FloatArray, IntArray, RNGLike
+from diverset.core import DPP, KDPP, KDPPMixture
+from diverset.errors import DiversetError, LabelError, SizeError
+from diverset.learn._estimator import Estimator, check_fitted
+from diverset.learn.simplex import minimize_on_simplex
+from diverset.numerics.validation import as_hermitian, check_count, check_nonnegative, check_positive, find_positions
+
+__all__ = ["Comparison", "KDPPMixtureLearner", "MMRMixtureLearner"]
+
+_GAMMAS = tuple(10.0**e for e in np.arange(0.0, 6.5, 0.5))
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Two sets of the same size, the better first, and the expert kernels over their items.
+
+    Parameters
+    ----------
+    kernels : sequence of array_like or DPP
+        One likelihood kernel per expert, in the same order for every comparison. Comparisons over the same items
+        should share the sequence itself, which is then read once.
+    better, worse : sequence of int
+        The sets.
+    """
+
+    kernels: Sequence[Any]
+    better: Sequence[int]
+    worse: Sequence[int]
+
+
+class _ComparisonLearner(Estimator):
+    """What learning from comparisons shares: reading, the loss, the choice of gamma."""
+
+    gamma: float | None
+    gammas: Sequence[float]
+    cv: int
+    max_iter: int
+    tol: float
+    rng: RNGLike
+    weights_: FloatArray
+
+    @abc.abstractmethod
+    def _read(self, comparisons: Sequence[Comparison]) -> Any:
+        """What is needed of the comparisons, to be sliced by `_part`."""
+
+    @abc.abstractmethod
+    def _part(self, data: Any, chosen: IntArray) -> Any: ...
+
+    @abc.abstractmethod
+    def _margins(self, data: Any, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """How much the better set is ahead of the worse, and the gradient of that in theta, row by row."""
+
+    @abc.abstractmethod
+    def _right(self, data: Any, theta: FloatArray) -> FloatArray:
+        """1 where the better set is ahead, 0 where it is behind, 1/2 for a tie."""
+
+    def _fit_gamma(self, data: Any, n_experts: int, gamma: float) -> tuple[FloatArray, Any]:
+        def loss(theta: FloatArray) -> tuple[float, FloatArray]:
+            margins, rows = self._margins(data, theta)
+            doubts = expit(-gamma * margins)
+            value = float(np.logaddexp(0.0, -gamma * margins).mean())
+            return value, -gamma * (doubts @ rows) / len(margins)
+
+        start = np.full(n_experts, 1.0 / n_experts)
+        return minimize_on_simplex(
+            loss,
+            start,
+            max_iter=check_count(self.max_iter, name="max_iter"),
+            tol=check_nonnegative(self.tol, name="tol"),
+        )
+
+    def _choose_gamma(self, data: Any, number: int, n_experts: int) -> float:
+        """The candidate with the fewest mistakes on held-out comparisons, the smallest among equals."""
+        folds = min(check_count(self.cv, name="cv"), number)
+        candidates = sorted(check_positive(g, name="gammas") for g in self.gammas)
+        if not candidates:
+            raise DiversetError("gammas is empty; name at least one candidate, or set gamma")
+        if folds < 2 or len(candidates) == 1:
+            return candidates[len(candidates) // 2]
+        part = np.random.default_rng(self.rng).permutation(np.arange(number) % folds)
+        right = np.zeros(len(candidates))
+        for fold in range(folds):
+            inside = self._part(data, np.flatnonzero(part != fold))
+            outside = self._part(data, np.flatnonzero(part == fold))
+            for g, gamma in enumerate(candidates):
+                right[g] += self._right(outside, self._fit_gamma(inside, n_experts, gamma)[0]).sum()
+        return candidates[int(np.argmax(right))]
+
+    def fit(self, comparisons: Sequence[Comparison], y: Any = None) -> Any:
+        """Learn the weights of the experts.
+
+        Parameters
+        ----------
+        comparisons : sequence of Comparison
+            Pairs of sets, the better first.
+        y : None
+            Ignored; scikit-learn passes it.
+
+        Returns
+        -------
+        self
+            The fitted model.
+        """
+        listed = _check_comparisons(comparisons)
+        n_experts = len(listed[0].kernels)
+        data = self._read(listed)
+        self.gamma_ = (
+            self._choose_gamma(data, len(listed), n_experts)
+            if self.gamma is None
+            else check_positive(self.gamma, name="gamma")
+        )
+        self.weights_, self.convergence_ = self._fit_gamma(data, n_experts, self.gamma_)
+        return self
+
+    def predict(self, comparisons: Sequence[Comparison]) -> BoolArray:
+        """Whether the model, too, prefers the first set of each comparison."""
+        check_fitted(self, "weights_")
+        right = self._right(self._read(_check_comparisons(comparisons)), self.weights_)
+        return np.asarray(right > 0.5)
+
+    def score(self, comparisons: Sequence[Comparison], y: Any = None) -> float:
+        """Part of the comparisons decided as people did; a tie is half right."""
+        check_fitted(self, "weights_")
+        return float(self._right(self._read(_check_comparisons(comparisons)), self.weights_).mean())
+
+
+def _check_comparisons(comparisons: Sequence[Comparison]) -> list[Comparison]:
+    listed = list(comparisons)
+    if not listed:
+        raise DiversetError("there are no comparisons; learning needs at least one")
+    for t, given in enumerate(listed):
+        if not isinstance(given, Comparison):
+            raise DiversetError(f"comparison {t} is a {type(given).__name__}; pass Comparison(kernels, better, worse)")
+        if len(given.kernels) == 0 or len(given.kernels) != len(listed[0].kernels):
+            raise DiversetError(
+                f"comparison {t} has {len(given.kernels)} kernels where comparison 0 has {len(listed[0].kernels)}; "
+                "give every expert's kernel, in the same order"
+            )
+        if len(given.better) != len(given.worse):
+            raise SizeError(
+                f"comparison {t} is of sets of {len(given.better)} and {len(given.worse)} items; sizes must be equal"
+            )
+    return listed
+
+
+class KDPPMixtureLearner(_ComparisonLearner):
+    r"""Mixture of k-DPPs over expert kernels, learned from comparisons of sets.
+
+    Parameters
+    ----------
+    gamma : float, optional
+        How hard mistakes are punished, in units of one over the largest probability of a set in the training data; by
+        default chosen among `gammas` by cross-validation.
+    gammas : sequence of float
+        Candidates.
+    scaling : {"global", "pair"}
+        What probabilities are divided by: the largest of all comparisons, as in the formula of the monograph up to the
+        unit of gamma; or the largest of each comparison, so that those over larger sets count as much as the others.
+    cv : int
+        Folds for the choice of gamma.
+    max_iter : int
+        Projected gradient steps at most.
+    tol : float
+        Gap to the smallest possible mean loss at which to stop.
+    rng : int, Generator or None
+        For the folds.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_experts,)
+        Weights on the simplex.
+    gamma_ : float
+        The gamma used.
+    convergence_ : Convergence
+        How the fit ended, and minus the mean loss after every step.
+
+    Examples
+    --------
+    The first expert thinks items 0 and 1 alike, the second 0 and 2; people side with the first.
+
+    >>> import diverset as dv
+    >>> experts = [[[1, 0.9, 0], [0.9, 1, 0], [0, 0, 1]], [[1, 0, 0.9], [0, 1, 0], [0.9, 0, 1]]]
+    >>> pairs = [dv.learn.Comparison(experts, [0, 2], [0, 1])] * 4
+    >>> dv.learn.KDPPMixtureLearner(gamma=10.0).fit(pairs).weights_.round(6)
+    array([1., 0.])
+    """
+
+    def __init__(
+        self,
+        *,
+        gamma: float | None = None,
+        gammas: Sequence[float] = _GAMMAS,
+        scaling: str = "global",
+        cv: int = 5,
+        max_iter: int = 2000,
+        tol: float = 1e-9,
+        rng: RNGLike = None,
+    ) -> None:
+        self.gamma = gamma
+        self.gammas = gammas
+        self.scaling = scaling
+        self.cv = cv
+        self.max_iter = max_iter
+        self.tol = tol
+        self.rng = rng
+
+    def _read(self, comparisons: Sequence[Comparison]) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Log-probabilities of both sets by every expert, and what they are scaled by."""
+        if self.scaling not in ("global", "pair"):
+            raise DiversetError(f"scaling is {self.scaling!r}; choose 'global' or 'pair'")
+        experts: dict[tuple[int, int], list[KDPP]] = {}
+        logs = np.empty((2, len(comparisons), len(comparisons[0].kernels)))
+        for t, given in enumerate(comparisons):
+            key = (id(given.kernels), len(given.better))
+            if key not in experts:
+                experts[key] = _kdpps(given.kernels, len(given.better), t)
+            for side, chosen in enumerate((given.better, given.worse)):
+                try:
+                    logs[side, t] = [kdpp.log_prob(chosen) for kdpp in experts[key]]
+                except LabelError as error:
+                    raise LabelError(f"comparison {t}: {error}") from None
+        largest = logs.max(axis=(0, 2))
+        if not np.isfinite(largest).all():
+            t = int(np.argmax(~np.isfinite(largest)))
+            raise DiversetError(f"comparison {t}: every expert gives both sets probability 0")
+        return logs[0], logs[1], largest if self.scaling == "pair" else np.full(len(largest), largest.max())
+
+    def _part(self, data: tuple[FloatArray, ...], chosen: IntArray) -> tuple[FloatArray, ...]:
+        return tuple(array[chosen] for array in data)
+
+    def _margins(self, data: tuple[FloatArray, ...], theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        better, worse, scale = data
+        rows = np.exp(better - scale[:, None]) - np.exp(worse - scale[:, None])
+        return rows @ theta, rows
+
+    def _right(self, data: tuple[FloatArray, ...], theta: FloatArray) -> FloatArray:
+        possible = theta > 0.0
+        log_theta = np.log(theta[possible])
+        ahead, behind = (np.logaddexp.reduce(side[:, possible] + log_theta, axis=1) for side in data[:2])
+        return np.where(ahead > behind, 1.0, np.where(ahead == behind, 0.5, 0.0))
+
+    def mixture(self, kernels: Sequence[Any], k: int) -> KDPPMixture:
+        """The learned mixture over items with these expert kernels, for sets of `k`."""
+        check_fitted(self, "weights_")
+        if len(kernels) != len(self.weights_):
+            raise DiversetError(f"{len(kernels)} kernels for {len(self.weights_)} experts; give one each")
+        return KDPPMixture(_kdpps(kernels, k, None), self.weights_)
+
+
+def _kdpps(kernels: Sequence[Any], k: int, t: int | None) -> list[KDPP]:
+    found = []
+    for expert, kernel in enumerate(kernels):
+        try:
+            found.append(KDPP(kernel, k))
+        except (DiversetError, ValueError) as error:
+            where = f"kernel of expert {expert}" + ("" if t is None else f" in comparison {t}")
+            raise type(error)(f"{where}: {error}") from None
+    return found
+
+
+class MMRMixtureLearner(_ComparisonLearner):
+    r"""Mixture of similarities for maximal marginal relevance, learned from comparisons.
+
+    The two sets of a comparison differ in one item, :math:`i^+` against :math:`i^-`, and the one less similar to the
+    nearest of the others is preferred: the cost of i beside Y is :math:`\max_{j \in Y} \sum_l \theta_l [L_l]_{ij}`. The
+    loss is that of :class:`KDPPMixtureLearner` with minus the cost in place of the probability. It is neither smooth
+    nor convex; projected gradients from equal weights find a local minimum ([KuleszaTaskar2012]_, section 5.3.4).
+
+    Parameters
+    ----------
+    gamma, gammas, cv, max_iter, tol, rng
+        As in :class:`KDPPMixtureLearner`; gamma multiplies similarities as they are.
+
+    Attributes
+    ----------
+    weights_, gamma_, convergence_
+        As in :class:`KDPPMixtureLearner`.
+    """
+
+    def __init__(
+        self,
+        *,
+        gamma: float | None = None,
+        gammas: Sequence[float] = _GAMMAS,
+        cv: int = 5,
+        max_iter: int = 2000,
+        tol: float = 1e-9,
+        rng: RNGLike = None,
+    ) -> None:
+        self.gamma = gamma
+        self.gammas = gammas
+        self.cv = cv
+        self.max_iter = max_iter
+        self.tol = tol
+        self.rng = rng
+
+    def _read(self, comparisons: Sequence[Comparison]) -> list[tuple[FloatArray, FloatArray]]:
+        """Similarities of the better and of the worse item to the shared ones, (n_shared, n_experts) each."""
+        known: dict[int, FloatArray] = {}
+        found = []
+        for t, given in enumerate(comparisons):
+            key = id(given.kernels)
+            if key not in known:
+                known[key] = np.stack(
+                    [k.L if isinstance(k, DPP) else as_hermitian(k, name="kernel").real for k in given.kernels], axis=-1
+                )
+            S = known[key]
+            try:
+                better, worse = (find_positions(side, np.arange(len(S))) for side in (given.better, given.worse))
+            except LabelError as error:
+                raise LabelError(f"comparison {t}: {error}") from None
+            shared, plus, minus = (
+                np.intersect1d(better, worse),
+                np.setdiff1d(better, worse),
+                np.setdiff1d(worse, better),
+            )
+            if len(plus) != 1 or len(shared) == 0:
+                raise DiversetError(
+                    f"comparison {t}: the sets share {len(shared)} items and differ in {len(plus)}; for MMR they "
+                    "differ in one item and share at least one"
+                )
+            found.append((S[plus[0], shared], S[minus[0], shared]))
+        return found
+
+    def _part(self, data: list[Any], chosen: IntArray) -> list[Any]:
+        return [data[t] for t in chosen]
+
+    def _margins(self, data: list[Any], theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        rows = np.empty((len(data), len(theta)))
+        for t, (plus, minus) in enumerate(data):
+            rows[t] = minus[np.argmax(minus @ theta)] - plus[np.argmax(plus @ theta)]
+        return rows @ theta, rows
+
+    def _right(self, data: list[Any], theta: FloatArray) -> FloatArray:
+        margins = self._margins(data, theta)[0]
+        return np.where(np.abs(margins) < 1e-14, 0.5, (margins > 0.0).astype(np.float64))

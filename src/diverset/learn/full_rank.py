@@ -1,0 +1,312 @@
+r"""Learning a whole kernel from baskets: the fixed point and the EM algorithm.
+
+Both maximise the mean log-likelihood :math:`\frac1T \sum_t \log\det L_{Y_t} - \log\det(L+I)`, which is not concave, and
+both need the baskets only through
+
+.. math::  S(L) = \frac1T \sum_t U_t L_{Y_t}^{-1} U_t^T,
+
+the inverses of the observed blocks put back into their places.
+
+*Picard* ([MarietSra2015]_): :math:`L \leftarrow L + a\,L\,(S - (I+L)^{-1})\,L`. For a = 1 the kernel stays positive
+definite and the likelihood never falls. Longer steps are often better; here one is kept only if it is no worse.
+
+*EM* ([GillenwaterEtAl2014]_): with :math:`K = V\,\mathrm{diag}(\kappa)\,V^T`, the eigenvectors that produced a basket
+are hidden. Given Y they form a projection DPP, so that the expected share of eigenvector j, and with it the best
+:math:`\kappa_j`, is :math:`\kappa_j/(1-\kappa_j) \cdot (V^T S V)_{jj}`. Then V takes a step along the gradient on the
+orthogonal matrices, halved until the likelihood does not fall. (The step is a Cayley transform, where the paper has the
+matrix exponential: the same direction, one linear solve.)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from diverset._typing import FloatArray, RNGLike
+from diverset.errors import DiversetError
+from diverset.learn._estimator import Convergence, progress
+from diverset.learn.basket_model import KernelModel
+from diverset.learn.baskets import Baskets, Group, read_baskets
+from diverset.learn.kernel_forms import Dense
+from diverset.learn.starts import starting_kernel
+from diverset.numerics.linalg import add_to_diagonal, cholesky_lower, hermitian_inverse, log_det_from_cholesky
+from diverset.numerics.validation import check_count, check_fits_in_memory, check_nonnegative
+
+__all__ = ["FullRankKernel", "em_steps", "mean_log_likelihood", "picard_steps"]
+
+#: Longest Picard step tried, as a multiple of the one that is sure.
+_LONGEST = 16.0
+#: Eigenvalues of K keep this far from 0 and from 1. Where no basket is empty the likelihood asks for an eigenvalue 1,
+#: an infinite one of L; stopping short of it by this much costs this much likelihood, and saves the digits of L.
+_LOWEST, _SHORT_OF_ONE = 1e-12, 1e-7
+
+
+class Evidence:
+    """Distinct baskets with their weights, which sum to one.
+
+    Parameters
+    ----------
+    baskets : Baskets
+        The observed sets.
+    pseudo_count : float
+        Weight, in baskets, of an extra basket of every single item.
+    """
+
+    def __init__(self, baskets: Baskets, pseudo_count: float = 0.0) -> None:
+        self.n = baskets.n_items
+        self.groups = [group for group in baskets.groups() if group.rows.shape[1]]
+        if pseudo_count:
+            self.groups.append(Group(np.arange(self.n)[:, None], np.full(self.n, pseudo_count)))
+        self.total = len(baskets) + pseudo_count * self.n
+
+    def log_dets(self, L: FloatArray) -> float:
+        r""":math:`\frac1T \sum_t \log\det L_{Y_t}`; ``-inf`` where a block is not positive definite."""
+        value = 0.0
+        for group in self.groups:
+            sign, log_det = np.linalg.slogdet(L[group.rows[:, :, None], group.rows[:, None, :]])
+            if not (sign > 0.0).all():
+                return -math.inf
+            value += float(group.weights @ log_det)
+        return value / self.total
+
+    def inverses(self, L: FloatArray) -> FloatArray:
+        """The matrix S of the module docstring, in O(sum of cubed sizes of the distinct baskets)."""
+        S = np.zeros(self.n * self.n)
+        for group in self.groups:
+            rows = group.rows
+            inverse = np.linalg.inv(L[rows[:, :, None], rows[:, None, :]]) * group.weights[:, None, None]
+            where = rows[:, :, None] * self.n + rows[:, None, :]
+            S += np.bincount(where.ravel(), weights=inverse.ravel(), minlength=len(S))
+        S = S.reshape(self.n, self.n) / self.total
+        return np.asarray((S + S.T) / 2.0)
+
+
+def mean_log_likelihood(L: FloatArray, evidence: Evidence) -> float:
+    """Mean log-likelihood per basket; ``-inf`` for an L that is not positive definite."""
+    R = cholesky_lower(add_to_diagonal(L.copy(), 1.0), overwrite=True)
+    if R is None:
+        return -math.inf
+    return evidence.log_dets(L) - log_det_from_cholesky(R)
+
+
+def picard_steps(L: FloatArray, evidence: Evidence, *, step: float | None) -> Iterator[tuple[float, FloatArray]]:
+    """Likelihood and kernel after every Picard iteration, without end.
+
+    Parameters
+    ----------
+    L : ndarray of shape (n, n)
+        Start, positive definite.
+    evidence : Evidence
+        The baskets.
+    step : float or None
+        The factor a; None lets it grow while longer steps pay.
+    """
+    value = mean_log_likelihood(L, evidence)
+    a = 1.0 if step is None else step
+    while True:
+        R = cholesky_lower(add_to_diagonal(L.copy(), 1.0), overwrite=True)
+        assert R is not None  # L is positive definite
+        change = L @ (evidence.inverses(L) - hermitian_inverse(R)) @ L
+        change = (change + change.T) / 2.0
+        candidate, reached = _longer(L, change, evidence, a) if a > 1.0 else (L, -math.inf)
+        if not reached >= value:
+            # The step that theory vouches for.
+            sure = min(a, 1.0)
+            candidate = L + sure * change
+            reached = mean_log_likelihood(candidate, evidence)
+            if step is None:
+                a = 1.0
+        if step is None:
+            a = min(1.3 * a, _LONGEST)
+        L, value = candidate, reached
+        yield value, L
+
+
+def _longer(L: FloatArray, change: FloatArray, evidence: Evidence, a: float) -> tuple[FloatArray, float]:
+    """A step beyond the sure one, and its likelihood; ``-inf`` where it leaves the positive definite matrices."""
+    candidate = L + a * change
+    if cholesky_lower(candidate) is None:
+        return L, -math.inf
+    return candidate, mean_log_likelihood(candidate, evidence)
+
+
+def em_steps(L: FloatArray, evidence: Evidence) -> Iterator[tuple[float, FloatArray]]:
+    """Likelihood and kernel after every EM iteration, without end.
+
+    Parameters
+    ----------
+    L : ndarray of shape (n, n)
+        Start, positive definite.
+    evidence : Evidence
+        The baskets.
+    """
+    lam, V = np.linalg.eigh(L)
+    odds = np.clip(lam, _LOWEST, 1.0 / _SHORT_OF_ONE)
+    eta = 1.0
+
+    def kernel(odds: FloatArray, V: FloatArray) -> FloatArray:
+        return np.asarray((V * odds) @ V.T)
+
+    def likelihood(odds: FloatArray, V: FloatArray) -> float:
+        return evidence.log_dets(kernel(odds, V)) - float(np.log1p(odds).sum())
+
+    value = likelihood(odds, V)
+    while True:
+        S = evidence.inverses(kernel(odds, V))
+        kappa = np.clip(odds * np.einsum("ij,ij->j", V, S @ V), _LOWEST, 1.0 - _SHORT_OF_ONE)
+        raised = kappa / (1.0 - kappa)
+        reached = likelihood(raised, V)
+        if reached >= value:
+            odds, value = raised, reached
+        G = 2.0 * (evidence.inverses(kernel(odds, V)) @ V) * odds
+        skew = V.T @ G
+        skew = (skew - skew.T) / 2.0
+        for _ in range(40):
+            turned = V @ np.linalg.solve(np.eye(len(V)) - 0.5 * eta * skew, np.eye(len(V)) + 0.5 * eta * skew)
+            reached = likelihood(odds, turned)
+            if reached >= value:
+                V, value = turned, reached
+                eta *= 2.0
+                break
+            eta *= 0.5
+        yield value, kernel(odds, V)
+
+
+class FullRankKernel(KernelModel):
+    r"""DPP kernel of full rank, learned from baskets.
+
+    Maximises the mean log-likelihood :math:`\frac1T \sum_t \log\det L_{Y_t} - \log\det(L+I)` over all positive definite
+    L, to a local maximum.
+
+    Parameters
+    ----------
+    algorithm : {"picard", "em"}
+        The fixed-point iteration of [MarietSra2015]_, or expectation maximisation on the eigendecomposition
+        ([GillenwaterEtAl2014]_). Neither ever lowers the likelihood.
+    init : {"moments", "wishart"} or array_like of shape (n_items, n_items)
+        Where to start: a kernel with the observed frequencies of items and pairs, a random one, or this one.
+    step : float, optional
+        Factor of the Picard step. The default starts at 1 and grows while longer steps pay; 1 is the plain algorithm.
+    pseudo_count : float
+        Weight, in baskets, of an extra basket of every single item: items that occur nowhere then keep a positive
+        probability. 0 is maximum likelihood.
+    max_iter : int
+        Iterations at most.
+    tol : float
+        The fit has converged when an iteration raises the mean log-likelihood by less than this.
+    rng : int, Generator or None
+        For ``init="wishart"``.
+    verbose : bool
+        Show a progress bar.
+
+    Attributes
+    ----------
+    dpp_ : DPP
+        The learned distribution.
+    L_ : ndarray of shape (n_items, n_items)
+        Its likelihood kernel.
+    n_items_ : int
+        Size of the ground set.
+    convergence_ : Convergence
+        How the fit ended, and the mean log-likelihood after every iteration.
+
+    Notes
+    -----
+    An iteration takes :math:`O(n^3)` and the inverses of the distinct baskets, batched by size. From features or for
+    thousands of items see :class:`LowRankKernel`.
+
+    Examples
+    --------
+    Items 0 and 1 never came together:
+
+    >>> import diverset as dv
+    >>> baskets = [[0, 2], [1, 2], [0], [1], [2], [0, 2], [1]] * 10
+    >>> model = dv.learn.FullRankKernel().fit(baskets, n_items=3)
+    >>> model.dpp_.marginal([0, 1]) < 0.03 < 0.2 < model.dpp_.marginal([0, 2])
+    True
+    >>> model.recommend([0], 1)
+    array([2])
+    """
+
+    def __init__(
+        self,
+        *,
+        algorithm: str = "picard",
+        init: Any = "moments",
+        step: float | None = None,
+        pseudo_count: float = 0.0,
+        max_iter: int = 300,
+        tol: float = 1e-6,
+        rng: RNGLike = None,
+        verbose: bool = False,
+    ) -> None:
+        self.algorithm = algorithm
+        self.init = init
+        self.step = step
+        self.pseudo_count = pseudo_count
+        self.max_iter = max_iter
+        self.tol = tol
+        self.rng = rng
+        self.verbose = verbose
+
+    def fit(self, baskets: Sequence[Iterable[int]], y: Any = None, *, n_items: int | None = None) -> FullRankKernel:
+        """Learn a kernel.
+
+        Parameters
+        ----------
+        baskets : sequence of sequences of int
+            Observed sets of item numbers from 0.
+        y : None
+            Ignored; scikit-learn passes it.
+        n_items : int, optional
+            Size of the ground set; by default the largest item number plus one.
+
+        Returns
+        -------
+        self : FullRankKernel
+            The fitted model.
+        """
+        read = read_baskets(baskets, n_items)
+        check_fits_in_memory(
+            10 * 8 * read.n_items**2, what=f"a kernel of {read.n_items} items", remedy="LowRankKernel never forms one"
+        )
+        evidence = Evidence(read, check_nonnegative(self.pseudo_count, name="pseudo_count"))
+        L = starting_kernel(self.init, read, np.random.default_rng(self.rng))
+        if self.algorithm == "picard":
+            step = None if self.step is None else check_nonnegative(self.step, name="step")
+            steps = picard_steps(L, evidence, step=step)
+        elif self.algorithm == "em":
+            steps = em_steps(L, evidence)
+        else:
+            raise DiversetError(f"algorithm is {self.algorithm!r}; choose 'picard' or 'em'")
+        start = mean_log_likelihood(L, evidence)
+        if start == -math.inf:
+            raise DiversetError("init makes an observed basket impossible; start from a positive definite kernel")
+        self.convergence_, L = self._run(steps, start, L)
+        self._keep(Dense(L))
+        return self
+
+    def _run(
+        self, steps: Iterator[tuple[float, FloatArray]], start: float, L: FloatArray
+    ) -> tuple[Convergence, FloatArray]:
+        max_iter, tol = check_count(self.max_iter, name="max_iter"), check_nonnegative(self.tol, name="tol")
+        trace, converged = [start], False
+        with progress(self.algorithm, max_iter, self.verbose) as advance:
+            for _ in range(max_iter):
+                value, L = next(steps)
+                trace.append(value)
+                advance(value)
+                if value - trace[-2] < tol:
+                    converged = True
+                    break
+        reason = f"last iteration raised the mean log-likelihood by {trace[-1] - trace[-2]:.3g}"
+        return Convergence(converged, reason, np.array(trace)), L
+
+    @property
+    def L_(self) -> FloatArray:
+        """Likelihood kernel."""
+        assert isinstance(self.form_, Dense)
+        return self.form_.L

@@ -1,0 +1,278 @@
+r"""One input of a conditional DPP: its items, what makes them good and what makes them alike.
+
+A conditional DPP ([KuleszaTaskar2012]_, section 4.1) has a ground set for every input X (the sentences of a
+document, the results of a query). Each item has quality features :math:`f_i(X)`, which the model weighs, and a
+similarity to the others, which it takes as given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import lapack
+
+from diverset._typing import Array, FloatArray, IntArray
+from diverset.core import DPP
+from diverset.core.dense import DenseLikelihood
+from diverset.core.factor import RowFactor, as_feature_rows
+from diverset.core.lowrank import LowRankLikelihood
+from diverset.core.representation import Representation
+from diverset.errors import DiversetError, KernelError, LabelError, UnboundedLikelihoodError
+from diverset.kernels import add_constant, with_constant_feature
+from diverset.numerics.linalg import (
+    EPS,
+    add_to_diagonal,
+    cholesky_lower,
+    inverse_diagonal,
+    log_det_from_cholesky,
+    row_norms_squared,
+    solve_lower,
+)
+from diverset.numerics.validation import (
+    as_hermitian,
+    as_real_or_complex,
+    check_finite,
+    check_positive_semidefinite,
+    find_positions,
+    is_sparse,
+)
+
+__all__ = ["Example", "Instance", "ReadInstance", "read_examples", "read_instance"]
+
+#: Rounding in L that may stand beside the identity it is added to.
+_NOTICEABLE = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Instance:
+    r"""Items of one input, with quality features and a similarity.
+
+    Parameters
+    ----------
+    features : array_like of shape (n_items, n_features)
+        Quality features :math:`f_i`; the same ones for every instance.
+    similarity : array_like of shape (n_items, n_items), or callable, optional
+        The matrix S, positive semidefinite; or a kernel such as :func:`diverset.kernels.rbf`, called with
+        `diversity`.
+    diversity : array_like or scipy.sparse of shape (n_items, n_diversity_features), optional
+        Diversity features :math:`\phi_i`, with :math:`S = \Phi\Phi^T` where no `similarity` is given. With fewer
+        columns than items, S is never formed.
+
+    Notes
+    -----
+    With neither, S is the identity: items are independent, and learning is logistic regression.
+
+    Examples
+    --------
+    >>> from diverset.learn import Instance
+    >>> Instance([[1.0], [0.5]], similarity=[[1.0, 0.3], [0.3, 1.0]]).n_items
+    2
+    """
+
+    features: Any
+    similarity: Any | Callable[[Any], Any] | None = None
+    diversity: Any = None
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return int(np.shape(self.features)[0])
+
+
+class ReadInstance:
+    """An instance that was checked: real features F, and S as a matrix or as rows.
+
+    Parameters
+    ----------
+    name : str
+        What error messages call it.
+    F : ndarray of shape (n, m)
+        Quality features.
+    S : ndarray of shape (n, n), optional
+        Similarity of full rank.
+    rows : ndarray or CSR of shape (n, D), optional
+        Rows whose products are S: given as such, or found where S has deficient rank.
+    """
+
+    def __init__(self, name: str, F: FloatArray, S: Array | None = None, rows: Any = None) -> None:
+        self.name = name
+        self.F = F
+        self.S = S
+        self.rows = rows
+
+    @property
+    def n(self) -> int:
+        """Number of items."""
+        return len(self.F)
+
+    def representation(self, log_quality: FloatArray) -> Representation:
+        """The L-ensemble with these qualities, dual where the rows are fewer columns than items."""
+        quality = np.exp(log_quality)
+        if self.rows is not None:
+            return LowRankLikelihood.from_rows(RowFactor(self.rows, quality=quality))
+        assert self.S is not None  # one of the two is always there
+        return DenseLikelihood(quality[:, None] * self.S * quality)
+
+    def log_normalizer_and_inclusion(self, log_quality: FloatArray) -> tuple[float, FloatArray]:
+        r""":math:`\log\det(L + I)` and the diagonal of K, by one Cholesky factorisation.
+
+        Kernels so large that rounding shows next to the identity, and complex or sparse ones, go the general way.
+        """
+        quality = np.exp(log_quality)
+        if self.rows is not None and isinstance(self.rows, np.ndarray) and self.rows.dtype == np.float64:
+            B = quality[:, None] * self.rows
+            lifted = B.T @ B
+            if EPS * np.trace(lifted) < _NOTICEABLE and (R := cholesky_lower(add_to_diagonal(lifted, 1.0))) is not None:
+                return log_det_from_cholesky(R), row_norms_squared(solve_lower(R, B.T).T)
+        elif self.S is not None and self.S.dtype == np.float64:
+            lifted = quality[:, None] * self.S * quality
+            if EPS * np.trace(lifted) < _NOTICEABLE and (R := cholesky_lower(add_to_diagonal(lifted, 1.0))) is not None:
+                # Sums of features need the probabilities to absolute accuracy only, so 1 - p will do.
+                return log_det_from_cholesky(R), 1.0 - inverse_diagonal(R)
+        representation = self.representation(log_quality)
+        return representation.log_normalizer, representation.inclusion()
+
+    def dpp(self, log_quality: FloatArray) -> DPP:
+        """The DPP with these qualities."""
+        return DPP._wrap(self.representation(log_quality))
+
+    def similarity_block(self, left: IntArray, right: IntArray) -> Array:
+        """Entries of S."""
+        if self.S is not None:
+            return self.S[np.ix_(left, right)]
+        factor = RowFactor(self.rows)
+        block: Array = factor.take(left) @ factor.take(right).conj().T
+        return block
+
+    def similarity_diagonal(self) -> FloatArray:
+        """Diagonal of S."""
+        return np.diagonal(self.S).real if self.S is not None else RowFactor(self.rows).norms_squared()
+
+
+@dataclass(frozen=True, eq=False)
+class Example:
+    """A checked instance with its observed set."""
+
+    instance: ReadInstance
+    observed: IntArray  # ascending positions
+    log_volume: float  # log det S_Y
+
+    @property
+    def counts(self) -> FloatArray:
+        """Sum of the observed items' features."""
+        total: FloatArray = self.instance.F[self.observed].sum(axis=0)
+        return total
+
+
+def read_instance(instance: Any, name: str, rho: float, n_features: int | None = None) -> ReadInstance:
+    """Check an instance; `rho` is the constant feature that makes all its items more alike."""
+    if not isinstance(instance, Instance):
+        raise DiversetError(f"{name} is a {type(instance).__name__}; pass diverset.learn.Instance(features, ...)")
+    F = _read_features(instance.features, name, n_features)
+    n = len(F)
+    try:
+        S, rows = _read_similarity(instance, n, rho)
+    except KernelError as error:
+        raise KernelError(f"{name}: {error}") from None
+    return ReadInstance(name, F, S, rows)
+
+
+def _read_features(features: Any, name: str, n_features: int | None) -> FloatArray:
+    F = as_real_or_complex(features.toarray() if is_sparse(features) else features, name=f"{name}: features", ndim=2)
+    if np.iscomplexobj(F):
+        raise KernelError(f"{name}: features are complex; quality features are real numbers")
+    F = np.array(F, dtype=np.float64, order="C")
+    check_finite(F, name=f"{name}: features")
+    if n_features is not None and F.shape[1] != n_features:
+        raise KernelError(f"{name}: features have {F.shape[1]} columns where the others have {n_features}")
+    return F
+
+
+def _read_similarity(instance: Instance, n: int, rho: float) -> tuple[Array | None, Any]:
+    """S where it has full rank and is needed, else rows whose products it holds."""
+    similarity, diversity = instance.similarity, instance.diversity
+    if similarity is None and diversity is not None:
+        rows = as_feature_rows(with_constant_feature(diversity, rho) if rho else diversity)
+        _check_length(rows.shape[0], n, "diversity")
+        if rows.shape[1] < n:
+            return None, rows
+        given: Any = RowFactor(rows).outer()
+    elif similarity is None:
+        given = np.eye(n)
+    elif callable(similarity):
+        if diversity is None:
+            raise KernelError("similarity is a function, but there are no diversity features to call it with")
+        given = similarity(diversity)
+    else:
+        given = similarity
+    if rho and not (similarity is None and diversity is not None):
+        given = add_constant(given, rho**2)
+    S = as_hermitian(given, name="similarity")
+    _check_length(len(S), n, "similarity")
+    check_positive_semidefinite(
+        S, name="similarity", given=given, remedy="a similarity must be positive semidefinite (kernels.nearest_psd)"
+    )
+    if np.iscomplexobj(S):
+        return S, None
+    # A deficient S is better held by rows: with large qualities, rounding in its zero eigenvalues would show.
+    factor, pivots, rank, _ = lapack.dpstrf(S, lower=1, tol=n * EPS * max(float(np.diagonal(S).max(initial=0.0)), EPS))
+    if rank == n:
+        return S, None
+    rows = np.empty((n, rank))
+    rows[pivots - 1] = np.tril(factor)[:, :rank]
+    return None, rows
+
+
+def _check_length(found: int, n: int, what: str) -> None:
+    if found != n:
+        raise KernelError(f"{what} is for {found} items and features for {n}; give one row per item")
+
+
+def read_examples(instances: Sequence[Any], sets: Sequence[Iterable[int]] | None, rho: float) -> list[Example]:
+    """Check instances and their observed sets."""
+    if sets is None:
+        raise DiversetError("the observed sets are missing; call fit(instances, sets)")
+    instances, sets = list(instances), list(sets)
+    if not instances:
+        raise DiversetError("there are no instances; learning needs at least one, with its observed set")
+    if len(instances) != len(sets):
+        raise DiversetError(f"{len(instances)} instances but {len(sets)} observed sets; give one set each")
+    examples = []
+    width = None
+    for t, (given, chosen) in enumerate(zip(instances, sets, strict=True)):
+        instance = read_instance(given, f"instance {t}", rho, width)
+        width = instance.F.shape[1]
+        examples.append(_read_example(instance, chosen))
+    return examples
+
+
+def _read_example(instance: ReadInstance, chosen: Iterable[int]) -> Example:
+    try:
+        observed = find_positions(chosen, np.arange(instance.n), name="the observed set")
+    except LabelError as error:
+        raise LabelError(f"{instance.name}: {error}") from None
+    plain = instance.representation(np.zeros(instance.n))
+    log_volume = plain.log_prob(observed) + plain.log_normalizer
+    if log_volume == -np.inf:
+        raise UnboundedLikelihoodError(
+            f"{instance.name}: the observed set has probability 0 whatever the weights, since its items "
+            f"{_dependent_items(instance, observed)} are linearly dependent in the similarity; drop one of them, or "
+            "make them less alike (a constant on the diagonal of the similarity)"
+        )
+    return Example(instance, observed, log_volume)
+
+
+def _dependent_items(instance: ReadInstance, observed: IntArray) -> list[int]:
+    """The first item of a set that depends on those before it, and those it depends on."""
+    S = instance.similarity_block(observed, observed)
+    for m in range(len(observed)):
+        left, column = S[:m, :m], S[:m, m]
+        weights = np.linalg.lstsq(left, column, rcond=1e-9)[0]
+        residual = S[m, m] - (column.conj() @ weights).real
+        if residual.real <= 1e-8 * max(S[m, m].real, EPS):
+            needed = np.flatnonzero(np.abs(weights) > 1e-6)
+            return [int(observed[i]) for i in [*needed, m]]
+    return [int(i) for i in observed]

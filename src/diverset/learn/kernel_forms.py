@@ -1,0 +1,274 @@
+r"""A learned kernel as the learners hold it: a matrix, factors, or factors with a skew-symmetric part.
+
+All three answer the questions that learning and recommending ask, for many sets at once: determinants of small blocks
+of L, the normaliser, and entries of :math:`K = L(L+I)^{-1}`.
+
+====================  ===========================================================  ==============
+form                  likelihood kernel                                            normaliser
+====================  ===========================================================  ==============
+:class:`Dense`        L                                                            O(n^3)
+:class:`Factor`       :math:`VV^T`                                                 O(n D^2)
+:class:`Skew`         :math:`VV^T + B(D - D^T)B^T` ([GartrellEtAl2021]_)           O(n D^2)
+====================  ===========================================================  ==============
+"""
+
+from __future__ import annotations
+
+import abc
+import math
+from functools import cached_property
+
+import numpy as np
+import scipy.linalg
+
+from diverset._typing import FloatArray, IntArray
+from diverset.core import DPP, NonsymmetricDPP
+from diverset.core.distribution import SetDistribution
+from diverset.errors import ImpossibleEventError
+from diverset.learn.baskets import Baskets
+from diverset.numerics.linalg import add_to_diagonal, row_norms_squared
+
+__all__ = ["Dense", "Factor", "KernelForm", "Skew"]
+
+#: Determinant of a marginal block, relative to the product of its diagonal, below which its items never meet.
+_IMPOSSIBLE = 1e-13
+
+
+class KernelForm(abc.ABC):
+    """A kernel over items 0..n-1."""
+
+    n: int
+    largest: int  # no set of more items is possible
+
+    @property
+    @abc.abstractmethod
+    def log_normalizer(self) -> float:
+        """Log-determinant of L + I."""
+
+    @abc.abstractmethod
+    def blocks(self, rows: IntArray) -> FloatArray:
+        """Blocks of L for sets of one size: (n_sets, m, m) for rows of shape (n_sets, m)."""
+
+    @property
+    @abc.abstractmethod
+    def marginal_diagonal(self) -> FloatArray:
+        """Diagonal of K."""
+
+    @abc.abstractmethod
+    def marginal_columns(self, items: IntArray) -> FloatArray:
+        """Columns of K, of shape (n, m)."""
+
+    @abc.abstractmethod
+    def marginal_rows(self, items: IntArray) -> FloatArray:
+        """Rows of K, of shape (m, n)."""
+
+    @abc.abstractmethod
+    def distribution(self) -> SetDistribution:
+        """The distribution itself."""
+
+    def log_probs(self, baskets: Baskets) -> FloatArray:
+        """Log-probability of each basket."""
+        found = np.full(len(baskets), -math.inf)
+        for numbers, rows in baskets.by_size():
+            if rows.shape[1] == 0:
+                found[numbers] = 0.0
+            elif rows.shape[1] <= self.largest:
+                sign, log_det = np.linalg.slogdet(self.blocks(rows))
+                found[numbers] = np.where(sign > 0.0, log_det, -math.inf)
+        return np.asarray(found - self.log_normalizer)
+
+    def next_item_scores(self, basket: IntArray) -> FloatArray:
+        r"""Probabilities :math:`\Pr(i \in Y \mid A \subseteq Y)` of all items, 1 for those of A.
+
+        .. math::  K_{ii} - K_{iA} K_A^{-1} K_{Ai},
+
+        in :math:`O(nm(m + D))` for m items in A once the marginal factors are known.
+        """
+        if len(basket) == 0:
+            return self.marginal_diagonal.copy()
+        columns = self.marginal_columns(basket)
+        inner = columns[basket]
+        sign, log_det = np.linalg.slogdet(inner)
+        scale = np.log(np.maximum(np.diagonal(inner), np.finfo(float).tiny)).sum()
+        if len(basket) > self.largest or sign <= 0.0 or log_det - scale < math.log(_IMPOSSIBLE) * len(basket):
+            raise ImpossibleEventError(f"the items {basket.tolist()} have probability 0 to appear together")
+        # Rows times the inverse, by solving with the transpose.
+        given = np.linalg.solve(inner.T, columns.T)
+        scores = self.marginal_diagonal - np.einsum("mi,mi->i", given, self.marginal_rows(basket))
+        scores[basket] = 1.0
+        return np.asarray(np.clip(scores, 0.0, 1.0))
+
+
+class Dense(KernelForm):
+    """L itself, symmetric positive semidefinite."""
+
+    def __init__(self, L: FloatArray) -> None:
+        self.L = L
+        self.n = self.largest = len(L)
+
+    @cached_property
+    def _dpp(self) -> DPP:
+        return DPP(self.L)
+
+    @property
+    def log_normalizer(self) -> float:
+        """Log-determinant of L + I."""
+        return self._dpp.log_normalizer
+
+    def blocks(self, rows: IntArray) -> FloatArray:
+        """Blocks of L."""
+        return self.L[rows[:, :, None], rows[:, None, :]]
+
+    @cached_property
+    def _K(self) -> FloatArray:
+        return self._dpp.K
+
+    @property
+    def marginal_diagonal(self) -> FloatArray:
+        """Diagonal of K."""
+        return np.diagonal(self._K)
+
+    def marginal_columns(self, items: IntArray) -> FloatArray:
+        """Columns of K."""
+        return self._K[:, items]
+
+    def marginal_rows(self, items: IntArray) -> FloatArray:
+        """Rows of K."""
+        return self._K[items]
+
+    def distribution(self) -> DPP:
+        """The DPP."""
+        return self._dpp
+
+
+class Factor(KernelForm):
+    r""":math:`L = VV^T`, V of shape (n, D)."""
+
+    def __init__(self, V: FloatArray) -> None:
+        self.V = V
+        self.n = len(V)
+        self.largest = min(V.shape)
+
+    @cached_property
+    def _cholesky(self) -> FloatArray:
+        """Lower factor of I + V^T V."""
+        factor: FloatArray = scipy.linalg.cholesky(add_to_diagonal(self.V.T @ self.V, 1.0), lower=True)
+        return factor
+
+    @property
+    def log_normalizer(self) -> float:
+        """Log-determinant of I + V^T V."""
+        return 2.0 * float(np.log(np.diagonal(self._cholesky)).sum())
+
+    def blocks(self, rows: IntArray) -> FloatArray:
+        """Blocks of V V^T."""
+        X = self.V[rows]
+        product: FloatArray = X @ X.transpose(0, 2, 1)
+        return product
+
+    @cached_property
+    def _G(self) -> FloatArray:
+        """Rows with K = G G^T."""
+        rows: FloatArray = scipy.linalg.solve_triangular(self._cholesky, self.V.T, lower=True).T
+        return rows
+
+    @cached_property
+    def _diagonal(self) -> FloatArray:
+        return row_norms_squared(self._G)
+
+    @property
+    def marginal_diagonal(self) -> FloatArray:
+        """Diagonal of K."""
+        return self._diagonal
+
+    def marginal_columns(self, items: IntArray) -> FloatArray:
+        """Columns of K."""
+        columns: FloatArray = self._G @ self._G[items].T
+        return columns
+
+    def marginal_rows(self, items: IntArray) -> FloatArray:
+        """Rows of K."""
+        return self.marginal_columns(items).T
+
+    def distribution(self) -> DPP:
+        """The DPP, in its dual form where D < n."""
+        return DPP.from_features(self.V)
+
+
+class Skew(KernelForm):
+    r""":math:`L = VV^T + BCB^T` with C skew-symmetric, :math:`K = ZWZ^T` with :math:`Z = (V, B)`.
+
+    By the Woodbury identity :math:`W = X(I + Z^TZX)^{-1}`, X the block diagonal of the identity and C.
+    """
+
+    def __init__(self, V: FloatArray, B: FloatArray, C: FloatArray) -> None:
+        self.V, self.B, self.C = V, B, C
+        self.n = len(V)
+        # A skew-symmetric matrix has even rank.
+        self.largest = min(self.n, V.shape[1] + 2 * (B.shape[1] // 2))
+
+    @cached_property
+    def Z(self) -> FloatArray:
+        """The factors side by side."""
+        return np.hstack([self.V, self.B])
+
+    @cached_property
+    def X(self) -> FloatArray:
+        """What stands between the factors."""
+        return np.asarray(scipy.linalg.block_diag(np.eye(self.V.shape[1]), self.C), dtype=np.float64)
+
+    @cached_property
+    def gram(self) -> FloatArray:
+        """Inner products of the factors."""
+        product: FloatArray = self.Z.T @ self.Z
+        return product
+
+    @cached_property
+    def _lifted(self) -> FloatArray:
+        return add_to_diagonal(self.gram @ self.X, 1.0)
+
+    @cached_property
+    def W(self) -> FloatArray:
+        """What stands between the factors in K."""
+        return np.asarray(np.linalg.solve(self._lifted.T, self.X.T).T, dtype=np.float64)
+
+    @cached_property
+    def log_normalizer(self) -> float:
+        """Log-determinant of I + Z^T Z X."""
+        return float(np.linalg.slogdet(self._lifted)[1])
+
+    def blocks(self, rows: IntArray) -> FloatArray:
+        """Blocks of L."""
+        X, Y = self.V[rows], self.B[rows]
+        product: FloatArray = X @ X.transpose(0, 2, 1) + (Y @ self.C) @ Y.transpose(0, 2, 1)
+        return product
+
+    @cached_property
+    def _left(self) -> FloatArray:
+        rows: FloatArray = self.Z @ self.W
+        return rows
+
+    @cached_property
+    def _diagonal(self) -> FloatArray:
+        return np.asarray(np.einsum("ij,ij->i", self._left, self.Z), dtype=np.float64)
+
+    @property
+    def marginal_diagonal(self) -> FloatArray:
+        """Diagonal of K."""
+        return self._diagonal
+
+    def marginal_columns(self, items: IntArray) -> FloatArray:
+        """Columns of K."""
+        columns: FloatArray = self._left @ self.Z[items].T
+        return columns
+
+    def marginal_rows(self, items: IntArray) -> FloatArray:
+        """Rows of K."""
+        rows: FloatArray = self._left[items] @ self.Z.T
+        return rows
+
+    def distribution(self) -> NonsymmetricDPP:
+        """The nonsymmetric DPP, dense."""
+        L: FloatArray = self.Z @ self.X @ self.Z.T
+        # The symmetric part is V V^T, positive semidefinite by construction.
+        return NonsymmetricDPP(L, check="none")

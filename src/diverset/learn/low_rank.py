@@ -1,0 +1,435 @@
+r"""Learning a kernel of low rank from baskets, symmetric or not, by stochastic gradients.
+
+The objective is the mean log-likelihood less a penalty that falls with an item's popularity ([GartrellEtAl2017]_),
+
+.. math::
+
+    \frac1T \sum_t \log\det L_{Y_t} - \log\det(L + I) - \alpha \sum_i \frac{\lVert v_i \rVert^2}{\mu_i}
+    + \frac{c}{T} \sum_i \log L_{ii},
+
+:math:`\mu_i` the number of baskets with item i: rows of items that were seldom seen stay short. The last term keeps
+them from vanishing: an item that never occurred gets the probability of one that occurred c times. With
+:math:`L = VV^T` the gradient is :math:`2 L_Y^{-1} V_Y` at the rows of a basket and :math:`2V(I + V^TV)^{-1}` for the
+normaliser: linear in the sizes of the baskets, and :math:`O(nD^2)`.
+
+A nonsymmetric kernel :math:`L = VV^T + BCB^T`, :math:`C = D - D^T` ([GartrellEtAl2021]_), can also say that items
+attract. With :math:`A = L_Y` (or :math:`I + L`, for the normaliser),
+
+.. math::
+
+    \nabla_V \log\det A = (A^{-1} + A^{-T})V, \qquad
+    \nabla_B = (A^{-1} - A^{-T})BC, \qquad
+    \nabla_C = B^T A^{-T} B, \qquad \nabla_D = \nabla_C - \nabla_C^T.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from diverset._typing import Array, FloatArray, IntArray, RNGLike
+from diverset.learn._estimator import Convergence
+from diverset.learn.basket_model import KernelModel
+from diverset.learn.baskets import Baskets, check_sizes, read_baskets
+from diverset.learn.kernel_forms import Factor, Skew
+from diverset.learn.starts import popularity_rows
+from diverset.learn.stochastic import Arrays, ascend
+from diverset.numerics.linalg import add_to_diagonal
+from diverset.numerics.validation import check_count, check_nonnegative, check_positive
+
+__all__ = ["LowRankKernel", "NonsymmetricKernel", "low_rank_objective", "nonsymmetric_objective"]
+
+#: Added to the diagonal of every block during training: one dependent basket shall not stop it.
+_JITTER = 1e-10
+#: Passes over the baskets, and gradient steps, to make at least unless told otherwise.
+_EPOCHS, _STEPS = 30, 1000
+
+
+def _put_back(rows: IntArray, values: Array, n: int) -> FloatArray:
+    """Sum of values at the items of each row: (n, D) from (n_sets, m) items and (n_sets, m, D) values."""
+    from scipy import sparse
+
+    total = rows.size
+    place = sparse.csr_array((np.ones(total), rows.ravel(), np.arange(total + 1)), shape=(total, n))
+    return np.asarray(place.T @ values.reshape(total, -1), dtype=np.float64)
+
+
+def _lifted(blocks: FloatArray) -> FloatArray:
+    m = blocks.shape[-1]
+    blocks[:, np.arange(m), np.arange(m)] += _JITTER
+    return blocks
+
+
+def _smoothing(V: FloatArray, strength: float) -> tuple[float, FloatArray]:
+    """`strength` times the sum of log L_ii, and its gradient in V; a skew-symmetric part adds nothing to L_ii."""
+    squares = (V**2).sum(axis=1) + _JITTER
+    return strength * float(np.log(squares).sum()), 2.0 * strength * V / squares[:, None]
+
+
+def low_rank_objective(
+    parameters: Arrays, baskets: Baskets, chosen: IntArray | None, penalty: FloatArray, smoothing: float = 0.0
+) -> tuple[float, Arrays]:
+    r"""Objective for :math:`L = VV^T` on some baskets, and its gradient in V.
+
+    Parameters
+    ----------
+    parameters : dict
+        ``{"V": ndarray of shape (n, D)}``.
+    baskets : Baskets
+        All baskets.
+    chosen : ndarray of int, or None
+        Numbers of those in question; all by default.
+    penalty : ndarray of shape (n,)
+        :math:`\alpha / \mu_i`.
+    smoothing : float
+        :math:`c / T`.
+    """
+    V = parameters["V"]
+    number = len(baskets) if chosen is None else len(chosen)
+    value = 0.0
+    gradient = np.zeros_like(V)
+    for _, rows in baskets.by_size(chosen):
+        if rows.shape[1] == 0:
+            continue
+        X = V[rows]
+        L = _lifted(X @ X.transpose(0, 2, 1))
+        value += float(np.linalg.slogdet(L)[1].sum())
+        gradient += _put_back(rows, np.linalg.solve(L, X), len(V))
+    lifted = add_to_diagonal(V.T @ V, 1.0)
+    R = np.linalg.cholesky(lifted)
+    value = value / number - 2.0 * float(np.log(np.diagonal(R)).sum()) - float(penalty @ (V**2).sum(axis=1))
+    gradient = 2.0 * (gradient / number - np.linalg.solve(lifted, V.T).T - penalty[:, None] * V)
+    extra, slope = _smoothing(V, smoothing)
+    return value + extra, {"V": gradient + slope}
+
+
+def nonsymmetric_objective(
+    parameters: Arrays,
+    baskets: Baskets,
+    chosen: IntArray | None,
+    penalty: FloatArray,
+    penalty_skew: FloatArray,
+    smoothing: float = 0.0,
+) -> tuple[float, Arrays]:
+    r"""Objective for :math:`L = VV^T + B(D - D^T)B^T` on some baskets, and its gradients.
+
+    Parameters
+    ----------
+    parameters : dict
+        ``V`` and ``B`` of shape (n, rank), ``D`` of shape (rank, rank).
+    baskets, chosen
+        As in :func:`low_rank_objective`.
+    penalty, penalty_skew : ndarray of shape (n,)
+        Factors of the squared lengths of the rows of V and of B.
+    smoothing : float
+        :math:`c / T`.
+    """
+    V, B, D = parameters["V"], parameters["B"], parameters["D"]
+    C = D - D.T
+    form = Skew(V, B, C)
+    number = len(baskets) if chosen is None else len(chosen)
+    value = 0.0
+    in_V, in_B, in_C = np.zeros_like(V), np.zeros_like(B), np.zeros_like(C)
+    for _, rows in baskets.by_size(chosen):
+        if rows.shape[1] == 0:
+            continue
+        X, Y = V[rows], B[rows]
+        A = _lifted(form.blocks(rows))
+        value += float(np.linalg.slogdet(A)[1].sum())
+        inverse = np.linalg.inv(A)
+        transposed = inverse.transpose(0, 2, 1)
+        in_V += _put_back(rows, (inverse + transposed) @ X, len(V))
+        in_B += _put_back(rows, (inverse - transposed) @ (Y @ C), len(V))
+        in_C += np.einsum("bir,bis->rs", Y, transposed @ Y, optimize=True)
+    # The normaliser, with (I + L)^-1 = I - Z W Z^T.
+    rank = V.shape[1]
+    W, gram = form.W, form.gram
+    even, odd = W + W.T, W - W.T
+    normal_V = 2.0 * V - form.Z @ (even @ gram[:, :rank])
+    normal_B = -(form.Z @ (odd @ (gram[:, rank:] @ C)))
+    normal_C = gram[rank:, rank:] - gram[rank:] @ W.T @ gram[:, rank:]
+    value = value / number - form.log_normalizer
+    value -= float(penalty @ (V**2).sum(axis=1)) + float(penalty_skew @ (B**2).sum(axis=1))
+    total_C = in_C / number - normal_C
+    extra, slope = _smoothing(V, smoothing)
+    return value + extra, {
+        "V": in_V / number - normal_V - 2.0 * penalty[:, None] * V + slope,
+        "B": in_B / number - normal_B - 2.0 * penalty_skew[:, None] * B,
+        "D": total_C - total_C.T,
+    }
+
+
+class _StochasticKernel(KernelModel):
+    """What the two low-rank learners share: reading, checks, the ascent."""
+
+    rank: int
+    regularization: float
+    pseudo_count: float
+    n_epochs: int | None
+    batch_size: int
+    learning_rate: float
+    tol: float
+    rng: RNGLike
+    verbose: bool
+
+    def _read(self, baskets: Any, n_items: int | None) -> tuple[Baskets, int, np.random.Generator]:
+        read = read_baskets(baskets, n_items)
+        rank = min(check_count(self.rank, name="rank"), read.n_items)
+        return read, rank, np.random.default_rng(self.rng)
+
+    def _penalty(self, read: Baskets, strength: Any, name: str) -> FloatArray:
+        return np.asarray(check_nonnegative(strength, name=name) / np.maximum(read.counts, 1.0), dtype=np.float64)
+
+    def _smoothing(self, read: Baskets) -> float:
+        return check_nonnegative(self.pseudo_count, name="pseudo_count") / len(read)
+
+    def _ascend(self, parameters: Arrays, objective: Any, n_baskets: int, rng: np.random.Generator) -> Convergence:
+        batch_size = check_count(self.batch_size, name="batch_size")
+        enough = max(_EPOCHS, math.ceil(_STEPS / math.ceil(n_baskets / batch_size)))
+        return ascend(
+            parameters,
+            objective,
+            n_baskets,
+            n_epochs=enough if self.n_epochs is None else check_count(self.n_epochs, name="n_epochs"),
+            batch_size=batch_size,
+            learning_rate=check_positive(self.learning_rate, name="learning_rate"),
+            tol=check_nonnegative(self.tol, name="tol"),
+            rng=rng,
+            what=type(self).__name__,
+            verbose=self.verbose,
+        )
+
+
+class LowRankKernel(_StochasticKernel):
+    r"""DPP kernel :math:`L = VV^T` of low rank, learned from baskets by stochastic gradients.
+
+    Parameters
+    ----------
+    rank : int
+        Columns of V; no set of more items has positive probability, so it must reach the size of the largest basket.
+    regularization : float
+        Strength :math:`\alpha` of the popularity penalty :math:`\alpha \sum_i \lVert v_i\rVert^2/\mu_i`
+        ([GartrellEtAl2017]_).
+    pseudo_count : float
+        How often an item is taken to have occurred, on top of what was observed, in the length of its row.
+    n_epochs : int, optional
+        Passes over the baskets; by default 30, or more where those would make fewer than 1,000 steps.
+    batch_size : int
+        Baskets per gradient step.
+    learning_rate : float
+        First step size of Adam, relative to the size of the entries it starts from; it falls to zero in the end.
+    tol : float
+        The fit counts as converged if the last pass raised the objective by less than this.
+    rng : int, Generator or None
+        For the start and the order of the baskets.
+    verbose : bool
+        Show a progress bar.
+
+    Attributes
+    ----------
+    dpp_ : DPP
+        The learned distribution, in its dual form.
+    V_ : ndarray of shape (n_items, rank)
+        The factor.
+    n_items_ : int
+        Size of the ground set.
+    convergence_ : Convergence
+        How the fit ended, and the objective of every pass.
+
+    Notes
+    -----
+    A step takes :math:`O(nD^2)` for the normaliser and :math:`O(m^2 D)` for each basket of m items, batched by size.
+
+    Examples
+    --------
+    >>> import diverset as dv
+    >>> baskets = [[0, 2], [1, 2], [0], [1], [2], [0, 2], [1]] * 30
+    >>> model = dv.learn.LowRankKernel(rank=2, rng=0).fit(baskets, n_items=3)
+    >>> model.dpp_.rank, model.dpp_.marginal([0, 1]) < 0.02
+    (2, True)
+    """
+
+    def __init__(
+        self,
+        rank: int = 30,
+        *,
+        regularization: float = 0.1,
+        pseudo_count: float = 0.5,
+        n_epochs: int | None = None,
+        batch_size: int = 200,
+        learning_rate: float = 0.1,
+        tol: float = 1e-3,
+        rng: RNGLike = None,
+        verbose: bool = False,
+    ) -> None:
+        self.rank = rank
+        self.regularization = regularization
+        self.pseudo_count = pseudo_count
+        self.n_epochs = n_epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.tol = tol
+        self.rng = rng
+        self.verbose = verbose
+
+    def fit(self, baskets: Sequence[Iterable[int]], y: Any = None, *, n_items: int | None = None) -> LowRankKernel:
+        """Learn the factor.
+
+        Parameters
+        ----------
+        baskets : sequence of sequences of int
+            Observed sets of item numbers from 0.
+        y : None
+            Ignored; scikit-learn passes it.
+        n_items : int, optional
+            Size of the ground set; by default the largest item number plus one.
+
+        Returns
+        -------
+        self : LowRankKernel
+            The fitted model.
+        """
+        read, rank, rng = self._read(baskets, n_items)
+        check_sizes(read, rank, why=f"the rank is {rank}")
+        penalty = self._penalty(read, self.regularization, "regularization")
+        smoothing = self._smoothing(read)
+        parameters = {"V": popularity_rows(read, rank, rng)}
+        self.convergence_ = self._ascend(
+            parameters, lambda at, chosen: low_rank_objective(at, read, chosen, penalty, smoothing), len(read), rng
+        )
+        self._keep(Factor(parameters["V"]))
+        return self
+
+    @property
+    def V_(self) -> FloatArray:
+        """The factor."""
+        assert isinstance(self.form_, Factor)
+        return self.form_.V
+
+
+class NonsymmetricKernel(_StochasticKernel):
+    r"""Kernel :math:`L = VV^T + B(D - D^T)B^T`, learned from baskets: items may attract as well as repel.
+
+    Parameters
+    ----------
+    rank : int
+        Columns of V and of B; sets of up to about twice as many items are possible.
+    regularization, regularization_skew : float
+        Strengths of the popularity penalties on the rows of V and of B.
+    pseudo_count, n_epochs, batch_size, learning_rate, tol, rng, verbose
+        As in :class:`LowRankKernel`.
+
+    Attributes
+    ----------
+    dpp_ : NonsymmetricDPP
+        The learned distribution, with a dense kernel of n x n numbers; the learner's own answers (``score``,
+        ``next_item_scores``, ``recommend``) do not form it.
+    V_, B_ : ndarray of shape (n_items, rank)
+        The factors.
+    C_ : ndarray of shape (rank, rank)
+        The skew-symmetric matrix between the rows of B.
+    n_items_ : int
+        Size of the ground set.
+    convergence_ : Convergence
+        How the fit ended, and the objective of every pass.
+
+    Notes
+    -----
+    The decomposition of [GartrellEtAl2021]_; the symmetric part is positive semidefinite, so no probability is ever
+    negative. Costs are those of :class:`LowRankKernel` with twice the rank.
+
+    Examples
+    --------
+    Items 0 and 1 come together or not at all, which no symmetric kernel can say:
+
+    >>> import diverset as dv
+    >>> baskets = [[0, 1], [], [0, 1, 2], [2]] * 50
+    >>> model = dv.learn.NonsymmetricKernel(rank=2, rng=0).fit(baskets, n_items=3)
+    >>> scores = model.next_item_scores([0])
+    >>> bool(scores[1] > 0.9 > scores[2])
+    True
+    """
+
+    def __init__(
+        self,
+        rank: int = 30,
+        *,
+        regularization: float = 0.1,
+        regularization_skew: float = 0.1,
+        pseudo_count: float = 0.5,
+        n_epochs: int | None = None,
+        batch_size: int = 200,
+        learning_rate: float = 0.1,
+        tol: float = 1e-3,
+        rng: RNGLike = None,
+        verbose: bool = False,
+    ) -> None:
+        self.rank = rank
+        self.regularization = regularization
+        self.regularization_skew = regularization_skew
+        self.pseudo_count = pseudo_count
+        self.n_epochs = n_epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.tol = tol
+        self.rng = rng
+        self.verbose = verbose
+
+    def fit(self, baskets: Sequence[Iterable[int]], y: Any = None, *, n_items: int | None = None) -> NonsymmetricKernel:
+        """Learn the factors.
+
+        Parameters
+        ----------
+        baskets : sequence of sequences of int
+            Observed sets of item numbers from 0.
+        y : None
+            Ignored; scikit-learn passes it.
+        n_items : int, optional
+            Size of the ground set; by default the largest item number plus one.
+
+        Returns
+        -------
+        self : NonsymmetricKernel
+            The fitted model.
+        """
+        read, rank, rng = self._read(baskets, n_items)
+        largest = min(read.n_items, rank + 2 * (rank // 2))
+        check_sizes(read, largest, why=f"a kernel with V and B of rank {rank} holds at most {largest}")
+        penalty = self._penalty(read, self.regularization, "regularization")
+        penalty_skew = self._penalty(read, self.regularization_skew, "regularization_skew")
+        smoothing = self._smoothing(read)
+        parameters = {
+            "V": popularity_rows(read, rank, rng),
+            "B": popularity_rows(read, rank, rng),
+            "D": rng.standard_normal((rank, rank)),
+        }
+        self.convergence_ = self._ascend(
+            parameters,
+            lambda at, chosen: nonsymmetric_objective(at, read, chosen, penalty, penalty_skew, smoothing),
+            len(read),
+            rng,
+        )
+        self._keep(Skew(parameters["V"], parameters["B"], parameters["D"] - parameters["D"].T))
+        return self
+
+    def _skew(self) -> Skew:
+        assert isinstance(self.form_, Skew)
+        return self.form_
+
+    @property
+    def V_(self) -> FloatArray:
+        """The factor of the symmetric part."""
+        return self._skew().V
+
+    @property
+    def B_(self) -> FloatArray:
+        """The factor of the skew-symmetric part."""
+        return self._skew().B
+
+    @property
+    def C_(self) -> FloatArray:
+        """The skew-symmetric matrix between the rows of B."""
+        return self._skew().C

@@ -1,0 +1,131 @@
+r"""Whether a best theta exists: training data on the edge of what a log-linear quality model can say.
+
+The likelihood of an exponential family has no finite maximum if and only if there is a direction d, not constant on
+the possible sets, along which every observed set is a best one:
+
+.. math::
+
+    \sum_{i \in Y_t} d^T f_{ti} \ge \sum_{i \in Y'} d^T f_{ti} \qquad \text{for all } Y' \text{ with } \det S_{Y'} > 0.
+
+Possible sets are those of linearly independent items, the independent sets of a matroid. There a set is best as soon
+as no single addition, removal or exchange improves it, so the exponentially many conditions shrink to
+
+* :math:`d^T f_i \ge 0` for i in Y;
+* :math:`d^T f_j \le 0` for j outside the span of Y;
+* :math:`d^T f_i \ge d^T f_j` for j in the span of Y and each i that j may replace,
+
+and for sets of a fixed size to the exchanges alone. One linear program in as many unknowns as features looks for d.
+With S of full rank it is the test for separable data of logistic regression.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from diverset._typing import BoolArray, FloatArray, IntArray
+from diverset.learn.instances import Example
+from diverset.numerics.linalg import positions_outside
+
+__all__ = ["Separation", "find_separation"]
+
+#: Conditional variance, relative to the item's own, below which an item lies in the span of others.
+_DEPENDENT = 1e-10
+#: Weight of an item, relative to the largest, below which it plays no part in a dependence.
+_UNUSED = 1e-7
+_TOLERANCE = 1e-7
+
+
+@dataclass(frozen=True)
+class Separation:
+    """A direction along which the likelihood rises for ever.
+
+    Attributes
+    ----------
+    direction : ndarray of shape (n_features,)
+        Its largest entry is 1 or -1.
+    instances : list of str
+        The instances whose likelihood rises strictly along it.
+    items : list of int
+        Observed items of the first of them whose quality it raises, or items left out whose quality it lowers.
+    """
+
+    direction: FloatArray
+    instances: list[str]
+    items: list[int]
+
+
+def find_separation(examples: list[Example], *, fixed_size: bool) -> Separation | None:
+    """A direction of unbounded likelihood, or None where the maximum is finite.
+
+    Parameters
+    ----------
+    examples : list of Example
+        Instances with observed sets.
+    fixed_size : bool
+        Whether the sizes of the sets are taken as known.
+
+    Notes
+    -----
+    At most :math:`n + |Y|(n - |Y|)` conditions an instance; the linear program is solved by HiGHS.
+    """
+    from scipy.optimize import linprog
+
+    conditions = [_conditions(example, fixed_size) for example in examples]
+    rows = np.vstack([given for given, _ in conditions])
+    scale = np.abs(rows).max(initial=0.0, axis=0)
+    used = scale > 0.0
+    if not used.any():
+        return None
+    rows = rows[:, used] / scale[used]
+    norms = np.abs(rows).sum(axis=1)
+    rows = rows[norms > 0.0] / norms[norms > 0.0, None]
+    answer = linprog(-rows.mean(axis=0), A_ub=-rows, b_ub=np.zeros(len(rows)), bounds=(-1.0, 1.0), method="highs")
+    if answer.x is None or answer.fun is None or -answer.fun <= _TOLERANCE:
+        return None
+    direction = np.zeros(len(scale))
+    direction[used] = answer.x / scale[used]
+    direction /= np.abs(direction).max()
+    named: list[str] = []
+    items: list[int] = []
+    for example, (given, about) in zip(examples, conditions, strict=True):
+        gains = given @ direction
+        rising = gains > _TOLERANCE * np.abs(given).max(initial=1.0)
+        if rising.any():
+            named.append(example.instance.name)
+            items = items or sorted({int(i) for i in about[rising].ravel()})
+    return Separation(direction, named, items)
+
+
+def _conditions(example: Example, fixed_size: bool) -> tuple[FloatArray, IntArray]:
+    """Rows a with a.d >= 0, and the pair of items each is about (one item twice where it is about one)."""
+    F, Y = example.instance.F, example.observed
+    others = positions_outside(Y, example.instance.n)
+    possible, free, replaces = _places(example, others)
+    if fixed_size:
+        # An item outside the span may take any place.
+        j, i = np.nonzero(replaces | free[:, None])
+        return F[Y[i]] - F[others[j]], np.column_stack([Y[i], others[j]])
+    added = others[free]
+    j, i = np.nonzero(replaces & (possible & ~free)[:, None])
+    rows = np.vstack([F[Y], -F[added], F[Y[i]] - F[others[j]]])
+    about = np.column_stack([np.concatenate([Y, added, Y[i]]), np.concatenate([Y, added, others[j]])])
+    return rows, about
+
+
+def _places(example: Example, others: IntArray) -> tuple[BoolArray, BoolArray, BoolArray]:
+    """Which other items are possible at all, which lie outside the span of Y, and whose place each may take."""
+    Y, instance = example.observed, example.instance
+    norms = np.sqrt(instance.similarity_diagonal())
+    own, those = norms[others], norms[Y]
+    possible = own > 0.0
+    own = np.where(possible, own, 1.0)
+    if len(Y) == 0:
+        return possible, possible, np.zeros((len(others), 0), dtype=bool)
+    cross = instance.similarity_block(Y, others) / those[:, None] / own
+    W = np.linalg.solve(instance.similarity_block(Y, Y) / those[:, None] / those, cross)
+    left = 1.0 - np.einsum("ij,ij->j", cross.conj(), W).real
+    free = possible & (left > _DEPENDENT)
+    size = np.abs(W.T)
+    return possible, free, possible[:, None] & (size > _UNUSED * size.max(axis=1, initial=0.0)[:, None])
