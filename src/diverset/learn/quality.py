@@ -309,7 +309,9 @@ def _maximize(
         value, gradient = objective.value_and_gradient(theta)
         if np.abs(gradient / objective.scale).max(initial=0.0) <= tolerance:
             break
-        step = np.linalg.lstsq(objective.information(theta), gradient, rcond=None)[0]
+        # In features of unit size: lstsq would take those on a small scale for dependent ones.
+        information = objective.information(theta) / np.outer(objective.scale, objective.scale)
+        step = np.linalg.lstsq(information, gradient / objective.scale, rcond=None)[0] / objective.scale
         better = _line_search(objective, theta, step, value)
         if better is None:
             break
