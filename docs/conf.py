@@ -67,3 +67,13 @@ html_theme_options = {
     "pygments_light_style": "tango",
     "pygments_dark_style": "monokai",
 }
+
+
+def _skip_foreign(app, what, name, obj, skip, options):
+    """Leave out what estimators inherit from scikit-learn: its texts refer to pages of its own."""
+    return True if (getattr(obj, "__module__", None) or "").startswith("sklearn.") else None
+
+
+def setup(app):
+    """Connect what is above."""
+    app.connect("autodoc-skip-member", _skip_foreign)

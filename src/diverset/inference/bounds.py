@@ -308,7 +308,7 @@ def linx_bound(C: Array, s: int, *, max_iter: int = 60, tolerance: float = 1e-4)
 def map_upper_bound(dpp: DPP, k: int | None = None) -> float:
     r"""A number that no :math:`\log\det L_Y` exceeds: over the sets of k items, or over all sets.
 
-    The least of the Hadamard, spectral, linx and factorisation bounds (see :mod:`diverset.inference.bounds`); for all
+    The least of the Hadamard, spectral, linx and factorisation bounds (see ``diverset.inference.bounds``); for all
     sets, the largest over the sizes. In seconds for hundreds of items. Each comes from a feasible point of the dual,
     so that it holds however early its search stops, and is raised by what rounding may have taken.
 

@@ -66,7 +66,8 @@ def project(features: Any, dim: int, rng: RNGLike = None, *, method: str = "gaus
     rng : int, Generator or None
         Seed or generator; the same seed projects other items alike.
     method : {"gaussian", "sparse"}
-        See :func:`projection_matrix`.
+        Independent entries, normal with variance 1/dim, or :math:`\sqrt{3/d}` times +1, 0, -1 with probabilities 1/6,
+        2/3, 1/6 ([Achlioptas2003]_).
 
     Returns
     -------

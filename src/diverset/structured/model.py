@@ -108,7 +108,7 @@ class StructuredModel(abc.ABC):
         Notes
         -----
         One pass both ways with features turned so that the sum over eigenvectors becomes a squared length:
-        O(R |E| rank), where the text has a pass for each eigenvector.
+        :math:`O(R|E|r)` for rank r, where the text has a pass for each eigenvector.
         """
         V = self._vectors * np.sqrt(self._weights())
         tree = self._space.tree.with_features(V)
@@ -149,7 +149,7 @@ class StructuredModel(abc.ABC):
             Seed or generator (SPEC 7).
         method : {"auto", "rejection", "walk", "naive"}
             All exact; ``auto`` is ``rejection``. ``walk`` is Algorithm 11 with Algorithm 10 of [KuleszaTaskar2012]_,
-            ``naive`` the same with Algorithm 9; see :mod:`diverset.structured.sets`.
+            ``naive`` the same with Algorithm 9; see ``diverset.structured.sets``.
 
         Returns
         -------

@@ -57,7 +57,7 @@ class WalkPlan:
 
     @classmethod
     def of(cls, tree: FactorTree, V: FloatArray) -> WalkPlan:
-        r"""Messages for :math:`a_n(y) = v_n^\top\phi(y)`, v the columns of V, (D, m). O(R |E| m)."""
+        r"""Messages for :math:`a_n(y) = v_n^\top\phi(y)`, v the columns of V, (D, m). :math:`O(R|E|m)`."""
         reduced = tree.with_features(V)
         return cls(reduced, pass_up(reduced, Squares(V.shape[1]), keep=branching_factors(reduced)))
 

@@ -1,8 +1,8 @@
 """Kernels learned from baskets, on baskets not seen: held-out log-likelihood and next-item rank.
 
-    python experiments/learning/run.py                       # baby registries, then the UK retailer
-    python experiments/learning/run.py --only uk_retail
-    python experiments/learning/run.py --data /path/to/data  # else DIVERSET_DATA, else ../shared/data
+    python -m experiments.learning                       # baby registries, then the UK retailer
+    python -m experiments.learning --only uk_retail
+    python -m experiments.learning --data /path/to/data  # else DIVERSET_DATA, else ../shared/data
 
 Each data set is split 70 / 30 at random, with fixed seeds. Every model learns from the larger part. ``log-lik`` is the
 mean log-likelihood per held-out basket. For the next item, one item of every held-out basket of two or more is taken
@@ -137,7 +137,7 @@ def main() -> None:
     parser.add_argument("--only", choices=("baby_registry", "uk_retail"), help="one of the two")
     parser.add_argument("--categories", nargs="*", default=REGISTRIES, help="registries to use")
     parser.add_argument("--seeds", type=int, nargs="*", default=SEEDS, help="splits to average over")
-    parser.add_argument("-o", "--output", type=Path, help="where to keep the numbers, as JSON")
+    parser.add_argument("--out", type=Path, help="folder for the numbers, learning.json")
     chosen = parser.parse_args()
     results: dict[str, list[dict[str, dict[str, float]]]] = {}
     for name in ("baby_registry", "uk_retail"):
@@ -161,9 +161,10 @@ def main() -> None:
     if not results:
         return
     print(mean_table(results))
-    if chosen.output:
+    if chosen.out:
+        chosen.out.mkdir(parents=True, exist_ok=True)
         about = {"diverset": dv.__version__, "numpy": np.__version__, "machine": platform.platform()}
-        with atomic_write(chosen.output) as temporary:
+        with atomic_write(chosen.out / "learning.json") as temporary:
             temporary.write_text(json.dumps({"about": about, "results": results}, indent=1), encoding="utf-8")
 
 

@@ -1,0 +1,1 @@
+"""Learning from baskets, measured on held-out ones."""
