@@ -60,3 +60,4 @@ for axis, measure in zip(axes, ("different items (Vendi score)", "topics among t
     axis.set(xlabel="mean score of the ten", ylabel=measure)
     axis.margins(x=0.07, y=0.08)
 axes[0].legend(frameon=False, loc="lower left")
+figure.suptitle("What a little diversity costs: ten of 400 results along the dial")
