@@ -19,10 +19,10 @@ from diverset.structured import Separable
 M, TRANSITIONS, R, D, K = 34_500, 3_500_000, 8, 50, 10
 
 
-def corpus_chain(
-    n_parts: int = R, n_values: int = M, n_transitions: int = TRANSITIONS
-) -> tuple[dv.FactorGraph, scipy.sparse.csr_array]:
-    """Chain over documents in order of time: each leads to some of those that follow, at random."""
+def corpus(
+    n_values: int = M, n_transitions: int = TRANSITIONS
+) -> tuple[np.ndarray, np.ndarray, scipy.sparse.csr_array]:
+    """Qualities, features and transitions of documents in order of time: each leads to some that follow, at random."""
     rng = np.random.default_rng(0)
     per_row = round(1.068 * n_transitions / n_values)  # some are drawn twice
     window = 8 * per_row
@@ -33,13 +33,17 @@ def corpus_chain(
     T.data = rng.uniform(0.1, 1.0, size=T.nnz)
     X = rng.standard_normal((n_values, D))
     X /= np.linalg.norm(X, axis=1, keepdims=True)
-    quality = rng.uniform(0.1, 1.0, size=n_values)
-    graph = dv.FactorGraph([n_values] * n_parts)
+    return rng.uniform(0.1, 1.0, size=n_values), X, T
+
+
+def chain(n_parts: int, quality: np.ndarray, X: np.ndarray, T: scipy.sparse.csr_array) -> dv.FactorGraph:
+    """Chain in which every step goes by the same transitions."""
+    graph = dv.FactorGraph([len(quality)] * n_parts)
     for r in range(n_parts):
         graph.add_factor([r], quality, X)
     for r in range(n_parts - 1):
         graph.add_factor([r, r + 1], T)
-    return graph, T
+    return graph
 
 
 def _peak(call: object) -> float:
@@ -54,8 +58,8 @@ def _peak(call: object) -> float:
 
 def large_chain() -> Iterator[Row]:
     """C and one set of ten structures of a large sparse chain, beside SciPy's products."""
-    graph, T = corpus_chain()
-    X = np.random.default_rng(1).standard_normal((M, D))
+    documents = corpus()
+    graph, (_, X, T) = chain(R, *documents), documents
 
     def products() -> None:
         for _ in range(R - 1):
@@ -72,18 +76,21 @@ def large_chain() -> Iterator[Row]:
     )
     unit = 8 * M * D
     for what, call in {
-        "C": lambda: dv.StructuredDPP(graph).dual_kernel,
-        "C and one set": lambda: dv.StructuredDPP(graph).of_size(K).sample(rng=0),
+        "C, over the graph": lambda: dv.StructuredDPP(graph).dual_kernel,
+        "C and one set, over the graph": lambda: dv.StructuredDPP(graph).of_size(K).sample(rng=0),
+        "graph, C and one set, over the arrays": lambda: (
+            dv.StructuredDPP(chain(R, *documents)).of_size(K).sample(rng=0)
+        ),
     }.items():
         units = _peak(call) / unit
-        row = state(f"peak memory, {what}, over the graph, in blocks of M x D doubles", f"{units:.1f}", units=units)
+        row = state(f"peak memory, {what}, in blocks of M x D doubles", f"{units:.1f}", units=units)
         row.bar, row.met = str(at_most(12)), at_most(12).met(units)
         yield row
 
 
 def many_sets() -> Iterator[Row]:
     """Sets of one call share their messages."""
-    graph, _ = corpus_chain()
+    graph = chain(R, *corpus())
     model = dv.StructuredDPP(graph).of_size(K)
     yield compare("50 sets of 10, large chain", lambda: model.sample(50, rng=0), per=50, rounds=2, budget=5.0)
 
@@ -155,8 +162,9 @@ def pose_tree() -> Iterator[Row]:
 def long_chains() -> Iterator[Row]:
     """Cost is linear in the number of parts."""
     times = {}
+    documents = corpus(2_000, 100_000)
     for n_parts in (8, 16, 32, 64, 128):
-        graph, _ = corpus_chain(n_parts, 2_000, 100_000)
+        graph = chain(n_parts, *documents)
         times[n_parts] = min(_timed(lambda graph=graph: dv.StructuredDPP(graph).dual_kernel) for _ in range(5))
         shown = f"{times[n_parts] * 1e3:.0f} ms, {times[n_parts] / n_parts * 1e3:.2f} ms a part"
         yield state(f"C of {n_parts} parts, M = 2,000, 100,000 transitions", shown, seconds=times[n_parts])
