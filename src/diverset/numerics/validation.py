@@ -58,6 +58,10 @@ def plain_array(a: Any, *, name: str) -> Any:
         raise KernelError(f"{name} cannot be read as an array of numbers: {error}") from None
 
 
+#: A marginal kernel is mostly K = I - (L + I)^-1, and carries the rounding of an L that may be large.
+_OF_K = 1e-12
+
+
 def as_real_or_complex(a: Any, *, name: str, ndim: int) -> Array:
     """`a` as a float or complex array of `ndim` dimensions, its precision kept; refuses other dtypes."""
     if np.ma.is_masked(a):
@@ -149,19 +153,19 @@ def _rounding_of(a: Any) -> float:
     return EPS
 
 
-def check_positive_semidefinite(a: Array, *, name: str, given: Any, remedy: str) -> None:
+def check_positive_semidefinite(a: Array, *, name: str, given: Any, remedy: str, forgiven: float = 0.0) -> None:
     """Refuse a Hermitian matrix with an eigenvalue below zero by more than rounding.
 
-    `given` is the matrix as the user passed it: its precision says how much rounding is. One Cholesky
-    factorisation of the matrix lifted by that much proves the common case; only where it fails are
-    the eigenvalues themselves looked at.
+    `given` is the matrix as the user passed it: its precision says how much rounding is; never less than `forgiven`,
+    relative to the largest eigenvalue. One Cholesky factorisation of the matrix lifted by that much proves the common
+    case; only where it fails are the eigenvalues themselves looked at.
     """
     n = a.shape[0]
     if n == 0:
         return
     diagonal = np.diagonal(a).real
     largest = float(diagonal.max())
-    slack = 8.0 * max(n, 8) * _rounding_of(given)
+    slack = max(8.0 * max(n, 8) * _rounding_of(given), forgiven)
     if largest > 0.0 and diagonal.min() >= 0.0:
         if cholesky_lower(add_to_diagonal(a.copy(), slack * largest), overwrite=True) is not None:
             return
@@ -184,9 +188,9 @@ def check_between_zero_and_identity(K: Array, *, given: Any) -> None:
     if n == 0:
         return
     check_positive_semidefinite(
-        K, name="K", given=given, remedy="a marginal kernel must have all eigenvalues between 0 and 1"
+        K, name="K", given=given, remedy="a marginal kernel must have all eigenvalues between 0 and 1", forgiven=_OF_K
     )
-    slack = 8.0 * max(n, 8) * _rounding_of(given)
+    slack = max(8.0 * max(n, 8) * _rounding_of(given), _OF_K)
     lifted = add_to_diagonal(-K, 1.0 + slack)
     if np.diagonal(lifted).real.min() > 0.0 and cholesky_lower(lifted, overwrite=True) is not None:
         return
