@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import math
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -34,7 +35,7 @@ _SMALL_BYTES = 1 << 25
 _BLOCK_BYTES = 1 << 24
 
 
-class Similarities:
+class Similarities(abc.ABC):
     """Similarities of n items, by columns.
 
     Parameters
@@ -55,9 +56,9 @@ class Similarities:
         self.rounding = rounding
         self.unit = unit
 
+    @abc.abstractmethod
     def to(self, items: IntArray) -> FloatArray:
         """Similarities of all items to `items`, in a fresh array of shape (n, len(items))."""
-        raise NotImplementedError
 
     def to_one(self, item: int) -> FloatArray:
         """Similarities of all items to one, of shape (n,)."""
@@ -79,8 +80,9 @@ class Similarities:
         S = (S + S.T) / 2.0
         return log_det_psd(S, self.rounding * np.abs(np.diagonal(S)))
 
+    @abc.abstractmethod
     def _among(self, items: IntArray) -> FloatArray:
-        raise NotImplementedError
+        """Similarities among `items`."""
 
 
 class _Products(Similarities):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
@@ -19,16 +20,18 @@ from diverset.numerics.validation import check_size
 __all__ = ["BasketModel", "KernelModel"]
 
 
-class BasketModel(Estimator):
+class BasketModel(Estimator, abc.ABC):
     """A distribution over baskets of items 0..n_items-1, learned from baskets."""
 
     n_items_: int
 
+    @abc.abstractmethod
     def _log_probs(self, baskets: Baskets) -> FloatArray:
-        raise NotImplementedError
+        """Log-probability of each basket."""
 
+    @abc.abstractmethod
     def _scores(self, basket: IntArray) -> FloatArray:
-        raise NotImplementedError
+        """Probability of every item, given that the basket is taken."""
 
     def log_prob(self, baskets: Sequence[Iterable[int]]) -> FloatArray:
         """Log-probability of each basket, ``-inf`` for an impossible one; of shape (n_baskets,)."""

@@ -18,6 +18,7 @@ Kernels given as a function, with n too large for any matrix, have :func:`divers
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Iterator
 from importlib import import_module
 
@@ -134,8 +135,9 @@ class _GroupedSampler(Sampler):
 
     _weights: np.ndarray
 
+    @abc.abstractmethod
     def _sampler(self, label: int) -> Sampler:
-        raise NotImplementedError
+        """Sampler for this label."""
 
     def draw(self, rng: np.random.Generator) -> IntArray:
         return self._sampler(int(rng.choice(len(self._weights), p=self._weights))).draw(rng)
