@@ -236,3 +236,14 @@ def test_size_distribution_of_many_items():
     sizes = np.arange(len(pmf))
     assert pmf @ sizes == pytest.approx(spectrum.mean_size, rel=1e-10)
     assert pmf @ (sizes - spectrum.mean_size) ** 2 == pytest.approx(spectrum.size_variance, rel=1e-9)
+
+
+@pytest.mark.parametrize("size", [3e3, 3e5, 3e7])
+def test_the_marginal_kernel_of_a_large_likelihood_kernel_is_taken_back(size):
+    """Rounding of K = I - (L + I)^-1 is relative to L, and leaves eigenvalues just below 0."""
+    v = np.random.default_rng(1).standard_normal((6, 1))
+    dpp = dv.DPP(size * v @ v.T / (v**2).sum())
+    again = dv.DPP.from_marginal(dpp.K)
+    np.testing.assert_allclose(again.inclusion_probabilities, dpp.inclusion_probabilities, atol=1e-10)
+    assert again.expected_size == pytest.approx(dpp.expected_size, abs=1e-9)
+    assert len(again.sample(rng=0)) <= 1

@@ -58,8 +58,9 @@ def plain_array(a: Any, *, name: str) -> Any:
         raise KernelError(f"{name} cannot be read as an array of numbers: {error}") from None
 
 
-#: A marginal kernel is mostly K = I - (L + I)^-1, and carries the rounding of an L that may be large.
-_OF_K = 1e-12
+#: A marginal kernel is mostly K = I - (L + I)^-1, and carries the rounding of an L that may be large: ours, too, errs
+#: by as much before the spectrum of L is asked.
+_OF_K = 1e-10
 
 
 def as_real_or_complex(a: Any, *, name: str, ndim: int) -> Array:
