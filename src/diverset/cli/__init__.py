@@ -1,0 +1,14 @@
+"""The ``diverset`` command: parses arguments, calls :mod:`diverset.apps`, reports errors in one line.
+
+One module for each command, or for commands that share their options; importing it adds the command to the group.
+"""
+
+from diverset.cli import demo, select  # noqa: F401  (the order of the commands in --help)
+from diverset.cli.group import app
+
+__all__ = ["app", "main"]
+
+
+def main() -> None:
+    """Run the command line; the entry point of the ``diverset`` script."""
+    app(prog_name="diverset")

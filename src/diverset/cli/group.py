@@ -1,0 +1,79 @@
+"""The command group that every command joins: one line for bad input, exit code 2, never a traceback."""
+
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from diverset.errors import DiversetError, MissingExtraError
+
+__all__ = ["app"]
+
+BAD_INPUT = 2
+INTERRUPTED = 130
+
+
+class _OneLineErrors(TyperGroup):
+    """A command group that answers bad input with one line on standard error and exit code 2."""
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run the group with errors handed over, and turn them into an exit code."""
+        try:
+            code = super().main(args, prog_name, complete_var, False, windows_expand_args, **extra)
+        except (KeyboardInterrupt, typer.Abort):
+            code = INTERRUPTED
+        except (DiversetError, MissingExtraError, OSError) as error:
+            code = _complain(str(error))
+        except Exception as error:
+            # Usage errors: depending on its version, Typer brings Click along or has it inside.
+            if not hasattr(error, "format_message"):
+                raise
+            code = _complain(error.format_message())
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _complain(message: str) -> int:
+    print("diverset: error:", " ".join(message.split()), file=sys.stderr)
+    return BAD_INPUT
+
+
+app = typer.Typer(
+    name="diverset",
+    cls=_OneLineErrors,
+    help="Pick sets: diverse, high in quality, with exact probabilities (determinantal point processes).",
+    epilog="Example:  diverset demo",
+    invoke_without_command=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"diverset {version('diverset')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _without_command(
+    context: typer.Context,
+    show_version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
+    ] = False,
+) -> None:
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
