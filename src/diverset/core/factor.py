@@ -16,7 +16,7 @@ from scipy.linalg import blas
 
 from diverset._typing import Array, FloatArray, IntArray
 from diverset.errors import KernelError
-from diverset.numerics.linalg import block_length, row_norms_squared
+from diverset.numerics.linalg import block_length, gram, row_norms_squared
 from diverset.numerics.validation import as_real_or_complex, is_sparse
 
 __all__ = ["RowFactor", "as_feature_rows"]
@@ -158,10 +158,8 @@ class RowFactor:
             return np.asarray((rows.conj().T @ rows.multiply(weights[:, None])).todense())
         if self.rows is None and self.quality is None and self.base.dtype in (np.float64, np.complex128):
             base = np.asarray(self.base)
-            if base.dtype == np.float64 and base.flags.c_contiguous and base.size:
-                # SciPy's BLAS, as in norms_squared: threads of two libraries would spin against each other.
-                lower = np.tril(blas.dsyrk(1.0, base.T, lower=1))
-                return lower + np.tril(lower, -1).T
+            if base.dtype == np.float64 and base.flags.c_contiguous:
+                return gram(base)
             # NumPy sees a matrix times its own transpose and halves the work.
             return np.asarray(base.conj().T @ base)
         D = self.base.shape[1]

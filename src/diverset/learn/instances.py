@@ -26,6 +26,7 @@ from diverset.numerics.linalg import (
     EPS,
     add_to_diagonal,
     cholesky_lower,
+    gram,
     inverse_diagonal,
     log_det_from_cholesky,
     row_norms_squared,
@@ -43,7 +44,7 @@ from diverset.numerics.validation import (
 __all__ = ["Example", "Instance", "ReadInstance", "read_examples", "read_instance"]
 
 #: Rounding in L that may stand beside the identity it is added to.
-_NOTICEABLE = 1e-12
+_NOTICEABLE = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +125,7 @@ class ReadInstance:
         quality = np.exp(log_quality)
         if self.rows is not None and isinstance(self.rows, np.ndarray) and self.rows.dtype == np.float64:
             B = quality[:, None] * self.rows
-            lifted = B.T @ B
+            lifted = gram(B)
             if EPS * np.trace(lifted) < _NOTICEABLE and (R := cholesky_lower(add_to_diagonal(lifted, 1.0))) is not None:
                 return log_det_from_cholesky(R), row_norms_squared(solve_lower(R, B.T).T)
         elif self.S is not None and self.S.dtype == np.float64:

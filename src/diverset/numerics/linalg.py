@@ -21,6 +21,7 @@ __all__ = [
     "block_length",
     "cholesky_lower",
     "eigh_graded",
+    "gram",
     "hermitian_inverse",
     "inverse_diagonal",
     "is_graded",
@@ -89,6 +90,15 @@ def product(A: Array, B: Array, *, transpose: bool = False) -> Array:
         return A @ (B.T if transpose else B)
     gemm = blas.zgemm if np.iscomplexobj(A) or np.iscomplexobj(B) else blas.dgemm
     result: Array = gemm(1.0, B.T, A.T, trans_a=transpose).T
+    return result
+
+
+def gram(rows: FloatArray) -> FloatArray:
+    """Products of the columns of C-ordered real rows, by the BLAS that SciPy brings; half the work of ``product``."""
+    if rows.size == 0:
+        return rows.T @ rows
+    lower = np.tril(blas.dsyrk(1.0, rows.T, lower=1))
+    result: FloatArray = lower + np.tril(lower, -1).T
     return result
 
 
