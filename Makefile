@@ -9,7 +9,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # One thread per worker: two pytest workers that each start a BLAS pool only get in each other's way.
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
-.PHONY: help demo test test-all bench docs experiments lint clean
+.PHONY: help demo test test-all fuzz bench docs experiments dist lint clean
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -20,6 +20,8 @@ help:
 	@echo "make bench        speed and accuracy, beside other libraries"
 	@echo "make docs         the documentation, in docs/_build/html"
 	@echo "make experiments  every module of experiments/, on the public data in DATA=../shared/data"
+	@echo "make fuzz         the fuzzers of tests/trust with many more inputs (FUZZ=1000 a function)"
+	@echo "make dist         wheel and sdist in dist/, and the tests on the installed wheel alone"
 	@echo "make lint         ruff and mypy only"
 	@echo "make clean        remove .venv and all that was built"
 
@@ -33,6 +35,10 @@ test: lint
 test-all: lint
 	$(PYTEST)
 	NUMBA_DISABLE_JIT=1 $(PYTEST) tests/numerics tests/core
+
+FUZZ ?= 1000
+fuzz: $(VENV)/.test
+	DIVERSET_FUZZ=$(FUZZ) $(PYTEST) tests/trust/test_fuzz_functions.py tests/trust/test_fuzz_readers.py
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -51,6 +57,17 @@ experiments: $(VENV)/.experiments
 	  module=$$(dirname "$$script" | tr / .); \
 	  echo "== $$module"; $(BIN)/python -m "$$module" --data "$(DATA)" --out docs/images || exit 1; \
 	done
+
+# The wheel is tried where nothing of the source tree can stand in for a file that was left out of it.
+INSTALLED := build/installed
+dist: $(VENV)/.dist
+	rm -rf dist $(INSTALLED)
+	$(BIN)/python -m build --outdir dist .
+	mkdir -p $(INSTALLED) && cp -r tests pyproject.toml $(INSTALLED)
+	$(PYTHON) -m venv $(INSTALLED)/.venv
+	$(INSTALLED)/.venv/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(INSTALLED)/.venv/bin/python -m pip install --quiet dist/*.whl --group $(INSTALLED)/pyproject.toml:test
+	cd $(INSTALLED) && OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv/bin/python -m pytest -n 2 -m "not slow" tests
 
 clean:
 	rm -rf $(VENV) demo-output docs/_build docs/auto_examples docs/api/generated docs/sg_execution_times.rst
@@ -75,6 +92,6 @@ $(VENV)/.experiments: $(VENV)/.pip pyproject.toml
 	@$(PIP_INSTALL) --editable ".[plots,text]"
 	@touch $@
 
-$(VENV)/.test $(VENV)/.docs $(VENV)/.bench: $(VENV)/.%: $(VENV)/.pip pyproject.toml
+$(VENV)/.test $(VENV)/.docs $(VENV)/.bench $(VENV)/.dist: $(VENV)/.%: $(VENV)/.pip pyproject.toml
 	@$(PIP_INSTALL) --editable ".[plots]" --group $*
 	@touch $@

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).parent.parent / "src" / "diverset"
+import diverset
+
+PACKAGE = Path(diverset.__file__).parent
 # What each part of the package may import at module level, besides itself.
 BASE = {"_files", "_typing", "errors"}
 ALLOWED = {

@@ -247,3 +247,17 @@ def test_the_marginal_kernel_of_a_large_likelihood_kernel_is_taken_back(size):
     np.testing.assert_allclose(again.inclusion_probabilities, dpp.inclusion_probabilities, atol=1e-10)
     assert again.expected_size == pytest.approx(dpp.expected_size, abs=1e-9)
     assert len(again.sample(rng=0)) <= 1
+
+
+def test_features_that_lie_far_apart_have_an_answer():
+    """Rounding leaves I + C indefinite here; the items are all but certain, or all but impossible."""
+    rng = np.random.default_rng(0)
+    certain = 0
+    for _ in range(200):
+        X = rng.standard_normal((5, 4)) * 10.0 ** rng.integers(-150, 150, size=(5, 4))
+        dpp = dv.DPP.from_features(X)
+        p = dpp.inclusion_probabilities
+        assert ((p >= 0) & (p <= 1 + 1e-12)).all()
+        assert np.isfinite(dpp.log_normalizer)
+        certain += int((p > 0.999).sum())
+    assert certain > 100

@@ -214,7 +214,9 @@ def load_npy(path: Path) -> Array:
     with _reading(path):
         try:
             array = np.load(path, mmap_mode="r", allow_pickle=False)
-        except (ValueError, EOFError) as error:
+        except OSError:
+            raise
+        except Exception as error:  # NumPy parses the header of a damaged file with Python's own parser
             if "bject" in str(error):
                 raise DiversetError(
                     f"{path} holds pickled Python objects, which could run any code when read; "
@@ -388,12 +390,15 @@ def _read_parquet(path: Path) -> Table:
             raise DiversetError(f"{path} is empty")
         try:
             table = parquet.read_table(pa.BufferReader(data))
-        except (pa.ArrowException, OSError) as error:
+            types = {field.name: field.type for field in table.schema}
+            columns = (
+                {name: table.column(name).to_pylist() for name in types} if len(types) == table.num_columns else {}
+            )
+        except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
             raise DiversetError(f"{path} is not a Parquet file, or is damaged") from error
-    types = {field.name: field.type for field in table.schema}
     if len(types) < table.num_columns:
         raise DiversetError(f"{path} has two columns of one name; give columns different names")
-    return Table(str(path), {name: table.column(name).to_pylist() for name in types}, table.num_rows, types=types)
+    return Table(str(path), columns, table.num_rows, types=types)
 
 
 def _pyarrow() -> Any:

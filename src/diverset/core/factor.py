@@ -83,7 +83,8 @@ class RowFactor:
             block = block.toarray()
         block = np.asarray(block, dtype=np.complex128 if block.dtype.kind == "c" else np.float64)
         if self.quality is not None:
-            block = block * self.quality[rows][:, None]
+            with np.errstate(invalid="ignore", over="ignore"):  # entries that are not finite are refused by their place
+                block = block * self.quality[rows][:, None]
         return block
 
     def _apply(self, block: Array, transform: Array | None) -> Array:

@@ -128,14 +128,16 @@ class SubsetState:
         y = self.coordinates[:, j].copy()
         e = row - y.conj() @ self.rows
         inverse = np.empty((m + 1, m + 1), dtype=np.result_type(self.inverse, row))
-        inverse[:m, :m] = self.inverse + np.outer(y, y.conj()) / r
+        # Roots of r first: squares of entries may overflow where their quotients with r do not.
+        root = math.sqrt(r)
+        inverse[:m, :m] = self.inverse + np.outer(y / root, y.conj() / root)
         inverse[:m, m] = -y / r
         inverse[m, :m] = -y.conj() / r
         inverse[m, m] = 1.0 / r
         self.inverse = inverse
         self.rows = np.vstack([self.rows, row])
         self.coordinates = np.vstack([self.coordinates - np.outer(y, e / r), e / r])
-        self.residual = self.residual - squared_modulus(e) / r
+        self.residual = self.residual - squared_modulus(e / root)
         self.members.append(j)
         self.inside[j] = True
         self.residual[self.inside] = 0.0
@@ -145,7 +147,7 @@ class SubsetState:
         column = self.inverse[:, a]
         row = self.coordinates[a].copy()
         rest = np.arange(len(self.members)) != a
-        self.residual = self.residual + squared_modulus(row) / p
+        self.residual = self.residual + squared_modulus(row / math.sqrt(p))
         self.coordinates = (self.coordinates - np.outer(column / p, row))[rest]
         self.inverse = (self.inverse - np.outer(column, column.conj()) / p)[np.ix_(rest, rest)]
         self.rows = self.rows[rest]
@@ -175,7 +177,8 @@ class SubsetState:
 
     def exchange_ratios(self) -> FloatArray:
         """Factor of putting item j in the place of member a, of shape (m, n); 0 where j is a member."""
-        ratios = np.outer(self.removal_ratios(), self.addition_ratios()) + squared_modulus(self.coordinates)
+        with np.errstate(over="ignore"):  # a factor beyond all numbers is the best of all
+            ratios = np.outer(self.removal_ratios(), self.addition_ratios()) + squared_modulus(self.coordinates)
         ratios[:, self.inside] = 0.0
         return ratios
 

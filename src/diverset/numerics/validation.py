@@ -140,7 +140,7 @@ def as_hermitian(a: Any, *, name: str) -> Array:
                 f"{name} is not symmetric: {name}[{i}, {j}] = {copy[i, j]:.6g} but "
                 f"{name}[{j}, {i}] = {copy[j, i]:.6g}; pass ({name} + {name}.T) / 2 if that is what you mean"
             )
-        copy = (copy + copy.conj().T) / 2.0
+        copy = copy / 2.0 + copy.conj().T / 2.0  # halves, for a sum may overflow
     if np.iscomplexobj(copy) and not copy.imag.any():
         copy = np.ascontiguousarray(copy.real)
     return copy

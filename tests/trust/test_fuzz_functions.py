@@ -1,0 +1,221 @@
+"""Every public function on adversarial input: an answer that holds, or a documented error; never anything else."""
+
+import inspect
+import os
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import diverset as dv
+from trust.adversarial import DOCUMENTED, kernels, matrices, subsets, vectors
+
+#: Inputs a function; raised by DIVERSET_FUZZ for a long run.
+TRIES = int(os.environ.get("DIVERSET_FUZZ", "25"))
+fuzz = settings(max_examples=TRIES, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+
+
+def guarded(call):
+    """The answer, or None for a documented error with something to say. Inputs that overflow may warn nobody."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            return call()
+        except DOCUMENTED as error:
+            said = str(error)
+    assert said.strip()
+    return None
+
+
+def is_probability(p):
+    return bool(np.all(np.isfinite(p)) and np.all(p >= -1e-9) and np.all(p <= 1 + 1e-9))
+
+
+@fuzz
+@given(kernels(), subsets, subsets)
+def test_dpp(L, some, others):
+    dpp = guarded(lambda: dv.DPP(L))
+    if dpp is None:
+        return
+    for ask in (
+        lambda: dpp.log_normalizer,
+        lambda: dpp.expected_size,
+        lambda: dpp.size_variance,
+        lambda: dpp.log_prob(some),
+        lambda: dpp.of_size(1).log_normalizer,
+        lambda: dpp.complement().expected_size,
+        lambda: dpp.thin(0.5).expected_size,
+        lambda: dpp.rescale(0.5).expected_size,
+        lambda: dpp.condition(include=some, exclude=others).expected_size,
+        lambda: dpp.restrict(some).log_normalizer,
+        lambda: dv.entropy(dpp, rng=0),
+    ):
+        value = guarded(ask)
+        assert value is None or not np.isnan(value if np.isscalar(value) else getattr(value, "value", 0.0))
+    for ask in (
+        lambda: dpp.marginal(some),
+        lambda: dpp.probability(include=some, exclude=others),
+        lambda: dpp.inclusion_probabilities,
+        lambda: dpp.size_distribution,
+    ):
+        value = guarded(ask)
+        assert value is None or is_probability(value)
+    drawn = guarded(lambda: dpp.sample(3, rng=0))
+    assert drawn is None or all(set(s.tolist()) <= set(dpp.items.tolist()) for s in drawn)
+
+
+@fuzz
+@given(kernels(), subsets)
+def test_marginal_kernel(K, some):
+    dpp = guarded(lambda: dv.DPP.from_marginal(K))
+    if dpp is None:
+        return
+    assert is_probability(dpp.inclusion_probabilities)
+    value = guarded(lambda: dpp.marginal(some))
+    assert value is None or is_probability(value)
+    assert len(guarded(lambda: dpp.sample(2, rng=0)) or [0, 0]) == 2
+
+
+@fuzz
+@given(matrices(), st.data())
+def test_features(X, data):
+    quality = data.draw(st.one_of(st.none(), vectors(n=len(X))))
+    dpp = guarded(lambda: dv.DPP.from_features(X, quality=quality))
+    if dpp is None:
+        return
+    p = guarded(lambda: dpp.inclusion_probabilities)
+    assert p is None or is_probability(p)
+    kdpp = guarded(lambda: dpp.of_size(2))
+    if kdpp is not None:
+        p = guarded(lambda: kdpp.inclusion_probabilities)
+        assert p is None or (is_probability(p) and abs(p.sum() - 2) < 1e-6)
+        drawn = guarded(lambda: kdpp.sample(2, rng=0))
+        assert drawn is None or all(len(set(s.tolist())) == 2 for s in drawn)
+
+
+@fuzz
+@given(matrices(), st.data())
+def test_select(X, data):
+    n = len(X)
+    quality = data.draw(st.one_of(st.none(), vectors(n=n)))
+    similarity = data.draw(st.sampled_from(["cosine", "dot", "rbf", "precomputed", "nonsense"]))
+    method = data.draw(st.sampled_from(["greedy", "greedy", "local-search", "exact", "sample"]))
+    k = data.draw(st.sampled_from([0, 1, 2, 3, 50, -1, 2.5]))
+    dial = data.draw(st.sampled_from([0.0, 0.3, 1.0, -1.0, np.nan]))
+    given_ = data.draw(st.one_of(st.none(), subsets))
+    picks = guarded(
+        lambda: dv.select(
+            X, k, quality=quality, similarity=similarity, method=method, diversity=dial, given=given_, rng=0
+        )
+    )
+    if picks is None:
+        return
+    shown = set() if given_ is None else set(given_)
+    assert len(set(picks.indices.tolist())) == len(picks)
+    assert not shown & set(picks.indices.tolist())
+    if method != "sample":
+        assert len(picks) == min(k, n - len(shown))
+    assert not np.isnan(picks.gains).any()
+
+
+MAPS = [dv.map_greedy, dv.map_local_search, dv.map_exact, dv.map_double_greedy, dv.map_nonmonotone, dv.map_relaxed]
+
+
+@pytest.mark.parametrize("method", MAPS, ids=lambda f: f.__name__)
+@fuzz
+@given(L=kernels())
+def test_map(method, L):
+    dpp = guarded(lambda: dv.DPP(L))
+    if dpp is None:
+        return
+    seeded = {"rng": 0} if "rng" in inspect.signature(method).parameters else {}
+    found = guarded(lambda: method(dpp, **seeded))
+    if found is not None:
+        assert set(found.indices.tolist()) <= set(dpp.items.tolist())
+        assert not np.isnan(found.objective)
+        assert found.upper_bound is None or found.upper_bound >= found.objective - 1e-6 * (1 + abs(found.objective))
+
+
+BASELINES = [getattr(dv.baselines, name) for name in dv.baselines.__all__]
+
+
+@pytest.mark.parametrize("method", BASELINES, ids=lambda f: f.__name__)
+@fuzz
+@given(X=matrices(), data=st.data())
+def test_baselines(method, X, data):
+    quality = data.draw(vectors(n=len(X)))
+    k = data.draw(st.integers(0, 4))
+    picks = guarded(lambda: method(X, k, quality=quality))
+    if picks is not None:
+        assert len(set(picks.indices.tolist())) == len(picks) == min(k, len(X))
+
+
+METRICS = [
+    dv.metrics.log_volume,
+    dv.metrics.mean_pairwise_similarity,
+    dv.metrics.intra_list_diversity,
+    dv.metrics.vendi_score,
+]
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=lambda f: f.__name__)
+@fuzz
+@given(X=matrices())
+def test_metrics(metric, X):
+    value = guarded(lambda: metric(X))
+    assert value is None or not np.isnan(value)
+
+
+KERNELS = ["cosine", "dot", "rbf", "matern", "polynomial", "normalize_rows", "nearest_psd", "median_heuristic"]
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@fuzz
+@given(X=matrices())
+def test_kernels(name, X):
+    value = guarded(lambda: getattr(dv.kernels, name)(X))
+    assert value is None or not np.isnan(np.asarray(value)).any()
+
+
+baskets = st.lists(st.lists(st.integers(-1, 6), max_size=4), max_size=5)
+
+
+@pytest.mark.parametrize(
+    "name", ["FullRankKernel", "LowRankKernel", "NonsymmetricKernel", "IndependentItems", "PoissonItems"]
+)
+@fuzz
+@given(baskets=baskets, n_items=st.integers(-1, 6))
+def test_learners(name, baskets, n_items):
+    kind = getattr(dv.learn, name)
+    short = {key: 3 for key in ("max_iter", "n_epochs", "rank") if key in inspect.signature(kind).parameters}
+    model = guarded(lambda: kind(**short).fit(baskets, n_items=n_items))
+    if model is not None:
+        value = guarded(lambda: model.score(baskets))
+        assert value is None or not np.isnan(value)
+
+
+@fuzz
+@given(matrices(), kernels(), subsets)
+def test_quality_model(F, S, observed):
+    model = guarded(lambda: dv.learn.QualityModel(max_iter=5).fit([dv.learn.Instance(F, similarity=S)], [observed]))
+    assert model is None or np.isfinite(model.coef_).all()
+
+
+@fuzz
+@given(matrices(rows=st.just(3), columns=st.just(3)), matrices(rows=st.just(3)), st.data())
+def test_structured(Q, F, data):
+    def build():
+        graph = dv.FactorGraph([3, 3])
+        graph.add_factor([0], features=F)
+        graph.add_factor([1], quality=data.draw(vectors(n=3)))
+        graph.add_factor([0, 1], quality=Q)
+        return dv.StructuredDPP(graph)
+
+    model = guarded(build)
+    if model is None:
+        return
+    value = guarded(lambda: model.log_normalizer)
+    assert value is None or not np.isnan(value)
+    guarded(lambda: model.sample(rng=0))
