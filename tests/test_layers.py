@@ -19,6 +19,7 @@ ALLOWED = {
     "inference": BASE | {"numerics", "kernels", "core"},
     "structured": BASE | {"numerics", "core", "sampling"},
     "baselines": BASE | {"numerics", "kernels", "core", "inference"},
+    "classics": BASE | {"numerics", "core"},
     "metrics": BASE | {"numerics", "kernels", "core"},
     "learn": BASE | {"numerics", "kernels", "core"},
     "integrations": BASE | {"numerics", "inference"},
