@@ -89,6 +89,8 @@ def test_every_citation_is_in_the_references():
         ".structured",
         ".baselines",
         ".classics",
+        ".mrf",
+        ".open_questions",
         ".learn",
         ".metrics",
         ".plots",

@@ -20,6 +20,8 @@ ALLOWED = {
     "structured": BASE | {"numerics", "core", "sampling"},
     "baselines": BASE | {"numerics", "kernels", "core", "inference"},
     "classics": BASE | {"numerics", "core"},
+    "mrf": BASE | {"numerics", "structured"},
+    "open_questions": BASE | {"numerics", "core"},
     "metrics": BASE | {"numerics", "kernels", "core"},
     "learn": BASE | {"numerics", "kernels", "core"},
     "integrations": BASE | {"numerics", "inference"},
