@@ -158,4 +158,6 @@ def test_bad_input():
         GUE(3).log_density([0.0, 1.0])
     with pytest.raises(ValueError, match="radius is -1"):
         Ginibre(3).count_distribution(-1)
+    assert GUE(3).count_distribution(-60.0, 60.0) == pytest.approx([0.0, 0.0, 0.0, 1.0])
+    assert CUE(40).count_distribution(0.0, 0.01).shape == (41,)
     assert GUE(3).count_distribution(1.0, 0.0).tolist() == [1.0, 0.0, 0.0, 0.0]

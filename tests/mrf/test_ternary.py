@@ -46,10 +46,10 @@ def test_points_of_the_dpp_slice_are_dpps(value):
     a, b = np.meshgrid(grid, grid)
     for sign, sheet in zip((1.0, -1.0), dpp_slice(a, b, value), strict=True):
         seen = ~np.isnan(sheet)
-        assert np.array_equal(seen, a * b >= value)
+        assert np.array_equal(seen, a * b >= value - 1e-12)
         for x, y, z in zip(a[seen], b[seen], sheet[seen], strict=True):
             s12, s13 = math.sqrt(1 - x), math.sqrt(1 - y)
-            s23 = s12 * s13 + sign * math.sqrt(x * y - value)
+            s23 = s12 * s13 + sign * math.sqrt(max(x * y - value, 0.0))
             assert 1 - s23**2 == pytest.approx(z, abs=1e-12)
             assert np.linalg.eigvalsh(similarity(s12, s13, s23))[0] > -1e-9
             assert np.linalg.det(similarity(s12, s13, s23)) == pytest.approx(value, abs=1e-12)

@@ -77,7 +77,9 @@ class ProjectionProcess(abc.ABC):
         """Law of the number of points in a region, from the functions' inner products over the region."""
         kappa = np.clip(np.linalg.eigvalsh(gram), 0.0, 1.0)
         with np.errstate(divide="ignore"):
-            return poisson_binomial.pmf(np.log(kappa) - np.log1p(-kappa))
+            pmf = poisson_binomial.pmf(np.log(kappa) - np.log1p(-kappa))
+        # It ends with the largest number that is possible.
+        return np.pad(pmf, (0, self.n_points + 1 - len(pmf)))
 
     @overload
     def sample(self, size: None = None, *, rng: RNGLike = None) -> Array: ...

@@ -20,6 +20,7 @@ from diverset.numerics.validation import as_hermitian, as_number
 __all__ = ["dpp_slice", "dpp_ternary", "mrf_slice", "mrf_ternary", "transitivity_gap"]
 
 Set = tuple[int, ...]
+_ROUNDING = 1e-12
 _SETS: list[Set] = [Y for k in range(4) for Y in combinations((1, 2, 3), k)]
 
 
@@ -98,7 +99,8 @@ def mrf_slice(psi_12: ArrayLike, psi_13: ArrayLike, value: float) -> FloatArray:
     product = np.multiply(psi_12, psi_13, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         third = v / product
-        return np.asarray(np.where((product > 0.0) & (third <= 1.0), third, np.nan), dtype=np.float64)
+        exists = (product > 0.0) & (third <= 1.0 + _ROUNDING)
+        return np.asarray(np.where(exists, np.minimum(third, 1.0), np.nan), dtype=np.float64)
 
 
 def dpp_slice(
@@ -131,10 +133,12 @@ def dpp_slice(
     a, b = np.broadcast_arrays(np.asarray(psi_12, dtype=np.float64), np.asarray(psi_13, dtype=np.float64))
     with np.errstate(invalid="ignore"):
         overlap = np.sqrt((1.0 - a) * (1.0 - b))
-        root = np.sqrt(a * b - v)
+        # At the rim both sheets meet, and rounding must not tear them.
+        inside = a * b - v
+        root = np.sqrt(np.where(inside > -_ROUNDING, np.maximum(inside, 0.0), np.nan))
         lower, upper = 1.0 - (overlap + root) ** 2, 1.0 - (overlap - root) ** 2
         if nonnegative:
-            upper = np.where(overlap >= root, upper, np.nan)
+            upper = np.where(overlap >= root - _ROUNDING, upper, np.nan)
     return np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64)
 
 
