@@ -101,16 +101,16 @@ def test_both_samplers_follow_the_law():
     diamond = AztecDiamond(3)
     law = reference.law_from_K(diamond.kernel)
     law = {A: p if p > 1e-9 else 0.0 for A, p in law.items()}
-    assert reference.law_p_value(diamond.sample(3_000, rng=0), law) > 1e-4
-    assert reference.law_p_value(diamond.dpp.sample(10_000, rng=1), law) > 1e-4
+    assert reference.law_p_value(diamond.sample(2_000, rng=0), law) > 1e-4
+    assert reference.law_p_value(diamond.dpp.sample(5_000, rng=1), law) > 1e-4
 
 
 def test_a_window_on_a_larger_diamond():
     """Eight grey squares across the edge of the circle, at an order whose tilings cannot be listed."""
-    diamond = AztecDiamond(10)
-    window = diamond.sites_on_line(5)[[0, 1, 2, 4, 6, 8]].tolist() + diamond.sites_on_line(6)[[3, 5]].tolist()
+    diamond = AztecDiamond(8)
+    window = diamond.sites_on_line(4)[[0, 1, 2, 4, 5, 7]].tolist() + diamond.sites_on_line(5)[[3, 4]].tolist()
     law = reference.law_from_K(diamond.kernel[np.ix_(window, window)])
-    draws = [np.flatnonzero(np.isin(window, Y)) for Y in diamond.sample(2_000, rng=5)]
+    draws = [np.flatnonzero(np.isin(window, Y)) for Y in diamond.sample(1_500, rng=5)]
     assert reference.law_p_value(draws, law) > 1e-4
     alone = reference.law_from_K(np.diag(np.diagonal(diamond.kernel)[window]))
     assert reference.law_p_value(draws, alone) < 1e-4

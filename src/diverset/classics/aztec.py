@@ -188,8 +188,13 @@ class AztecDiamond(Classic[Tiling]):
 
 
 def _moved(here: BoolArray, dx: int, dy: int) -> BoolArray:
-    """The array shifted; what is at the margin is empty."""
-    return np.roll(here, (dy, dx), axis=(0, 1))
+    """The array shifted by at most one; what leaves it is lost, which the margin makes nothing."""
+    rows, columns = here.shape
+    moved = np.zeros_like(here)
+    moved[max(dy, 0) : rows + min(dy, 0), max(dx, 0) : columns + min(dx, 0)] = here[
+        max(-dy, 0) : rows - max(dy, 0), max(-dx, 0) : columns - max(dx, 0)
+    ]
+    return moved
 
 
 def _grow(at: dict[str, BoolArray], m: int, centre: int, rng: np.random.Generator) -> None:
@@ -240,7 +245,7 @@ def krawtchouk_dpp(order: int, line: int) -> DPP:
 
     .. math::  \Pr(h_1, \dots, h_r) \propto \prod_{i<j} (h_i - h_j)^2 \prod_i \binom{n}{h_i},
 
-    a projection process of Krawtchouk polynomials ([Johansson2005]_, Theorem 2.1).
+    a projection process of Krawtchouk polynomials ([Johansson2005]_).
 
     Parameters
     ----------

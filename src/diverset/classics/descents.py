@@ -44,7 +44,7 @@ def one_dependent_kernel(runs: ArrayLike) -> FloatArray:
 
     Notes
     -----
-    [BorodinDiaconisFulman2010]_, Corollary 7.3. Expanding the determinant of an interval along its first row gives the
+    [BorodinDiaconisFulman2010]_. Expanding the determinant of an interval along its first row gives the
     recursion that inverts F; between items that do not touch, :math:`K_A` is block triangular. :math:`O(n^3)`.
 
     Examples
@@ -140,7 +140,7 @@ class Carries(Descents):
 
     Digits are added one after another, and only the last digit of the sum is kept; item i is in the set if adding digit
     i + 1 makes a carry. The digits of the running sum are independent and uniform, since each new digit is, and a carry
-    is where that digit falls: the set has the law of :class:`Descents` ([BorodinDiaconisFulman2010]_, section 2).
+    is where that digit falls: the set has the law of :class:`Descents` ([BorodinDiaconisFulman2010]_).
 
     Parameters
     ----------
