@@ -30,7 +30,7 @@ axes[0].legend(frameon=False)
 
 rng = np.random.default_rng(1)
 comparisons = []
-for _ in range(120):
+for _ in range(80):
     points = rng.random((30, 2))
     kernels = [dv.kernels.rbf(points[:, [c]], length_scale=0.2) for c in (0, 1)]
     kernels.append(dv.kernels.rbf(rng.random((30, 1)), length_scale=0.2))
