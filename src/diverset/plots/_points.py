@@ -57,7 +57,7 @@ def plot_points(
             f"points has shape {X.shape} and sides {len(sides)} entries; a pattern is drawn in the plane"
         )
     ax = new_axes() if ax is None else ax
-    window = Rectangle((0.0, 0.0), sides[0], sides[1], facecolor="none", edgecolor="0.5", linewidth=0.8)
+    window = Rectangle((0.0, 0.0), sides[0], sides[1], facecolor="none", edgecolor="0.5", linewidth=0.8, clip_on=False)
     ax.add_patch(window)
     if radius is not None and len(X):
         width = np.full(len(X), 2.0 * radius)
