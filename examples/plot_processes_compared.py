@@ -15,6 +15,7 @@ import numpy as np
 
 from diverset.plots import plot_points
 from diverset.processes import (
+    AlphaPermanental,
     AreaInteraction,
     Box,
     ContinuousDPP,
@@ -42,10 +43,18 @@ def repeat(draw):
 
 
 largest = 1.0 / np.sqrt(np.pi * target)
+gaussian = ContinuousDPP.gaussian(torus, intensity=target, scale=0.99 * largest)
+
+# The permanental process with the same kernel, on a grid of cells; points are uniform within theirs.
+cells, cell = torus.grid(32)
+counts = AlphaPermanental(gaussian.kernel(cells, cells) * cell, 1.0).sample(draws, rng=1)
+bosons = [np.repeat(cells, n, axis=0) + (rng.random((n.sum(), 2)) - 0.5) / 32 for n in counts]
+
 processes = {
     "Poisson": repeat(lambda: poisson(torus, target, rng=rng)),
-    "DPP, Gaussian": ContinuousDPP.gaussian(torus, intensity=target, scale=0.99 * largest).sample(draws, rng=1),
+    "DPP, Gaussian": gaussian.sample(draws, rng=1),
     "DPP, projection": ContinuousDPP.projection(torus, target).sample(draws, rng=1),
+    "permanental": bosons,
     "Matérn I": repeat(lambda: matern_process(torus, 150.0, 0.0366, kind=1, rng=rng)),
     "Matérn II": repeat(lambda: matern_process(torus, 300.0, 0.0616, kind=2, rng=rng)),
     "Matérn III": repeat(lambda: matern_process(torus, 300.0, 0.075, kind=3, rng=rng)),
@@ -67,7 +76,7 @@ for name, patterns in processes.items():
 # A draw of each
 # --------------
 
-figure, axes = plt.subplots(2, 7, figsize=(14, 4.6), layout="constrained")
+figure, axes = plt.subplots(3, 5, figsize=(11, 7.2), layout="constrained")
 for ax, (name, patterns) in zip(axes.flat, processes.items(), strict=True):
     plot_points(patterns[0], title=name, s=6, ax=ax)
 plt.show()
@@ -76,10 +85,11 @@ plt.show()
 # The comparison
 # --------------
 # Below 1 in the first two columns there are fewer close pairs than in a Poisson process, above 1 more. The DPP repels
-# softly; thinned processes have a hard core and, beyond it, an excess; quasirandom points are nearly a lattice.
+# softly, and the permanental process attracts by as much; thinned processes have a hard core and, beyond it, an
+# excess; quasirandom points are even at all scales.
 
 groups = {
-    "the DPP": ["DPP, Gaussian", "DPP, projection"],
+    "the DPP and its opposite": ["DPP, Gaussian", "DPP, projection", "permanental"],
     "thinned and sequential": ["Matérn I", "Matérn II", "Matérn III", "adsorption"],
     "Gibbs": ["Strauss", "hard core", "very soft core", "linear core", "area interaction"],
     "quasirandom": ["Halton", "Sobol"],
@@ -94,7 +104,7 @@ for row, (group, members) in zip(axes, groups.items(), strict=True):
         row[1].plot(r, ripley_k(patterns, torus, r) / (np.pi * r**2), **style)
         row[2].plot(r, nearest_neighbour_g(patterns, torus, r), **style)
     row[0].set(ylabel=group, ylim=(0, 3.2))
-    row[1].set_ylim(0, 1.6)
+    row[1].set_ylim(0, 2.1)
     row[0].legend(frameon=False, fontsize=8, loc="upper right")
 for ax, title in zip(
     axes[0], ("pair correlation", r"Ripley's $K(r) / \pi r^2$", "nearest-neighbour $G(r)$"), strict=True
