@@ -146,6 +146,28 @@ def test_two_points_on_a_circle_have_their_density():
     assert chisquare(seen, np.full(8, 500.0)).pvalue < 1e-10
 
 
+def test_a_given_number_of_points_has_its_density():
+    """Two points of three modes: pairs of modes weigh as the product of their odds, and each has its own gap."""
+    kappa = np.array([0.8, 0.3, 0.5])
+    dpp = ContinuousDPP(Box((1.0,), torus=True), [0, 1, 4], kappa)
+    odds = kappa / (1.0 - kappa)
+    edges = np.linspace(0.0, 1.0, 17)
+
+    def expected(weights):
+        total = np.zeros(16)
+        for difference, weight in zip((1, 4, 3), weights, strict=True):
+            waves = np.sin(2 * np.pi * difference * edges) / (2 * np.pi * difference)
+            total += weight / sum(weights) * np.diff(edges - waves)
+        return 4000 * total
+
+    gaps = np.array([(X[1, 0] - X[0, 0]) % 1.0 for X in dpp.sample(4000, n_points=2, rng=5)])
+    seen = np.histogram(gaps, edges)[0]
+    assert chisquare(seen, expected([odds[0] * odds[1], odds[0] * odds[2], odds[1] * odds[2]])).pvalue > 1e-4
+    # Weights by eigenvalues instead of odds are another law.
+    wrong = [kappa[0] * kappa[1], kappa[0] * kappa[2], kappa[1] * kappa[2]]
+    assert chisquare(seen, expected(wrong)).pvalue < 1e-4
+
+
 def test_projections_have_one_size():
     dpp = ContinuousDPP.projection(TORUS, 12)
     assert dpp.size_distribution[12] == pytest.approx(1.0)

@@ -75,5 +75,5 @@ def plot_part_marginals(
         ax.scatter([], [], s=26, color=colour, label=name)
     ax.set_aspect("equal")
     if isinstance(marginals, Mapping):
-        ax.legend(frameon=False, fontsize=8)
+        ax.legend(frameon=bool(ax.images), fontsize=8)  # over an image it needs a ground of its own
     return drawn
