@@ -156,7 +156,7 @@ def test_numbers_of_hard_rods_see_a_wrong_ratio():
     rng = np.random.default_rng(7)
     walk = Uncorrected(RODS, RODS.no_points())
     patterns = []
-    for _ in range(1500):
+    for _ in range(800):
         for _ in range(20):
             walk.step(rng)
         patterns.append(walk.points.copy())

@@ -80,7 +80,7 @@ def test_branches_see_directions_that_are_not_orthogonal():
 @pytest.fixture(scope="module")
 def gaussian():
     dpp = ContinuousDPP.gaussian(TORUS, intensity=30.0, scale=0.1)
-    return dpp, dpp.sample(1000, rng=1)
+    return dpp, dpp.sample(700, rng=1)
 
 
 def test_numbers_of_points(gaussian):
@@ -207,7 +207,7 @@ def test_a_box_with_edges_is_a_window_on_the_plane():
     x = np.array([[0.0, 0.0], [0.01, 0.49], [0.99, 0.5]])
     expected = 20.0 * np.exp(-((np.linalg.norm(x[:, None] - x, axis=-1) / 0.1) ** 2))
     assert dpp.kernel(x, x) == pytest.approx(expected, abs=1e-6)
-    draws = dpp.sample(200, rng=2)
+    draws = dpp.sample(120, rng=2)
     assert max(X[:, 0].max() for X in draws) <= 1.0
     assert max(X[:, 1].max() for X in draws) <= 0.5
     counts = [len(X) for X in draws]

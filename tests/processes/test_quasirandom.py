@@ -134,8 +134,8 @@ def test_the_variance_of_a_dpp_estimate_is_that_of_its_kernel():
     modes = {tuple(m) for m in dpp.modes.tolist()}
     linked = sum((a + 1, b) in modes for a, b in modes)
     expected = (k - linked) / 2.0
-    sums = np.array([np.cos(2 * np.pi * X[:, 0]).sum() for X in dpp.sample(800, rng=4)])
-    assert sums.var() == pytest.approx(expected, rel=0.15)
+    sums = np.array([np.cos(2 * np.pi * X[:, 0]).sum() for X in dpp.sample(400, rng=4)])
+    assert sums.var() == pytest.approx(expected, rel=0.25)
     # Independent points would have k / 2.
     assert expected < 0.3 * k / 2.0
 
