@@ -27,6 +27,7 @@ ALLOWED = {
     "metrics": BASE | {"numerics", "kernels", "core"},
     "learn": BASE | {"numerics", "kernels", "core"},
     "integrations": BASE | {"numerics", "inference"},
+    "processes": BASE | {"numerics", "kernels", "core", "sampling"},
     "plots": BASE | {"numerics", "kernels", "core", "sampling", "inference", "structured", "diverset"},
     "apps": BASE
     | {"numerics", "kernels", "core", "sampling", "inference", "baselines", "metrics", "diverset", "plots"},

@@ -52,7 +52,18 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 #: Sub-packages imported when they are first used, and names at the top that come from one of them.
-_ON_USE = ("baselines", "classics", "integrations", "learn", "metrics", "mrf", "open_questions", "plots", "structured")
+_ON_USE = (
+    "baselines",
+    "classics",
+    "integrations",
+    "learn",
+    "metrics",
+    "mrf",
+    "open_questions",
+    "plots",
+    "processes",
+    "structured",
+)
 _NAMES_ON_USE = {name: "structured" for name in ("FactorGraph", "StructuredDPP", "StructuredKDPP")}
 
 __all__ = [

@@ -61,8 +61,8 @@ def _lifted_cholesky(C: Array) -> Array:
     lifted = add_to_diagonal(np.array(C), 1.0)
     R = cholesky_lower(lifted)
     if R is None:
-        # Entries so far apart that rounding alone leaves it indefinite: factored with a unit diagonal, which is raised by
-        # as much as rounding can take from it.
+        # Entries so far apart that rounding alone leaves it indefinite: factored with a unit diagonal, which is raised
+        # by as much as rounding can take from it.
         scale = np.sqrt(np.diagonal(lifted).real)
         unit = lifted / scale[:, None] / scale
         R = cholesky_lower(add_to_diagonal(unit, 8.0 * len(C) * EPS), overwrite=True)

@@ -1,0 +1,139 @@
+"""Kernels as images, their spectra, and the laws of sizes that follow from them."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from diverset.errors import DiversetError
+from diverset.plots._matplotlib import new_axes, require_matplotlib
+from diverset.plots._selection import BASELINE, SELECTED
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.container import BarContainer
+    from matplotlib.image import AxesImage
+    from matplotlib.lines import Line2D
+
+__all__ = ["plot_kernel", "plot_sizes", "plot_spectrum"]
+
+#: Items up to which each is named beside the image.
+_NAMED = 30
+
+
+def plot_kernel(
+    K: ArrayLike, *, labels: Sequence[str] | None = None, colorbar: bool = True, ax: "Axes | None" = None
+) -> "AxesImage":
+    """Draw a kernel as an image: blue below zero, red above, white at zero.
+
+    Parameters
+    ----------
+    K : array_like of shape (n, n)
+        L, K, or a similarity; of a complex one the real part is shown.
+    labels : sequence of str, optional
+        Names of the items, written where there are at most 30.
+    colorbar : bool
+        Add one.
+    ax : Axes, optional
+        Where; new ones by default.
+
+    Returns
+    -------
+    AxesImage
+    """
+    require_matplotlib()
+    matrix = np.real(np.asarray(K))
+    if matrix.ndim != 2:
+        raise DiversetError(f"K has shape {matrix.shape}; a kernel is a matrix")
+    ax = new_axes() if ax is None else ax
+    largest = float(np.abs(matrix).max(initial=0.0)) or 1.0
+    image = ax.imshow(matrix, cmap="RdBu_r", vmin=-largest, vmax=largest, interpolation="nearest")
+    if labels is not None and len(labels) <= _NAMED:
+        ax.set_xticks(range(len(labels)), labels, rotation=90)
+        ax.set_yticks(range(len(labels)), labels)
+    else:
+        ax.set(xlabel="item", ylabel="item")
+    if colorbar:
+        ax.figure.colorbar(image, ax=ax, shrink=0.8)
+    return image
+
+
+def plot_spectrum(
+    eigenvalues: ArrayLike, *, label: str | None = None, log: bool = False, ax: "Axes | None" = None, **line: Any
+) -> "Line2D":
+    """Draw eigenvalues in descending order.
+
+    Parameters
+    ----------
+    eigenvalues : array_like of shape (m,)
+        As from ``dpp.eigenvalues``.
+    label : str, optional
+        Name in the legend.
+    log : bool
+        On a logarithmic scale; eigenvalues at or below zero are then left out.
+    ax : Axes, optional
+        Where; new ones by default.
+    **line
+        Passed to :meth:`matplotlib.axes.Axes.plot`.
+
+    Returns
+    -------
+    Line2D
+    """
+    require_matplotlib()
+    values = np.sort(np.asarray(eigenvalues, dtype=np.float64).ravel())[::-1]
+    if log:
+        values = values[values > 0.0]
+    ax = new_axes() if ax is None else ax
+    style: dict[str, Any] = {"marker": "o", "markersize": 3, "linewidth": 1} | line
+    (drawn,) = ax.plot(np.arange(1, len(values) + 1), values, label=label, **style)
+    ax.set(xlabel="rank", ylabel="eigenvalue")
+    if log:
+        ax.set_yscale("log")
+    else:
+        ax.set_ylim(bottom=0.0)
+    return drawn
+
+
+def plot_sizes(
+    probabilities: ArrayLike,
+    *,
+    draws: Sequence[Any] | None = None,
+    label: str = "law",
+    ax: "Axes | None" = None,
+) -> "BarContainer":
+    """Draw the law of the size of a set, and optionally the sizes of draws.
+
+    Parameters
+    ----------
+    probabilities : array_like of shape (m,)
+        Probability of every size from 0, as ``dpp.size_distribution``; sizes below 1e-6 at both ends are left out.
+    draws : sequence of sets, optional
+        Their sizes are drawn as dots, relative to their number.
+    label : str
+        Name of the bars in the legend.
+    ax : Axes, optional
+        Where; new ones by default.
+
+    Returns
+    -------
+    BarContainer
+    """
+    require_matplotlib()
+    pmf = np.asarray(probabilities, dtype=np.float64)
+    if pmf.ndim != 1 or len(pmf) == 0:
+        raise DiversetError(f"probabilities has shape {pmf.shape}; give one for every size")
+    sizes = [] if draws is None else [len(Y) for Y in draws]
+    shown = np.flatnonzero(pmf >= 1e-6)
+    low = min([*shown[:1].tolist(), *sizes], default=0)
+    high = max([*shown[-1:].tolist(), *sizes], default=0)
+    k = np.arange(low, high + 1)
+    ax = new_axes() if ax is None else ax
+    padded = np.concatenate([pmf, np.zeros(max(0, high + 1 - len(pmf)))])
+    bars = ax.bar(k, padded[low : high + 1], color=BASELINE, alpha=0.55, width=0.9, label=label)
+    if sizes:
+        seen = np.bincount(sizes, minlength=high + 1)[low:] / len(sizes)
+        ax.plot(k, seen, "o", color=SELECTED, markersize=4, label=f"{len(sizes)} draws")
+    ax.set(xlabel="size", ylabel="probability")
+    return bars
