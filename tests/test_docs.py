@@ -91,6 +91,7 @@ def test_every_citation_is_in_the_references():
         ".learn",
         ".metrics",
         ".plots",
+        ".poses",
         *(f".numerics.{m}" for m in ("symmetric", "selection")),
     ],
 )

@@ -18,6 +18,7 @@ ALLOWED = {
     "sampling": BASE | {"numerics", "kernels", "core"},
     "inference": BASE | {"numerics", "kernels", "core"},
     "structured": BASE | {"numerics", "core", "sampling"},
+    "poses": BASE | {"numerics", "structured"},
     "baselines": BASE | {"numerics", "kernels", "core", "inference"},
     "metrics": BASE | {"numerics", "kernels", "core"},
     "learn": BASE | {"numerics", "kernels", "core"},

@@ -38,7 +38,7 @@ def structure_trace(model: StructuredModel, rng: RNGLike = None) -> StructureTra
 
     .. math::  \mu_r(\hat y) = \sum_{y:\, y_r = \hat y} q^2(y) \sum_{v \in V} (v^\top \phi(y))^2
 
-    over the vectors V of the span that is left; divided by :math:`|V|` it is the law of that part of the next structure.
+    over the vectors V of the span that is left; divided by :math:`|V|` it is the law of that part of the next one.
 
     Parameters
     ----------
