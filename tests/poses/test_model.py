@@ -196,6 +196,17 @@ def test_ends_and_clouds():
     clouds = m.clouds(m.dpp.part_marginals())
     assert clouds.shape == (3, 2, 3)
     assert clouds.sum(axis=(1, 2)) == pytest.approx(np.full(3, m.dpp.expected_size))
+    marginals = m.dpp.part_marginals()
+    assert clouds == pytest.approx(np.array(marginals).reshape(3, *GRID.shape).sum(axis=3))
+    # A limb of 6 pixels, more than half a step, that points left from (1, 2): its end is nearest to (1, 1).
+    one = np.zeros(GRID.n_values)
+    one[pose[0, 0]] = 1.0
+    moved = m.clouds([one, one, one], along=1.0)
+    assert moved[0, 1, 1] == moved.sum(axis=(1, 2))[0] == 1.0
+    # Beyond the border it is left out.
+    gone = np.zeros(GRID.n_values)
+    gone[np.ravel_multi_index((1, 2, 0), GRID.shape)] = 1.0
+    assert m.clouds([gone, gone, gone], along=1.0)[0].sum() == 0.0
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,16 @@ functions raise :class:`~diverset.errors.MissingExtraError` with the command tha
 
 from diverset.plots._factor_graph import plot_factor_graph
 from diverset.plots._labels import place_labels
+from diverset.plots._poses import plot_clouds, plot_poses
 from diverset.plots._selection import plot_selection
 from diverset.plots._trace import plot_trace_line, plot_trace_plane
 
-__all__ = ["place_labels", "plot_factor_graph", "plot_selection", "plot_trace_line", "plot_trace_plane"]
+__all__ = [
+    "place_labels",
+    "plot_clouds",
+    "plot_factor_graph",
+    "plot_poses",
+    "plot_selection",
+    "plot_trace_line",
+    "plot_trace_plane",
+]

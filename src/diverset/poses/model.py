@@ -226,6 +226,26 @@ class PoseModel:
                 at = np.flatnonzero(near)
                 blocked[at] = overlaps(own[at], part.radius, limb, radius)
 
-    def clouds(self, marginals: Sequence[FloatArray]) -> FloatArray:
-        """Part marginals as pictures, summed over orientations: (n_parts, rows, columns)."""
-        return np.array([np.asarray(mu).reshape(self.grid.shape).sum(axis=2) for mu in marginals])
+    def clouds(self, marginals: Sequence[FloatArray], *, along: float = 0.0) -> FloatArray:
+        """Part marginals as pictures, summed over orientations: (n_parts, rows, columns).
+
+        Parameters
+        ----------
+        marginals : sequence of ndarray of shape (n_values,)
+            For each part, as ``model.dpp.part_marginals()`` gives them.
+        along : float
+            Which point of a limb is shown: 0 the reference point, 0.5 its middle, 1 its other end; at the nearest
+            position of the grid, and left out beyond its border.
+        """
+        found = np.zeros((len(self.skeleton), self.grid.rows, self.grid.columns))
+        i, j = np.indices(found.shape[1:])
+        for cloud, part, mu in zip(found, self.skeleton.parts, marginals, strict=True):
+            maps = np.asarray(mu).reshape(self.grid.shape)
+            for t, angle in enumerate(self.grid.orientations):
+                shift = along * part.length / self.grid.step
+                row, column = (np.rint(c * shift).astype(int) for c in (np.sin(angle), np.cos(angle)))
+                inside = (
+                    (i + row >= 0) & (i + row < self.grid.rows) & (j + column >= 0) & (j + column < self.grid.columns)
+                )
+                cloud[i[inside] + row, j[inside] + column] += maps[:, :, t][inside]
+        return found

@@ -178,7 +178,7 @@ class Skeleton:
             Ends (x, y) of each part of n people, the reference point first; at one scale. NaN where not annotated.
         least_spread : float, optional
             Least standard deviation of a place, in pixels, for parts that are annotated at one and the same point; a
-            fiftieth of the root's length by default.
+            fiftieth of the root's length by default. That of an angle is at least what this is across such a length.
 
         Notes
         -----
@@ -195,6 +195,7 @@ class Skeleton:
         least = (
             self.parts[0].length / 50.0 if least_spread is None else check_positive(least_spread, name="least_spread")
         )
+        least_angle = least / self.parts[0].length
         parts = []
         for r, part in enumerate(self.parts):
             known = ~np.isnan(length[:, r])
@@ -210,17 +211,17 @@ class Skeleton:
                 c, d = np.cos(angle[known, s]), np.sin(angle[known, s])
                 step = start[known, r] - start[known, s]
                 local = np.stack([c * step[:, 0] + d * step[:, 1], c * step[:, 1] - d * step[:, 0]], axis=1)
-                turn, turn_spread = _circular(angle[known, r] - angle[known, s])
+                turn, turn_spread = _circular(angle[known, r] - angle[known, s], least_angle)
                 spread = max(math.sqrt(float(local.var(axis=0).mean())), least)
                 spring = Spring((float(local[:, 0].mean()), float(local[:, 1].mean())), spread, turn, turn_spread)
             else:
-                direction = _circular(angle[known, r])
+                direction = _circular(angle[known, r], least_angle)
             size = float(np.median(length[known, r]))
             parts.append(Part(part.name, size, part.radius * size / part.length, part.parent, spring, direction))
         return Skeleton(parts)
 
 
-def _circular(angles: FloatArray) -> tuple[float, float]:
-    """Mean direction, and the root mean square distance from it around the circle."""
+def _circular(angles: FloatArray, least: float) -> tuple[float, float]:
+    """Mean direction, and the root mean square distance from it around the circle, or `least`."""
     mean = float(np.angle(np.exp(1j * angles).mean()))
-    return mean, math.sqrt(float((wrapped(angles - mean) ** 2).mean()))
+    return mean, max(math.sqrt(float((wrapped(angles - mean) ** 2).mean())), least)
