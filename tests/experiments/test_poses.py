@@ -85,7 +85,7 @@ def test_missing_data_are_named(tmp_path, capsys):
 @pytest.mark.skipif(not (DATA / "pose_mpii").exists(), reason="the public data are not there")
 def test_the_real_photos():
     images = data.read_images("pose_mpii", DATA)
-    assert (len(images.train), len(images.test)) == (13, 139)
+    assert (len(images.train), len(images.test)) == (13, 141)
     assert all(2 <= len(image.poses) <= 4 for image in images.test)
     assert max(image.grid.n_values for image in images.train + images.test) <= 75_000
     assert not {image.name for image in images.train} & {image.name for image in images.test}
