@@ -96,4 +96,4 @@ def _blend(clouds: FloatArray, top: float, colours: Sequence[Any]) -> FloatArray
 
     light = np.sqrt(np.clip(clouds / top if top > 0.0 else clouds, 0.0, 1.0))
     tints = np.array([to_rgb(colour) for colour in colours[: len(clouds)]])
-    return np.clip(np.einsum("pij,pc->ijc", light, tints), 0.0, 1.0)
+    return np.asarray(np.clip(np.einsum("pij,pc->ijc", light, tints), 0.0, 1.0))
