@@ -47,8 +47,8 @@ figure.suptitle("What the part detectors say")
 # -------------
 #
 # Springs tie head and arms to the torso and turn with it. Features say how near a part is to each of 8 x 4 points of
-# the image; their width, and the sharpness of the qualities, come from training scenes (see :doc:`/poses`). Beside the
-# structured DPP: as many poses drawn independently, and with non-maximum suppression.
+# the image; their width, and the sharpness of the qualities, are such as do well on scenes (see :doc:`/poses`). Beside
+# the structured DPP: as many poses drawn independently, and with non-maximum suppression.
 
 models = [
     PoseModel(detector.log_scores(scene.image, grid), grid, body, beta=0.8, sigma=30.0).rescale(len(scene.poses) + 2.0)
