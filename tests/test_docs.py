@@ -94,6 +94,7 @@ def test_every_citation_is_in_the_references():
         ".learn",
         ".metrics",
         ".plots",
+        ".poses",
         ".processes",
         *(f".numerics.{m}" for m in ("symmetric", "selection")),
     ],

@@ -20,6 +20,7 @@ ALLOWED = {
     "sampling": BASE | {"numerics", "kernels", "core"},
     "inference": BASE | {"numerics", "kernels", "core"},
     "structured": BASE | {"numerics", "core", "sampling"},
+    "poses": BASE | {"numerics", "structured"},
     "baselines": BASE | {"numerics", "kernels", "core", "inference"},
     "classics": BASE | {"numerics", "core"},
     "mrf": BASE | {"numerics", "structured"},

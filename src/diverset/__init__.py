@@ -61,6 +61,7 @@ _ON_USE = (
     "mrf",
     "open_questions",
     "plots",
+    "poses",
     "processes",
     "structured",
 )

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import diverset as dv
+from diverset.errors import DiversetError
 from diverset.structured.dual_kernel import dual_kernel, dual_kernel_plain
 from structures_for_tests import cases, loops
 
@@ -42,6 +43,14 @@ def test_quality_and_features_of_structures(pair):
     Y, B = model.structures, model.rows
     assert close(np.exp(s.graph.log_quality(Y)), model.qualities)
     assert close(np.exp(s.graph.log_quality(Y))[:, None] * s.graph.features(Y), B)
+
+
+def test_scaled_qualities(pair):
+    model, s = pair
+    B = 3.0 * model.rows
+    assert close(s.scale_quality(np.log(3.0)).log_normalizer, np.linalg.slogdet(B @ B.T + np.eye(len(B)))[1])
+    with pytest.raises(DiversetError, match="log_gamma is inf"):
+        s.scale_quality(np.inf)
 
 
 def test_spectrum_and_sizes(pair):

@@ -39,6 +39,7 @@ from diverset.structured.loopy import LoopyBeliefs, loopy_belief_propagation
 from diverset.structured.potential import Separable
 from diverset.structured.quality_model import QualityModel
 from diverset.structured.sdpp import StructuredDPP
+from diverset.structured.trace import StructureTrace, structure_trace
 
 __all__ = [
     "BestSet",
@@ -49,6 +50,7 @@ __all__ = [
     "LoopyBeliefs",
     "QualityModel",
     "Separable",
+    "StructureTrace",
     "StructuredDPP",
     "StructuredKDPP",
     "best_set",
@@ -56,4 +58,5 @@ __all__ = [
     "diverse_labelings",
     "junction_tree",
     "loopy_belief_propagation",
+    "structure_trace",
 ]

@@ -36,7 +36,7 @@ def _digest(a: Any) -> Any:
     if a is None:
         return None
     if isinstance(a, Separable):
-        return tuple(_digest(A) for A in a.matrices)
+        return a.by, tuple(_digest(A) for A in a.matrices)
     if is_sparse(a):
         held = [a.data, a.indices, a.indptr] if a.format in ("csr", "csc") else [a.tocoo().data, *a.tocoo().coords]
         return a.format, tuple(_digest(x) for x in held)

@@ -110,7 +110,10 @@ class StructuredModel(abc.ABC):
         One pass both ways with features turned so that the sum over eigenvectors becomes a squared length:
         :math:`O(R|E|r)` for rank r, where the text has a pass for each eigenvector.
         """
-        V = self._vectors * np.sqrt(self._weights())
+        return self._part_sums(self._vectors * np.sqrt(self._weights()))
+
+    def _part_sums(self, V: FloatArray) -> list[FloatArray]:
+        r"""For each value of each part, the sum of :math:`q^2(y)/Z \|V^\top\phi(y)\|^2` over what takes it."""
         tree = self._space.tree.with_features(V)
         beliefs = pass_both_ways(tree, SquaredNorm(V.shape[1]))
         sums = []

@@ -8,7 +8,8 @@ root, one column per value of the other. Messages towards the root are :math:`W 
 dense         :math:`M M'` numbers       any factor
 sparse        the allowed entries        transitions of a graph, windows around a value
 separable     a few small matrices       :math:`W = A_1 \otimes A_2 \otimes \cdots`, such as Gaussians on a grid:
-                                         products axis by axis, W itself never formed
+                                         products axis by axis, W itself never formed; one axis, such as an
+                                         orientation, may govern the matrices of the others
 ============  =========================  =======================================================================
 """
 
@@ -174,46 +175,109 @@ class SparsePair(PairWeights):
 
 
 class SeparablePair(PairWeights):
-    r"""W = :math:`A_1 \otimes A_2 \otimes \cdots`, values numbered in C order over the grid of axes."""
+    r"""W = :math:`A_1 \otimes A_2 \otimes \cdots`, values numbered in C order over the grid of axes.
 
-    def __init__(self, matrices: tuple[FloatArray, ...]) -> None:
-        self.matrices = matrices
-        self._grid = tuple(A.shape[0] for A in matrices), tuple(A.shape[1] for A in matrices)
+    One axis, `by`, may govern the others: their matrices are then stacks, one matrix for each coordinate along it,
+
+    .. math::  W[y, y'] = A_b[y_b, y'_b] \prod_{a \ne b} A_a^{(y_b)}[y_a, y'_a],
+
+    with :math:`y'_b` in place of :math:`y_b` above where the governing coordinate is that of the columns.
+
+    Parameters
+    ----------
+    matrices : tuple of ndarray of shape (m_a, m'_a) or (n_b, m_a, m'_a)
+        One per axis.
+    by : int, optional
+        The governing axis.
+    of_columns : bool
+        Whether the governing coordinate is that of the columns of W.
+    """
+
+    def __init__(self, matrices: tuple[FloatArray, ...], by: int | None = None, *, of_columns: bool = False) -> None:
+        self.matrices, self.by, self.of_columns = matrices, by, of_columns
+        self._grid = tuple(A.shape[-2] for A in matrices), tuple(A.shape[-1] for A in matrices)
         self.shape = (int(np.prod(self._grid[0])), int(np.prod(self._grid[1])))
 
-    @staticmethod
-    def _along_axes(matrices: list[FloatArray], sizes: tuple[int, ...], X: FloatArray) -> FloatArray:
+    def _order(self, governed_by_result: bool) -> list[int]:
+        """Axes in the order of their products: the governing one when its coordinate becomes or ceases to be known."""
+        if self.by is None:
+            return list(range(len(self.matrices)))
+        others = [a for a in range(len(self.matrices)) if a != self.by]
+        return [self.by, *others] if governed_by_result else [*others, self.by]
+
+    def _along_axes(self, matrices: list[FloatArray], X: FloatArray, governed_by_result: bool) -> FloatArray:
         """One small product along each axis of the grid."""
         columns = X.shape[1]
-        Y = X.reshape(*sizes, columns)
-        for axis, A in enumerate(matrices):
-            Y = np.moveaxis(np.tensordot(A, Y, axes=(1, axis)), 0, axis)
+        Y = X.reshape(*(A.shape[-1] for A in matrices), columns)
+        for axis in self._order(governed_by_result):
+            A = matrices[axis]
+            if A.ndim == 2:
+                Y = np.moveaxis(np.tensordot(A, Y, axes=(1, axis)), 0, axis)
+            else:
+                assert self.by is not None
+                moved = np.moveaxis(Y, (self.by, axis), (0, 1))
+                flat = moved.reshape(*moved.shape[:2], -1)
+                Y = np.moveaxis((A @ flat).reshape(len(A), A.shape[1], *moved.shape[2:]), (0, 1), (self.by, axis))
         return np.ascontiguousarray(Y).reshape(-1, columns)
 
     def apply(self, X: FloatArray) -> FloatArray:
         r"""W X. O(M c) times the sum of the lengths of the axes."""
-        return self._along_axes(list(self.matrices), self._grid[1], X)
+        return self._along_axes(list(self.matrices), X, not self.of_columns)
 
     def apply_transposed(self, X: FloatArray) -> FloatArray:
         """W^T X."""
-        return self._along_axes([A.T for A in self.matrices], self._grid[0], X)
+        return self._along_axes([A.swapaxes(-1, -2) for A in self.matrices], X, self.of_columns)
 
     def apply_max(self, x: FloatArray) -> FloatArray:
         """Largest products: the maximum distributes over the axes as the sum does."""
         y = x.reshape(self._grid[1])
-        for axis, A in enumerate(self.matrices):
-            moved = np.moveaxis(y, axis, -1)
-            best = np.stack([(moved * row).max(axis=-1) for row in A], axis=-1)
-            y = np.moveaxis(best, -1, axis)
+        for axis in self._order(not self.of_columns):
+            A = self.matrices[axis]
+            if A.ndim == 2:
+                moved = np.moveaxis(y, axis, -1)
+                best = np.stack([(moved * row).max(axis=-1) for row in A], axis=-1)
+                y = np.moveaxis(best, -1, axis)
+            else:
+                assert self.by is not None
+                moved = np.moveaxis(y, (self.by, axis), (-2, -1))
+                best = np.stack([(moved * A[:, i]).max(axis=-1) for i in range(A.shape[1])], axis=-1)
+                y = np.moveaxis(best, (-2, -1), (self.by, axis))
         return np.ascontiguousarray(y).reshape(-1)
 
     def rows(self, values: IntArray) -> Rows:
-        """Whole rows, as products of rows of the small matrices."""
-        index = np.unravel_index(values, self._grid[0])
-        W = np.ones((len(values), 1))
-        for A, i in zip(self.matrices, index, strict=True):
-            W = (W[:, :, None] * A[i][:, None, :]).reshape(len(values), -1)
-        return _full_rows(W)
+        """Products of rows of the small matrices, over the coordinates at which these are not zero."""
+        index = np.stack(np.unravel_index(values, self._grid[0]), axis=1)
+        columns, weights, offsets = [], [], [0]
+        for at in index:
+            kept, W = self._row(at)
+            columns.append(np.ravel_multi_index(np.ix_(*kept), self._grid[1]).reshape(-1))
+            weights.append(W.reshape(-1))
+            offsets.append(offsets[-1] + W.size)
+        if not columns:
+            return Rows(np.array(offsets), np.zeros(0, dtype=np.int64), np.zeros(0))
+        return Rows(np.array(offsets), np.concatenate(columns), np.concatenate(weights))
+
+    def _row(self, at: IntArray) -> tuple[list[IntArray], FloatArray]:
+        """Coordinates along each axis where the row of the value with coordinates `at` may be above 0; and the row."""
+        n_axes = len(self.matrices)
+        W = np.ones((1,) * n_axes)
+        kept: list[IntArray] = [np.zeros(0, dtype=np.int64)] * n_axes
+        for axis in self._order(governed_by_result=True):
+            A, i = self.matrices[axis], at[axis]
+            shape = [1] * n_axes
+            if A.ndim == 2 or not self.of_columns:
+                row = A[i] if A.ndim == 2 else A[at[self.by], i]
+                kept[axis] = np.flatnonzero(row)
+                shape[axis] = len(kept[axis])
+                W = W * row[kept[axis]].reshape(shape)
+                continue
+            assert self.by is not None
+            table = A[kept[self.by], i]
+            kept[axis] = np.flatnonzero(table.any(axis=0))
+            table = table[:, kept[axis]]
+            shape[self.by], shape[axis] = table.shape
+            W = W * (table if self.by < axis else table.T).reshape(shape)
+        return kept, W
 
 
 class UniformPair(PairWeights):

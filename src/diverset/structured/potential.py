@@ -26,12 +26,18 @@ class Separable:
     .. math::  q(y, y') = \prod_a A_a[y_a, y'_a],
 
     where :math:`y_a` is the coordinate of value y along axis a; values are numbered in C order, as by
-    ``numpy.ravel_multi_index``. Gaussian springs between positions in an image are of this kind.
+    ``numpy.ravel_multi_index``. Gaussian springs between positions in an image are of this kind. Where they turn with
+    the orientation of the first part, that axis governs the others:
+
+    .. math::  q(y, y') = A_b[y_b, y'_b] \prod_{a \ne b} A_a^{(y_b)}[y_a, y'_a].
 
     Parameters
     ----------
-    matrices : sequence of array_like of shape (m_a, m'_a)
-        One nonnegative matrix per axis of the grid.
+    matrices : sequence of array_like of shape (m_a, m'_a), or (m_b, m_a, m'_a)
+        One nonnegative matrix per axis of the grid, or a stack of them, one for each coordinate of the first part
+        along axis `by`.
+    by : int, optional
+        The axis b, whose own matrix is a plain one.
 
     Examples
     --------
@@ -40,17 +46,35 @@ class Separable:
     >>> spring = np.exp(-0.5 * (x[:, None] - x) ** 2)
     >>> Separable([spring, spring, np.eye(3)]).shape
     (75, 75)
+
+    The same pulled apart by a step along the first axis, but only where the third coordinate of the first part is 2:
+
+    >>> apart = np.exp(-0.5 * (x[:, None] + 1 - x) ** 2)
+    >>> Separable([[spring, spring, apart], spring, np.eye(3)], by=2).shape
+    (75, 75)
     """
 
-    def __init__(self, matrices: Sequence[Any]) -> None:
+    def __init__(self, matrices: Sequence[Any], *, by: int | None = None) -> None:
         if len(matrices) == 0:
             raise KernelError("Separable needs at least one matrix, one per axis of the grid of values")
-        self.matrices = tuple(_nonnegative(A, f"matrices[{a}]", 2) for a, A in enumerate(matrices))
+        if by is not None and not 0 <= by < len(matrices):
+            raise KernelError(f"by is {by!r}; it is one of the axes 0 to {len(matrices) - 1}")
+        self.by = by
+        self.matrices = tuple(
+            _nonnegative(A, f"matrices[{a}]", 3 if by not in (None, a) and np.ndim(A) == 3 else 2)
+            for a, A in enumerate(matrices)
+        )
+        for a, A in enumerate(self.matrices):
+            if by is not None and A.ndim == 3 and len(A) != self.matrices[by].shape[0]:
+                raise KernelError(
+                    f"matrices[{a}] is a stack of {len(A)}; axis {by}, which governs it, has "
+                    f"{self.matrices[by].shape[0]} coordinates"
+                )
 
     @property
     def shape(self) -> tuple[int, int]:
         """Numbers of values of the two parts."""
-        return math.prod(A.shape[0] for A in self.matrices), math.prod(A.shape[1] for A in self.matrices)
+        return math.prod(A.shape[-2] for A in self.matrices), math.prod(A.shape[-1] for A in self.matrices)
 
 
 def _where(index: Iterable[Any]) -> str:
@@ -96,7 +120,7 @@ class Potential:
     shape : tuple of int
         Numbers of values of the parts.
     log_max : float
-        Logarithm of the largest quality.
+        Logarithm of what qualities were divided by: the largest, or a bound of it.
     dense : ndarray, optional
         Qualities divided by the largest, of that shape; None where they are held otherwise, or all 1.
     values : ndarray of shape (n_entries,), optional
@@ -106,7 +130,9 @@ class Potential:
     entries : ndarray of shape (n_parts, n_entries), optional
         Those entries themselves, for another number of parts.
     separable : tuple of ndarray, optional
-        Small matrices whose Kronecker product is the quality.
+        Small matrices whose Kronecker product is the quality, or stacks of them.
+    by : int, optional
+        The axis whose coordinate, of the first part, picks from the stacks.
     features : ndarray, optional
         Of shape (*shape, D), or (n_entries, D) beside `values`.
     """
@@ -118,6 +144,7 @@ class Potential:
     rows: tuple[Array, Array] | None = None
     entries: IntArray | None = None
     separable: tuple[FloatArray, ...] | None = None
+    by: int | None = None
     features: FloatArray | None = None
 
     @classmethod
@@ -136,7 +163,7 @@ class Potential:
             tops = [float(A.max(initial=0.0)) for A in given.matrices]
             _refuse_all_forbidden(min(tops), label)
             scaled = tuple(A / top for A, top in zip(given.matrices, tops, strict=True))
-            held = cls(shape, sum(math.log(top) for top in tops), separable=scaled)
+            held = cls(shape, sum(math.log(top) for top in tops), separable=scaled, by=given.by)
         elif is_sparse(given):
             held, order = _read_sparse(given, shape, logs, label)
             if held.entries is not None and len(shape) == 1:
@@ -210,10 +237,10 @@ class Potential:
             q = np.where(found, self.values[at], 0.0)
         elif self.separable is not None:
             q = np.ones(len(index))
-            rows = np.unravel_index(index[:, 0], tuple(A.shape[0] for A in self.separable))
-            columns = np.unravel_index(index[:, 1], tuple(A.shape[1] for A in self.separable))
+            rows = np.unravel_index(index[:, 0], tuple(A.shape[-2] for A in self.separable))
+            columns = np.unravel_index(index[:, 1], tuple(A.shape[-1] for A in self.separable))
             for A, i, j in zip(self.separable, rows, columns, strict=True):
-                q = q * A[i, j]
+                q = q * (A[i, j] if A.ndim == 2 or self.by is None else A[rows[self.by], i, j])
         else:
             return np.zeros(len(index))
         with np.errstate(divide="ignore"):

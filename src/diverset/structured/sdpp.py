@@ -331,6 +331,17 @@ class StructuredDPP(StructuredModel):
         log_factor = symmetric.tilt(support - support[-1], target) - support[-1]
         return self._with(log_factor=self._log_factor + float(log_factor))
 
+    def scale_quality(self, log_gamma: SupportsFloat) -> StructuredDPP:
+        r"""The model with the quality of every structure multiplied by :math:`\gamma`, given by its logarithm.
+
+        L is multiplied by :math:`\gamma^2`; messages are shared. Where ``rescale`` makes draws of different models
+        alike in size, one :math:`\gamma` for all lets qualities say how many structures there are.
+        """
+        given = float(log_gamma)
+        if not math.isfinite(given):
+            raise DiversetError(f"log_gamma is {given}; it must be finite")
+        return self._with(log_factor=self._log_factor + 2.0 * given)
+
     def of_size(self, k: int) -> StructuredKDPP:
         """The k-DPP over structures: this model conditioned on drawing exactly `k`."""
         from diverset.structured.ksdpp import StructuredKDPP

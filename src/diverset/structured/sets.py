@@ -18,6 +18,7 @@ so that one v is drawn and three numbers per value suffice. Three ways, the same
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -105,16 +106,21 @@ class SetSampler:
 
     # Algorithm 11 ----------------------------------------------------------------------------------------
 
-    def _one_by_one(self, J: IntArray, rng: np.random.Generator, method: str) -> list[IntArray]:
-        V, drawn = self.V[:, J], []
+    def steps(
+        self, J: IntArray, rng: np.random.Generator, method: str = "walk"
+    ) -> Iterator[tuple[FloatArray, IntArray]]:
+        """The main loop: before each structure the vectors of the span that is left, (D, m), and the structure."""
+        V = self.V[:, J]
         while V.shape[1]:
             y = self._structure(V, rng, method)
             if tuple(y.tolist()) in self.excluded:
                 continue
-            drawn.append(y)
+            yield V, y
             x = self.space.graph.features(y)[0] @ V
             V = V @ null_basis(x[None])
-        return drawn
+
+    def _one_by_one(self, J: IntArray, rng: np.random.Generator, method: str) -> list[IntArray]:
+        return [y for _, y in self.steps(J, rng, method)]
 
     def _structure(self, V: FloatArray, rng: np.random.Generator, method: str) -> IntArray:
         """One structure with probability (1/m) sum over v of its mass."""

@@ -156,7 +156,8 @@ class _Builder:
 
         def make() -> PairWeights:
             if p.separable is not None:
-                return SeparablePair(tuple(self.weights(A.T if flipped else A) for A in p.separable))
+                small = tuple(self.weights(A.swapaxes(-1, -2) if flipped else A) for A in p.separable)
+                return SeparablePair(small, p.by, of_columns=flipped)
             if p.rows is not None and p.values is not None:
                 indptr, indices = p.rows
                 if not flipped:

@@ -25,9 +25,12 @@ import numpy as np
 from diverset._typing import FloatArray, IntArray
 from diverset.structured.messages import Messages, pass_up
 from diverset.structured.semirings import Squares
-from diverset.structured.tree import FactorTree, PairNode
+from diverset.structured.tree import FactorTree, PairNode, TableNode
 
 __all__ = ["Candidates", "StructureWalk", "WalkPlan", "draw_structures"]
+
+#: Candidates that walks side by side weigh at once: some ten arrays of this length.
+_CANDIDATES = 1 << 20
 
 
 def branching_factors(tree: FactorTree) -> list[int]:
@@ -281,11 +284,25 @@ def draw_structures(plan: WalkPlan, n: IntArray, rng: np.random.Generator, *, co
     push((tree.root,), (np.zeros(len(n)), np.zeros(len(n))))
     while stack:
         i, waiting = stack.pop()
-        candidates = factor_candidates(plan, i, fixed[:, tree.nodes[i].parent], n)
-        mass = weights_of(candidates, *_times((A, A * A), waiting))
-        chosen = pick(mass, candidates.offsets, rng.random(len(n)))
-        A = A + candidates.own[chosen]
-        for r, v in zip(candidates.parts, candidates.values, strict=True):
-            fixed[:, r] = v[chosen]
-        push(candidates.parts, waiting)
+        node, uniforms = tree.nodes[i], rng.random(len(n))
+        outside = _times((A, A * A), waiting)
+        A = A.copy()
+        # So many walks at a time that their candidates stay in bounds.
+        step = max(1, _CANDIDATES // _most_candidates(tree, node))
+        for start in range(0, len(n), step):
+            some = slice(start, start + step)
+            candidates = factor_candidates(plan, i, fixed[some, node.parent], n[some])
+            mass = weights_of(candidates, outside[0][some], outside[1][some])
+            chosen = pick(mass, candidates.offsets, uniforms[some])
+            A[some] += candidates.own[chosen]
+            for r, v in zip(candidates.parts, candidates.values, strict=True):
+                fixed[some, r] = v[chosen]
+        push(node.children, waiting)
     return fixed
+
+
+def _most_candidates(tree: FactorTree, node: PairNode | TableNode) -> int:
+    """Bound of the number of joint values that one walk weighs at a factor."""
+    if isinstance(node, PairNode):
+        return tree.n_values[node.children[0]]
+    return int(np.diff(node.offsets).max())

@@ -1,0 +1,1 @@
+"""Several people in one picture: structured DPPs beside independent poses and non-maximum suppression."""

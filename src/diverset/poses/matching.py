@@ -1,0 +1,87 @@
+r"""How well predicted poses match annotated ones, by radius ([KuleszaTaskar2012]_, section 6.4.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from diverset._typing import FloatArray
+from diverset.errors import DiversetError
+
+__all__ = ["MatchScores", "match_poses", "mean_interval"]
+
+
+@dataclass(frozen=True, eq=False)
+class MatchScores:
+    """Scores of one predicted set at every radius, each of shape (n_radii,)."""
+
+    precision: FloatArray
+    recall: FloatArray
+
+    @property
+    def f1(self) -> FloatArray:
+        """Harmonic mean of precision and recall; 0 where both are."""
+        total = self.precision + self.recall
+        return np.divide(2.0 * self.precision * self.recall, total, out=np.zeros_like(total), where=total > 0.0)
+
+
+def match_poses(predicted: Any, truth: Any, radii: Any, *, parts: Sequence[int] | None = None) -> MatchScores:
+    """Precision and recall of predicted parts.
+
+    Precision is the fraction of predicted parts with both ends within a radius of the ends of an annotated part of the
+    same type, recall the fraction of annotated parts so near to a predicted one.
+
+    Parameters
+    ----------
+    predicted : array_like of shape (k, n_parts, 2, 2)
+        Both ends of each part.
+    truth : array_like of shape (n, n_parts, 2, 2)
+        Of the annotated people; NaN for parts that are not annotated.
+    radii : array_like of shape (n_radii,)
+        Of acceptance, in pixels.
+    parts : sequence of int, optional
+        Only these parts count.
+
+    Notes
+    -----
+    As in the source, two predictions may match one annotation: copies of one good pose cost recall, not precision.
+    Without predictions both are 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> limb = np.array([[[[0.0, 0.0], [0.0, 5.0]]]])
+    >>> scores = match_poses(limb + 3.0, np.concatenate([limb, limb + 50.0]), radii=[4.0, 5.0])
+    >>> scores.precision, scores.recall, scores.f1
+    (array([0., 1.]), array([0. , 0.5]), array([0.        , 0.66666667]))
+    """
+    found, known = np.asarray(predicted, dtype=np.float64), np.asarray(truth, dtype=np.float64)
+    for name, array in (("predicted", found), ("truth", known)):
+        if array.ndim != 4 or array.shape[2:] != (2, 2):
+            raise DiversetError(f"{name} has shape {array.shape}; expected (n, n_parts, 2, 2)")
+    if found.shape[1] != known.shape[1]:
+        raise DiversetError(f"predicted has {found.shape[1]} parts, truth {known.shape[1]}")
+    if parts is not None:
+        found, known = found[:, list(parts)], known[:, list(parts)]
+    limits = np.asarray(radii, dtype=np.float64)
+    # The larger of the distances of both ends, (k, n, n_parts).
+    apart = np.linalg.norm(found[:, None] - known[None], axis=-1).max(axis=-1)
+    annotated = ~np.isnan(known).any(axis=(2, 3))
+    apart = np.where(annotated, apart, np.inf)
+    if apart.size == 0:
+        return MatchScores(np.zeros(len(limits)), np.zeros(len(limits)))
+    hit = (apart.min(axis=1)[..., None] <= limits).mean(axis=(0, 1))
+    recalled = (
+        (apart.min(axis=0)[annotated][:, None] <= limits).mean(axis=0) if annotated.any() else np.zeros(len(limits))
+    )
+    return MatchScores(np.asarray(hit), np.asarray(recalled))
+
+
+def mean_interval(values: Any) -> tuple[FloatArray, FloatArray]:
+    """Mean over the first axis and the half width of its 95% interval, 1.96 standard errors."""
+    x = np.asarray(values, dtype=np.float64)
+    spread = x.std(axis=0, ddof=1) if len(x) > 1 else np.full(x.shape[1:], np.nan)
+    return np.asarray(x.mean(axis=0)), np.asarray(1.96 * spread / np.sqrt(len(x)))

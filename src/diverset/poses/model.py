@@ -1,0 +1,251 @@
+"""Sets of poses in one image: a structured DPP, the quality model beside it, and non-maximum suppression."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from diverset._typing import BoolArray, FloatArray, IntArray, RNGLike
+from diverset.errors import DiversetError, KernelError
+from diverset.numerics.validation import check_positive, check_size
+from diverset.poses.features import location_features, reference_points
+from diverset.poses.geometry import ends_of, overlaps, point_distances
+from diverset.poses.grid import PoseGrid
+from diverset.poses.skeleton import Skeleton
+from diverset.poses.springs import direction_prior, spring_factor
+from diverset.structured import FactorGraph, QualityModel, StructuredDPP
+
+__all__ = ["PoseModel"]
+
+
+class PoseModel:
+    r"""Poses of several people in an image: part scores and springs for quality, locations for diversity.
+
+    .. math::
+
+        q(y) = \gamma \Big( \prod_r q_r(y_r) \prod_{(r,s)} q_{rs}(y_r, y_s) \Big)^\beta, \qquad
+        \phi(y) = \sum_r \phi_r(y_r)
+
+    ([KuleszaTaskar2012]_, section 6.4.1).
+
+    Parameters
+    ----------
+    scores : sequence or dict of array_like of shape (rows, columns, orientations)
+        Logarithms of :math:`q_r`, one array per part in the order of the skeleton or by name; ``-inf`` is forbidden.
+    grid : PoseGrid
+        Where parts can be.
+    skeleton : Skeleton
+        Parts and springs. Usual directions of parts multiply their scores.
+    beta : float
+        Sharpness of the qualities.
+    log_gamma : float
+        Logarithm of :math:`\gamma`, which controls how many poses are drawn.
+    sigma : float, optional
+        Width of the diversity features in pixels; by default the distance of two reference points.
+    reference : tuple of int
+        Rows and columns of the grid of reference points.
+    reach : float
+        See :func:`spring_factor`.
+
+    Notes
+    -----
+    Nothing of size :math:`M^2` is stored for M values a part: messages of M x D numbers, and springs as stacks of small
+    matrices. C takes :math:`O(M(H + W + T + D)D)` per part for M = HWT.
+
+    Examples
+    --------
+    Two people whose torsos a detector sees, and one arm of the first.
+
+    >>> import numpy as np
+    >>> grid = PoseGrid(9, 16, step=20.0)
+    >>> body = Skeleton.upper_body(60.0)
+    >>> torso, rest = np.full(grid.shape, -6.0), np.zeros(grid.shape)
+    >>> torso[3, 4, 6] = torso[3, 11, 6] = 0.0
+    >>> model = PoseModel([torso, rest, rest, rest], grid, body, beta=2.0, sigma=30.0).rescale(2.0)
+    >>> poses = model.sample(rng=0)
+    >>> model.ends(poses)[:, 0, 0]
+    array([[ 80.,  60.],
+           [220.,  60.]])
+    """
+
+    def __init__(
+        self,
+        scores: Sequence[Any] | Mapping[str, Any],
+        grid: PoseGrid,
+        skeleton: Skeleton,
+        *,
+        beta: float = 1.0,
+        log_gamma: float = 0.0,
+        sigma: float | None = None,
+        reference: tuple[int, int] = (4, 8),
+        reach: float = 5.0,
+    ) -> None:
+        self.grid, self.skeleton = grid, skeleton
+        self.beta = check_positive(beta, name="beta")
+        self.log_gamma = float(log_gamma)
+        points = reference_points(grid, reference)
+        if sigma is None:
+            left, right, top, bottom = grid.box
+            sigma = max((right - left) / reference[1], (bottom - top) / reference[0])
+        self.sigma = check_positive(sigma, name="sigma")
+        cells = location_features(grid.positions(np.arange(grid.n_values)[:: grid.n_orientations]), points, self.sigma)
+        self._features = np.repeat(cells, grid.n_orientations, axis=0)
+        self._log_scores = self._read(scores)
+        self._springs = [
+            None if part.spring is None else spring_factor(part.spring, grid, beta=self.beta, reach=reach)
+            for part in skeleton.parts
+        ]
+
+    def _read(self, scores: Sequence[Any] | Mapping[str, Any]) -> list[FloatArray]:
+        names = self.skeleton.names
+        if isinstance(scores, Mapping):
+            missing = [name for name in names if name not in scores]
+            if missing:
+                raise KernelError(f"scores has no array for {', '.join(missing)}; the parts are {', '.join(names)}")
+            scores = [scores[name] for name in names]
+        if len(scores) != len(names):
+            raise KernelError(f"scores has {len(scores)} arrays for {len(names)} parts")
+        found = []
+        for part, given in zip(self.skeleton.parts, scores, strict=True):
+            array = np.asarray(given, dtype=np.float64)
+            if array.shape != self.grid.shape:
+                raise KernelError(f"the scores of {part.name} have shape {array.shape}; the grid has {self.grid.shape}")
+            found.append((array + direction_prior(part, self.grid)).reshape(-1))
+        return found
+
+    def __repr__(self) -> str:
+        size = " x ".join(map(str, self.grid.shape))
+        return f"PoseModel({len(self.skeleton)} parts of {size} values, beta={self.beta:g}, sigma={self.sigma:g})"
+
+    # the distributions -----------------------------------------------------------------------------------
+
+    def _graph(self, forbidden: Sequence[BoolArray] | None = None, *, features: bool = True) -> FactorGraph:
+        """Factors of the poses; some values of parts may be forbidden."""
+        graph = FactorGraph([self.grid.n_values] * len(self.skeleton), names=self.skeleton.names)
+        for r, part in enumerate(self.skeleton.parts):
+            log_q = self.beta * self._log_scores[r]
+            if forbidden is not None:
+                log_q = np.where(forbidden[r], -np.inf, log_q)
+                if not np.isfinite(log_q).any():
+                    raise DiversetError(f"no place is left for {part.name}")
+            graph.add_factor([r], log_quality=log_q, name=f"scores of {part.name}")
+            if features:
+                graph.add_factor([r], features=self._features, name=f"location of {part.name}")
+            if self._springs[r] is not None:
+                graph.add_factor([self.skeleton.parents[r], r], quality=self._springs[r], name=f"spring of {part.name}")
+        return graph
+
+    @cached_property
+    def graph(self) -> FactorGraph:
+        """The factor graph: scores, locations and springs."""
+        return self._graph()
+
+    @cached_property
+    def dpp(self) -> StructuredDPP:
+        """The structured DPP over all poses."""
+        return StructuredDPP(self.graph).scale_quality(self.log_gamma)
+
+    @cached_property
+    def quality_model(self) -> QualityModel:
+        r"""Law of a single pose: :math:`\Pr(y) \propto q(y)`."""
+        return QualityModel(self._graph(features=False))
+
+    def scaled(self, log_gamma: float) -> PoseModel:
+        r"""The same model with another :math:`\gamma`; what was computed is shared."""
+        new = object.__new__(PoseModel)
+        new.__dict__.update(self.__dict__)
+        new.log_gamma = float(log_gamma)
+        if "dpp" in self.__dict__:
+            new.__dict__["dpp"] = self.dpp.scale_quality(new.log_gamma - self.log_gamma)
+        return new
+
+    def rescale(self, expected_size: float) -> PoseModel:
+        r"""The same model with the :math:`\gamma` that gives so many poses on average."""
+        target = self.dpp.rescale(expected_size)
+        return self.scaled(self.log_gamma + 0.5 * (target._log_factor - self.dpp._log_factor))
+
+    # sets of poses ---------------------------------------------------------------------------------------
+
+    def ends(self, poses: Any) -> FloatArray:
+        """Both ends (x, y) of every part, of shape (k, n_parts, 2, 2); the reference point first."""
+        y = self.graph.structures(poses)
+        return ends_of(self.grid.positions(y), self.grid.angles(y), np.tile(self.skeleton.lengths, (len(y), 1)))
+
+    def sample(self, size: int | None = None, *, rng: RNGLike = None) -> Any:
+        """Sets of poses from the structured DPP: one, (k, n_parts), or a list of `size`."""
+        return self.dpp.sample(size, rng=rng)
+
+    def sample_independent(self, k: int, *, rng: RNGLike = None) -> IntArray:
+        """So many poses, each from the quality model, whatever the others are."""
+        return self.quality_model.sample(check_size(k, name="k"), rng=rng)
+
+    def sample_suppressed(self, k: int, *, rng: RNGLike = None) -> IntArray:
+        """Poses from the quality model, one by one, none of which touches one before: non-maximum suppression.
+
+        Returns
+        -------
+        ndarray of shape (at most k, n_parts)
+            Fewer where no place is left.
+
+        Notes
+        -----
+        Limbs are drawn as segments with round ends. Two poses overlap if any part of one touches any part of the other;
+        the rule is about single parts, so that the law under it is again a quality model with forbidden values, and
+        is drawn from exactly. A pass of messages for each pose.
+        """
+        generator = np.random.default_rng(rng)
+        if check_size(k, name="k") == 0:
+            return np.zeros((0, len(self.skeleton)), dtype=np.int64)
+        chosen = [self.quality_model.sample(1, rng=generator)[0]]
+        forbidden = [np.zeros(self.grid.n_values, dtype=bool) for _ in self.skeleton.parts]
+        while len(chosen) < k:
+            self._forbid_touching(chosen[-1], forbidden)
+            try:
+                model = QualityModel(self._graph(forbidden, features=False))
+                chosen.append(model.sample(1, rng=generator)[0])
+            except DiversetError:  # nothing is allowed any more
+                break
+        return np.array(chosen)
+
+    @cached_property
+    def _limbs(self) -> list[FloatArray]:
+        """For each part, both ends at each of its values, (n_values, 2, 2)."""
+        values = np.arange(self.grid.n_values)
+        positions, angles = self.grid.positions(values), self.grid.angles(values)
+        return [ends_of(positions, angles, np.full(len(values), part.length)) for part in self.skeleton.parts]
+
+    def _forbid_touching(self, pose: IntArray, forbidden: list[BoolArray]) -> None:
+        """Mark, for each part, the values that overlap some part of a pose."""
+        for part, own, blocked in zip(self.skeleton.parts, self._limbs, forbidden, strict=True):
+            for limb, radius in zip(self.ends(pose)[0], self.skeleton.radii, strict=True):
+                # Only where the limb is within reach, and where nothing else was in the way before.
+                near = ~blocked & (point_distances(own[:, 0], limb) < part.length + part.radius + radius)
+                at = np.flatnonzero(near)
+                blocked[at] = overlaps(own[at], part.radius, limb, radius)
+
+    def clouds(self, marginals: Sequence[FloatArray], *, along: float = 0.0) -> FloatArray:
+        """Part marginals as pictures, summed over orientations: (n_parts, rows, columns).
+
+        Parameters
+        ----------
+        marginals : sequence of ndarray of shape (n_values,)
+            For each part, as ``model.dpp.part_marginals()`` gives them.
+        along : float
+            Which point of a limb is shown: 0 the reference point, 0.5 its middle, 1 its other end; at the nearest
+            position of the grid, and left out beyond its border.
+        """
+        found = np.zeros((len(self.skeleton), self.grid.rows, self.grid.columns))
+        i, j = np.indices(found.shape[1:])
+        for cloud, part, mu in zip(found, self.skeleton.parts, marginals, strict=True):
+            maps = np.asarray(mu).reshape(self.grid.shape)
+            for t, angle in enumerate(self.grid.orientations):
+                shift = along * part.length / self.grid.step
+                row, column = (np.rint(c * shift).astype(int) for c in (np.sin(angle), np.cos(angle)))
+                inside = (
+                    (i + row >= 0) & (i + row < self.grid.rows) & (j + column >= 0) & (j + column < self.grid.columns)
+                )
+                cloud[i[inside] + row, j[inside] + column] += maps[:, :, t][inside]
+        return found
