@@ -112,6 +112,15 @@ def test_every_public_name_is_in_the_reference(module):
     assert public - known == listed
 
 
+def test_the_map_of_the_monograph_names_tests_and_scripts_that_exist():
+    text = (ROOT / "docs" / "monograph.rst").read_text(encoding="utf-8")
+    named = re.findall(r"``(tests/[\w/]+\.py)``", text)
+    scripts = re.findall(r"sphx_glr_auto_examples_(\w+\.py)", text)
+    assert len(set(named)) > 40
+    assert [path for path in named if not (ROOT / path).is_file()] == []
+    assert [name for name in scripts if not (ROOT / "examples" / name).is_file()] == []
+
+
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("plot_*.py")), ids=by_name)
 def test_gallery_script(path, monkeypatch):
     import matplotlib
