@@ -48,6 +48,7 @@ def split_sentences(text: str, *, language: str = "en") -> list[str]:
     except ImportError as error:
         raise MissingExtraError('splitting sentences needs sentencex: pip install "diverset[text]"') from error
     found: list[str] = []
+    text = text.encode("utf-8", "replace").decode("utf-8")  # halves of surrogate pairs are no characters
     for paragraph in _PARAGRAPH.split(text):
         for part in _headline_apart(paragraph):
             if part.strip():

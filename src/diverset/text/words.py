@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from diverset.text.porter import stem
 
-__all__ = ["PRONOUNS", "STOP_WORDS", "content_words", "words"]
+__all__ = ["PRONOUNS", "STOP_WORDS", "content_words", "count_words", "words"]
 
 # Vowel signs of Arabic and Indic scripts are marks, which \w leaves out, and words would fall apart at them.
 _MARKS = "\u0300-\u036f\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff"
@@ -77,6 +77,18 @@ def _pieces(run: str) -> list[str]:
     if not _SPECIAL.match(run) or len(run) < 3:
         return [run]
     return [run[i : i + 2] for i in range(len(run) - 1)]
+
+
+def count_words(text: str) -> int:
+    """Words between spaces; where a script has no spaces, as many as :func:`words` finds.
+
+    >>> count_words("The ex-mayor's plan"), count_words("東京都は 雨")
+    (3, 4)
+    """
+    pieces = text.split()
+    if text.isascii() or not _SPECIAL.search(text):
+        return len(pieces)
+    return sum(max(1, len(words(piece))) if _SPECIAL.search(piece) else 1 for piece in pieces)
 
 
 def content_words(text: str, *, stemmer: Callable[[str], str] | None = stem) -> list[str]:
