@@ -37,7 +37,7 @@ METHODS = ("greedy", "mbr", "sample", "map-local")
 MOST_CANDIDATES = 2000
 MOST_TO_DRAW_FROM = 1000
 #: Draws are kept if they use at least this share of the budget.
-_FULL = 0.97
+_FULL = 0.95
 _FORMAT = "diverset summarizer 1"
 
 
@@ -265,7 +265,7 @@ class Summarizer(Estimator):
         n_samples : int
             Draws for ``"mbr"``.
         window : (int, int), optional
-            Lengths of draws that are kept, in the unit of the limit; from 97% of it to all of it by default. If draws
+            Lengths of draws that are kept, in the unit of the limit; from 95% of it to all of it by default. If draws
             may be longer than the limit, as in the experiments of [KuleszaTaskar2012]_, the summary is cut at it.
         rng : int, Generator or None
             For methods that draw.
