@@ -93,6 +93,7 @@ def test_every_citation_is_in_the_references():
         ".open_questions",
         ".learn",
         ".metrics",
+        ".text",
         ".plots",
         ".poses",
         ".processes",

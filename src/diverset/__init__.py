@@ -64,6 +64,7 @@ _ON_USE = (
     "poses",
     "processes",
     "structured",
+    "text",
 )
 _NAMES_ON_USE = {name: "structured" for name in ("FactorGraph", "StructuredDPP", "StructuredKDPP")}
 

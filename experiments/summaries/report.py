@@ -1,0 +1,65 @@
+"""Tables in reStructuredText: systems, ablation, oracle, runtime."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from experiments.summaries.study import ABLATIONS, COLUMNS, Study, bootstrap
+
+__all__ = ["tables"]
+
+SYSTEMS = (
+    "random", "begin", "lexrank", "submod1", "lr+mmr", "lr+dpp", "dpp-algorithm-6", "dpp-map-local", "dpp-greedy",
+    "dpp-mbr100", "dpp-mbr1000", "dpp-mbr5000", "oracle",
+)  # fmt: skip
+TIMED = ("begin", "lexrank", "submod1", "dpp-greedy", "dpp-mbr100", "dpp-mbr1000", "dpp-mbr5000")
+
+
+def tables(name: str, study: Study) -> dict[str, str]:
+    """One file per table of the seed."""
+    return {
+        f"summaries_{name}_systems.rst": _systems(study),
+        f"summaries_{name}_ablation.rst": _ablation(study),
+        f"summaries_{name}_runtime.rst": _runtime(study),
+    }
+
+
+def _systems(study: Study) -> str:
+    """ROUGE of every system on the clusters that all were tested on, and the difference of each to dpp-greedy."""
+    common = sorted(set.intersection(*(set(study.scores[system]) for system in SYSTEMS)))
+    ours = np.array([study.scores["dpp-greedy"][t] for t in common])
+    rows = [["system", *COLUMNS, "R-1F less that of dpp-greedy"]]
+    for system in SYSTEMS:
+        found = np.array([study.scores[system][t] for t in common])
+        cells = [f"{100 * value:.2f}" for value in found.mean(axis=0)]
+        rows.append([system, *cells, "" if system == "dpp-greedy" else _difference(found[:, 0] - ours[:, 0])])
+    return _list_table(rows)
+
+
+def _ablation(study: Study) -> str:
+    rows = [["features", "R-1F", "R-1P", "R-1R", "R-1F less that of all"]]
+    tested = sorted(study.scores["dpp-greedy"])
+    ours = np.array([study.scores["dpp-greedy"][t] for t in tested])
+    for name in ["all", *ABLATIONS]:
+        found = ours if name == "all" else np.array([study.scores[name][t] for t in tested])
+        cells = [f"{100 * value:.2f}" for value in found[:, :3].mean(axis=0)]
+        rows.append([name, *cells, "" if name == "all" else _difference(found[:, 0] - ours[:, 0])])
+    return _list_table(rows)
+
+
+def _runtime(study: Study) -> str:
+    rows = [["system", "seconds per cluster"]]
+    rows += [[system, f"{np.mean(study.seconds[system]):.3f}"] for system in TIMED]
+    return _list_table(rows)
+
+
+def _difference(values: np.ndarray) -> str:
+    low, high = bootstrap((100 * values).tolist())
+    return f"{100 * values.mean():+.2f} ({low:+.2f} to {high:+.2f})"
+
+
+def _list_table(rows: list[list[str]]) -> str:
+    lines = [".. list-table::", "   :header-rows: 1", ""]
+    for row in rows:
+        lines += [f"   {'* -' if i == 0 else '  -'} {cell}".rstrip() for i, cell in enumerate(row)]
+    return "\n".join(lines) + "\n"

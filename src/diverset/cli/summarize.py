@@ -1,0 +1,63 @@
+"""``diverset summarize``: the arguments."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from diverset.cli.group import app
+
+__all__ = ["summarize"]
+
+
+class Decoder(StrEnum):
+    """How sentences are chosen."""
+
+    greedy = "greedy"
+    mbr = "mbr"
+    sample = "sample"
+    map_local = "map-local"
+
+
+@app.command(epilog="Example:  diverset summarize articles/ --max-words 100 -o summary.html")
+def summarize(
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="FILE_OR_FOLDER...",
+            help="Texts about one thing: .txt, .md, .html, .jsonl, folders of them; - or nothing is standard input.",
+        ),
+    ] = None,
+    max_words: Annotated[
+        int | None, typer.Option(metavar="N", help="At most so many words; 100 if there is no other limit.")
+    ] = None,
+    max_bytes: Annotated[int | None, typer.Option(metavar="N", help="At most so many bytes of UTF-8.")] = None,
+    max_sentences: Annotated[int | None, typer.Option(metavar="N", help="At most so many sentences.")] = None,
+    method: Annotated[
+        Decoder, typer.Option(help="mbr draws summaries and takes the one most like all others; it is slower.")
+    ] = Decoder.greedy,
+    samples: Annotated[int, typer.Option(metavar="R", min=1, help="Draws for --method mbr.")] = 1000,
+    seed: Annotated[int | None, typer.Option(min=0, help="For methods that draw.", show_default=False)] = None,
+    model: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A model of your own, written by Summarizer.save.")
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="The summary alone, .md or .txt; with reasons, .json; a page, .html."),
+    ] = None,
+) -> None:
+    """Summarise several documents about one thing, in their own sentences."""
+    from diverset.apps.summarize import run_summarize
+
+    run_summarize(
+        paths or [],
+        max_words=max_words,
+        max_bytes=max_bytes,
+        max_sentences=max_sentences,
+        method=method.value,
+        n_samples=samples,
+        seed=seed,
+        model=model,
+        output=output,
+    )

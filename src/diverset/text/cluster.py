@@ -1,0 +1,98 @@
+"""The input of a summary: documents cut into sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from diverset._typing import IntArray
+from diverset.errors import DiversetError
+from diverset.text.sentences import split_sentences
+
+__all__ = ["Cluster", "as_cluster"]
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Documents about one thing, and human summaries of them where there are any.
+
+    Parameters
+    ----------
+    documents : iterable of str or of sequences of str
+        Texts, which are split into sentences, or lists of sentences, which are taken as they are.
+    references : str or iterable of str
+        Human summaries, for training and scoring.
+    names : sequence of str
+        What the documents are called; numbers from 1 by default.
+
+    Examples
+    --------
+    >>> cluster = Cluster(["It rained. It poured.", ["The old man is snoring."]])
+    >>> cluster.sentences
+    ('It rained.', 'It poured.', 'The old man is snoring.')
+    >>> cluster.document_of, cluster.position
+    (array([0, 0, 1]), array([0, 1, 0]))
+    """
+
+    documents: tuple[tuple[str, ...], ...]
+    references: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+
+    def __init__(
+        self,
+        documents: Iterable[str | Sequence[str]],
+        references: str | Iterable[str] = (),
+        names: Sequence[str] = (),
+    ) -> None:
+        if isinstance(documents, str):
+            documents = [documents]
+        cut = tuple(_sentences(document, t) for t, document in enumerate(documents))
+        given = (references,) if isinstance(references, str) else tuple(references)
+        if names and len(names) != len(cut):
+            raise DiversetError(f"{len(names)} names for {len(cut)} documents; give one each")
+        object.__setattr__(self, "documents", cut)
+        object.__setattr__(self, "references", given)
+        object.__setattr__(self, "names", tuple(names) or tuple(str(t + 1) for t in range(len(cut))))
+
+    def __len__(self) -> int:
+        return len(self.sentences)
+
+    @cached_property
+    def sentences(self) -> tuple[str, ...]:
+        """All sentences, document after document."""
+        return tuple(sentence for document in self.documents for sentence in document)
+
+    @cached_property
+    def document_of(self) -> IntArray:
+        """Number of the document of each sentence."""
+        return np.repeat(np.arange(len(self.documents)), [len(document) for document in self.documents])
+
+    @cached_property
+    def position(self) -> IntArray:
+        """Place of each sentence in its document, from 0."""
+        places = [np.arange(len(document), dtype=np.int64) for document in self.documents]
+        return np.concatenate([np.zeros(0, dtype=np.int64), *places])
+
+    def restrict(self, most: int) -> Cluster:
+        """The cluster with at most so many sentences of each document, the first ones."""
+        return Cluster([document[:most] for document in self.documents], self.references, self.names)
+
+
+def _sentences(document: Any, number: int) -> tuple[str, ...]:
+    if isinstance(document, str):
+        return tuple(split_sentences(document))
+    try:
+        return tuple(kept for sentence in document if (kept := " ".join(sentence.split())))
+    except (TypeError, AttributeError):
+        raise DiversetError(
+            f"document {number} is a {type(document).__name__}; give a text or a list of sentences"
+        ) from None
+
+
+def as_cluster(documents: Any) -> Cluster:
+    """The cluster itself, or one made of documents."""
+    return documents if isinstance(documents, Cluster) else Cluster(documents)

@@ -1,0 +1,164 @@
+"""``diverset summarize``: files of every kind in, a short text out, and bad input in one line."""
+
+import json
+import re
+from io import StringIO
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from diverset.apps.demo_summary import run_demo_summary
+from diverset.apps.documents import html_text, markdown_text, read_documents
+from diverset.cli import app
+from diverset.errors import DiversetError
+
+FIRST = "The old mill burned down on Friday. Nobody was hurt. Firemen from three towns came. The owner is insured."
+SECOND = "A fire destroyed the old mill. Three towns sent their firemen. The mayor thanked them on Saturday."
+
+
+def run(*arguments, stdin=None):
+    return CliRunner().invoke(app, ["summarize", *map(str, arguments)], input=stdin)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    place = tmp_path / "articles"
+    (place / "more").mkdir(parents=True)
+    (place / "a.txt").write_text(FIRST)
+    (place / "more" / "b.md").write_text(f"# Fire\n\n{SECOND} See [more](x.html).\n\n```\ncode says no\n```\n")
+    (place / "c.html").write_text("<html><head><title>t</title><body><p>The <b>mill</b> was old.<script>no()</script>")
+    (place / "d.jsonl").write_text(json.dumps({"title": "D", "text": "A mill is a mill."}) + "\n\n")
+    (place / "picture.png").write_bytes(b"\x89PNG\x00\x01")
+    return place
+
+
+def test_the_summary_is_printed_alone(folder):
+    found = run(folder, "--max-words", 20)
+    assert found.exit_code == 0, found.output
+    text = found.stdout.strip()
+    assert 0 < len(text.split()) <= 20
+    everything = " ".join([FIRST, SECOND, "Fire See more. The mill was old. A mill is a mill."])
+    assert set(text.split()) <= set(everything.split())
+    assert "code" not in text
+    assert "no()" not in text
+
+
+@pytest.mark.parametrize("method", ["greedy", "mbr", "sample", "map-local"])
+def test_methods_and_budgets(folder, tmp_path, method):
+    out = tmp_path / "s.txt"
+    asked = [folder, "--max-bytes", 120, "--method", method, "--samples", 20, "--seed", 1, "-o", out]
+    assert run(*asked).exit_code == 0
+    text = out.read_bytes()
+    assert 0 < len(text) - 1 <= 120  # but for the line's end
+    assert run(*asked).exit_code == 0
+    assert out.read_bytes() == text
+
+
+def test_markdown_holds_the_summary_alone(folder, tmp_path):
+    out = tmp_path / "s.md"
+    assert run(folder, "--max-sentences", 2, "-o", out).stdout == ""
+    printed = run(folder, "--max-sentences", 2).stdout
+    assert out.read_text(encoding="utf-8").split() == printed.split()
+
+
+def test_json_tells_why(folder, tmp_path):
+    out = tmp_path / "s.json"
+    assert run(folder, "--max-words", 20, "--method", "mbr", "--samples", 20, "--seed", 0, "-o", out).exit_code == 0
+    report = json.loads(out.read_text(encoding="utf-8"))
+    assert report["limit"] == {"words": 20}
+    assert report["documents"] == ["a.txt", "c.html", "D", "more/b.md"]
+    assert report["summary"] == " ".join(sentence["sentence"] for sentence in report["sentences"])
+    assert report["draws"]["kept"] == 20 <= report["draws"]["made"]
+    assert all(0 < sentence["inclusion_probability"] < 1 for sentence in report["sentences"])
+
+
+def test_the_page_marks_sentences_and_escapes(tmp_path):
+    nasty = tmp_path / "<b>.txt"
+    nasty.write_text("<script>alert(1)</script> is in the text. Another sentence is here. {{title}} stays.")
+    out = tmp_path / "s.html"
+    assert run(nasty, "--max-sentences", 2, "-o", out).exit_code == 0
+    page = out.read_text(encoding="utf-8")
+    assert "<script>alert" not in page
+    assert page.count("<mark ") == 2
+    assert "{{title}} stays." in page
+    assert "Why these sentences" in page
+    assert not re.search(r"(src|href)=\"(?!#)", page)  # loads nothing
+
+
+def test_standard_input():
+    found = run("--max-words", 8, stdin=FIRST)
+    assert found.exit_code == 0
+    assert 0 < len(found.stdout.split()) <= 8
+    page = run("-", "--max-words", 8, stdin="<!doctype html><p>One sentence here.</p>")
+    assert page.stdout.strip() == "One sentence here."
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere"], "no such file"),
+        (["{folder}/picture.png"], "must end in"),
+        (["{folder}", "-o", "x.pdf"], "x.pdf"),
+        (["{folder}", "--max-words", "3", "--max-bytes", "3"], "one limit"),
+        (["{folder}", "--max-words", "0"], "max_words"),
+        (["{folder}", "--method", "best"], "best"),
+        (["{empty}"], "holds no file"),
+        (["{empty}/blank.txt"], "no sentence"),
+        (["{empty}/bad.jsonl"], "line 2 is no JSON"),
+        (["{empty}/no.jsonl"], "has no text"),
+        (["{empty}/zero.txt"], "zero bytes"),
+        (["{folder}", "--model", "{folder}/a.txt"], "not a summarizer file"),
+    ],
+)
+def test_bad_input_is_one_line(folder, tmp_path, arguments, message):
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    if "/" in arguments[0] and "{empty}" in arguments[0]:
+        (empty / "blank.txt").write_text(" \n\n")
+        (empty / "bad.jsonl").write_text('{"text": "a"}\n{')
+        (empty / "no.jsonl").write_text('{"colour": "red"}')
+        (empty / "zero.txt").write_bytes(b"a\x00b")
+    found = run(*(argument.format(folder=folder, empty=empty) for argument in arguments))
+    assert found.exit_code == 2
+    assert found.stderr.count("\n") == 1
+    assert message in found.stderr
+
+
+def test_encodings(tmp_path):
+    for name, encoding in {"a": "cp1252", "b": "utf-8-sig", "c": "utf-16"}.items():
+        (tmp_path / f"{name}.txt").write_bytes("Café.".encode(encoding))
+    documents, names = read_documents([str(tmp_path)])
+    assert documents == ["Café."] * 3
+    assert names == ["a.txt", "b.txt", "c.txt"]
+
+
+def test_json_lines_hold_texts_or_sentences(tmp_path):
+    path = tmp_path / "x.jsonl"
+    path.write_text('"plain"\n{"sentences": ["a", "b"], "id": 7}\n{"body": "x"}\n')
+    assert read_documents([str(path)]) == (["plain", ["a", "b"], "x"], ["x.jsonl, line 1", "7", "x.jsonl, line 3"])
+    path.write_text('{"text": 3}')
+    with pytest.raises(DiversetError, match="line 1 has no text"):
+        read_documents([str(path)])
+
+
+def test_web_pages_without_closing_tags():
+    page = "<title>T</title><h1>Head<p>One.<p>Two &amp; <i>three</i>.<nav>Home</nav><br>Four"
+    assert html_text(page).split() == ["T", "Head", "One.", "Two", "&", "three.", "Four"]
+    assert html_text("<head><title>T</title><p>One").split() == ["One"]
+
+
+def test_markdown_marks_go():
+    text = "---\na: b\n---\n# Title #\n\n> quoted *text* and `code`\n\n| a | b |\n|---|---|\n\n"
+    text += "![x](y) [link](z) snake_case"
+    assert markdown_text(text).split() == ["Title", "quoted", "text", "and", "code", "link", "snake_case"]
+
+
+def test_demo_summary(tmp_path):
+    out = StringIO()
+    page = tmp_path / "demo.html"
+    summary = run_demo_summary(output=page, console=Console(file=out, width=80))
+    assert 30 <= len(summary.text.split()) <= 50
+    assert "Page written" in out.getvalue()
+    assert "P(in)" in out.getvalue()
+    assert page.exists()

@@ -1,0 +1,151 @@
+"""Decoders against the textbook, by enumeration and by plain twins."""
+
+import itertools
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+import diverset as dv
+from diverset.errors import DiversetError
+from diverset.text import mean_rouge, pairwise_rouge, rouge, word_counts
+from diverset.text.decode import draw_between, greedy_summary, improve_summary, least_risk
+
+SENTENCES = [
+    "The river rose and flooded the old town.",
+    "Floods hit the old town; the river rose, the river fell.",
+    "Children went home early.",
+    "The mayor asked the children to stay home, at home.",
+    "Trains still ran on Monday.",
+    "",
+]
+
+
+def kernel(n, seed, scale=1.0):
+    X = np.random.default_rng(seed).standard_normal((n, n + 2))
+    return scale * X @ X.T / n
+
+
+def textbook_greedy(L, costs, room):
+    """Algorithm 6 by determinants."""
+    Z = np.linalg.det(L + np.eye(len(L)))
+
+    def prob(Y):
+        return np.linalg.det(L[np.ix_(Y, Y)]) / Z if Y else 1 / Z
+
+    Y, U = [], [i for i in range(len(L)) if costs[i] <= room]
+    while U:
+        i = max(U, key=lambda i: (prob([*Y, i]) - prob(Y)) / costs[i])
+        Y.append(i)
+        spent = sum(costs[j] for j in Y)
+        U = [j for j in U if j != i and spent + costs[j] <= room]
+    return Y
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("scale", [0.05, 1.0, 20.0])
+def test_greedy_is_algorithm_6(seed, scale):
+    L = kernel(9, seed, scale)
+    costs = np.random.default_rng(seed).integers(1, 9, size=9)
+    found = greedy_summary(L, costs, 15)
+    assert found.tolist() == textbook_greedy(L, costs, 15)
+    assert found.tolist() == dv.map_budgeted(dv.DPP(L), costs, 15, fill=True).indices.tolist()
+    assert costs[found].sum() <= 15
+
+
+def test_greedy_takes_no_copy_and_nothing_that_does_not_fit():
+    L = kernel(5, 0)
+    L = L[np.ix_([0, 1, 1, 2, 0], [0, 1, 1, 2, 0])]
+    found = greedy_summary(L, np.ones(5, dtype=np.int64), 5)
+    assert len(found) == 3
+    assert greedy_summary(L, np.full(5, 7), 6).tolist() == []
+    assert greedy_summary(np.zeros((0, 0)), np.zeros(0, dtype=np.int64), 6).tolist() == []
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_local_search_ends_where_no_step_helps(seed):
+    L = kernel(8, seed, 2.0)
+    costs = np.random.default_rng(seed).integers(1, 6, size=8)
+    start = greedy_summary(L, costs, 10)
+    found = set(improve_summary(L, costs, 10, start).tolist())
+
+    def value(Y):
+        Y = sorted(Y)
+        return np.linalg.slogdet(L[np.ix_(Y, Y)])[1] if Y else 0.0
+
+    assert costs[list(found)].sum() <= 10
+    assert value(found) >= value(set(start.tolist())) - 1e-12
+    outside = set(range(8)) - found
+    steps = [found - {i} for i in found] + [found | {i} for i in outside]
+    steps += [found - {i} | {j} for i, j in itertools.product(found, outside)]
+    assert all(value(Y) <= value(found) + 1e-6 for Y in steps if costs[sorted(Y)].sum() <= 10)
+
+
+def window_law(L, costs, low, high):
+    """Law of a DPP's set given that its cost is in a window, over all subsets."""
+    n = len(L)
+    subsets = [Y for k in range(n + 1) for Y in itertools.combinations(range(n), k)]
+    weights = {Y: np.linalg.det(L[np.ix_(Y, Y)]) if Y else 1.0 for Y in subsets if low <= sum(costs[list(Y)]) <= high}
+    total = sum(weights.values())
+    return {Y: weight / total for Y, weight in weights.items()}
+
+
+def p_value(L, costs, low, high, law):
+    draws = draw_between(dv.DPP(L), costs, low, high, 4000, rng=5)
+    seen = Counter(tuple(int(i) for i in Y) for Y in draws.sets)
+    assert set(seen) <= set(law)
+    return chisquare([seen[Y] for Y in law], [4000 * p for p in law.values()]).pvalue
+
+
+def test_draws_have_the_law_given_the_window():
+    L, costs = kernel(5, 3, 0.7), np.array([2, 3, 3, 4, 5])
+    law = window_law(L, costs, 6, 8)
+    assert len(law) > 5
+    assert p_value(L, costs, 6, 8, law) > 1e-4
+    # A twin: the law without the window's condition on qualities is rejected.
+    flat = {Y: 1 / len(law) for Y in law}
+    assert p_value(L, costs, 6, 8, flat) < 1e-4
+
+
+def test_rejections_are_counted_and_the_window_opens_downwards_only():
+    L, costs = kernel(5, 3, 0.7), np.array([2, 3, 3, 4, 5])
+    draws = draw_between(dv.DPP(L), costs, 6, 8, 50, rng=0)
+    assert len(draws.sets) == 50 < draws.n_drawn
+    assert (draws.low, draws.high) == (6, 8)
+    wide = draw_between(dv.DPP(L), costs, 17, 17, 50, rng=0, most=200)
+    assert wide.low < 17 == wide.high
+    assert wide.n_drawn == 200
+    assert all(0 < costs[Y].sum() <= 17 for Y in wide.sets)
+    assert draw_between(dv.DPP(L), costs, 1, 1, 3, rng=0, most=20).sets == []
+    with pytest.raises(DiversetError, match="from 4 to 3"):
+        draw_between(dv.DPP(L), costs, 4, 3, 1)
+
+
+def random_sets(n_sets, seed):
+    rng = np.random.default_rng(seed)
+    return [np.flatnonzero(rng.random(len(SENTENCES)) < 0.5) for _ in range(n_sets)]
+
+
+def test_pairwise_scores_are_rouge():
+    sets = [*random_sets(8, 0), np.zeros(0, dtype=np.int64)]
+    found = pairwise_rouge(sets, word_counts(SENTENCES))
+    texts = [" ".join(SENTENCES[i] for i in Y) for Y in sets]
+    for (a, first), (b, second) in itertools.product(enumerate(texts), repeat=2):
+        expected = rouge(first, second, metrics=["rouge-1"])["rouge-1"].f
+        assert found[a, b] == pytest.approx(expected, abs=1e-6)
+
+
+def test_mean_scores_are_means_of_pairs():
+    sets = random_sets(60, 1)
+    counts = word_counts(SENTENCES)
+    np.testing.assert_allclose(mean_rouge(sets, counts), pairwise_rouge(sets, counts).mean(axis=1), atol=2e-7)
+    best, scores = least_risk(sets, counts)
+    assert scores[best] == pytest.approx(scores.max(), abs=1e-12)
+    assert best == min(i for i, score in enumerate(scores) if math.isclose(score, scores.max(), abs_tol=1e-12))
+
+
+def test_words_of_other_scripts_count():
+    counts = word_counts(["Это слово", "Это дело", "word"])
+    assert pairwise_rouge([[0], [1], [2]], counts)[0].tolist() == [1.0, 0.5, 0.0]
