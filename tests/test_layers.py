@@ -18,6 +18,7 @@ ALLOWED = {
     "sampling": BASE | {"numerics", "kernels", "core"},
     "inference": BASE | {"numerics", "kernels", "core"},
     "structured": BASE | {"numerics", "core", "sampling"},
+    "threads": BASE | {"numerics", "core", "structured", "text"},
     "baselines": BASE | {"numerics", "kernels", "core", "inference"},
     "metrics": BASE | {"numerics", "kernels", "core"},
     "learn": BASE | {"numerics", "kernels", "core"},
