@@ -90,6 +90,7 @@ def test_every_citation_is_in_the_references():
         ".baselines",
         ".learn",
         ".metrics",
+        ".text",
         ".plots",
         *(f".numerics.{m}" for m in ("symmetric", "selection")),
     ],

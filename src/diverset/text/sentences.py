@@ -1,0 +1,77 @@
+"""Cutting a text into sentences."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from diverset.errors import MissingExtraError
+
+__all__ = ["split_sentences"]
+
+#: An empty line, or a break before a list item, ends whatever sentence there is.
+_PARAGRAPH = re.compile(r"\n[ \t\r\f\v]*\n\s*|\n(?=[ \t]*(?:[-*\u2022] |\d{1,3}[.)] ))|\f|\u2029")
+#: A line that ends without punctuation far before the margin of its paragraph is a headline or a byline.
+_HEADLINE = 0.75
+_OPEN_ENDING = re.compile(r"[^\s.!?:;,\u3002\uff01\uff1f\u0964\u2026\"'\u201d\u2019)\-\u2013\u2014]\s*$")
+#: The splitter's time grows with the square of a text with quotation marks in it, so it gets windows of this size.
+_WINDOW = 20_000
+
+
+def split_sentences(text: str, *, language: str = "en") -> list[str]:
+    r"""Sentences of a text, in order, with white space made single.
+
+    Parameters
+    ----------
+    text : str
+        Plain text. Empty lines end sentences, so headlines stay apart; single line breaks inside a paragraph do not,
+        except after a short first line without a full stop.
+    language : str
+        Language code whose abbreviations are known; other languages' full stops work as well.
+
+    Returns
+    -------
+    list of str
+        None of them empty.
+
+    Notes
+    -----
+    The rules for abbreviations, initials, numbers and quotations are those of the sentencex package. Linear time.
+
+    Examples
+    --------
+    >>> split_sentences("Rain at last\n\nDr. Ray left at 3 p.m. on Jan. 5. \"It rained,\" she said.")
+    ['Rain at last', 'Dr. Ray left at 3 p.m. on Jan. 5.', '"It rained," she said.']
+    """
+    try:
+        from sentencex import segment
+    except ImportError as error:
+        raise MissingExtraError('splitting sentences needs sentencex: pip install "diverset[text]"') from error
+    found: list[str] = []
+    for paragraph in _PARAGRAPH.split(text):
+        for part in _headline_apart(paragraph):
+            if part.strip():
+                found += _split_paragraph(" ".join(part.split()), lambda piece: segment(language, piece))
+    return found
+
+
+def _headline_apart(paragraph: str) -> list[str]:
+    """The paragraph, or its first line and the rest where that line reads like a headline."""
+    first, newline, rest = paragraph.strip().partition("\n")
+    if newline and _OPEN_ENDING.search(first) and not rest.lstrip()[:1].islower():
+        width = max(len(line) for line in rest.split("\n"))
+        if len(first) < _HEADLINE * width:
+            return [first, rest]
+    return [paragraph]
+
+
+def _split_paragraph(paragraph: str, segment: Callable[[str], list[str]]) -> list[str]:
+    found: list[str] = []
+    start = 0
+    while start < len(paragraph):
+        pieces = segment(paragraph[start : start + _WINDOW])
+        if start + _WINDOW < len(paragraph) and len(pieces) > 1:
+            pieces = pieces[:-1]  # cut by the window, so it is read again
+        start += max(sum(len(piece) for piece in pieces), 1)
+        found += [kept for piece in pieces if (kept := piece.strip())]
+    return found
