@@ -13,7 +13,7 @@ from diverset._typing import Array, FloatArray, IntArray
 from diverset.errors import DiversetError, KernelError, LabelError
 from diverset.numerics.validation import as_real_or_complex, check_count, is_sparse
 
-__all__ = ["ThreadGraph"]
+__all__ = ["ThreadGraph", "read_times"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,7 @@ class ThreadGraph:
         features = _read_features(self.features, n)
         weights = _read_weights(self.weights, n)
         labels = _read_labels(self.labels, n)
-        times = None if self.times is None else _read_times(self.times, n)
+        times = None if self.times is None else read_times(self.times, n)
         for name, value in (
             ("edges", edges), ("features", features), ("weights", weights), ("labels", labels), ("times", times)
         ):  # fmt: skip
@@ -320,7 +320,8 @@ def _read_labels(given: Any, n: int) -> tuple[Any, ...]:
     return labels
 
 
-def _read_times(given: Any, n: int) -> Array:
+def read_times(given: Any, n: int) -> Array:
+    """Times as numbers or ``datetime64``, one for each of n."""
     values = np.asarray(given)
     if values.dtype.kind == "O":
         try:
