@@ -26,7 +26,7 @@ ALLOWED = {
     "integrations": BASE | {"numerics", "inference"},
     "plots": BASE | {"numerics", "kernels", "core", "sampling", "inference", "structured", "diverset"},
     "apps": BASE
-    | {"numerics", "kernels", "core", "sampling", "inference", "baselines", "metrics", "diverset", "plots"}
+    | {"numerics", "kernels", "core", "sampling", "inference", "baselines", "metrics", "diverset", "plots", "threads"}
     | {"text"},
     "cli": BASE | {"diverset", "apps", "plots"},
     "__main__": {"cli"},

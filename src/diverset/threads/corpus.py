@@ -52,10 +52,10 @@ class Corpus:
             if not isinstance(text, str) or not text.strip():
                 raise DiversetError(f"document {ids[i]!r} (number {i + 1}) has an empty text; leave it out")
         first: dict[Any, int] = {}
-        for i, name in enumerate(ids):
-            if first.setdefault(name, i) != i:
+        for i, label in enumerate(ids):
+            if first.setdefault(label, i) != i:
                 raise LabelError(
-                    f"documents {first[name] + 1} and {i + 1} are both called {name!r}; ids tell documents apart"
+                    f"documents {first[label] + 1} and {i + 1} are both called {label!r}; ids tell documents apart"
                 )
         times = None if self.times is None else read_times(self.times, n)
         for name, value in (("texts", texts), ("ids", ids), ("titles", titles), ("times", times)):

@@ -84,9 +84,7 @@ def document_graph(
         raise DiversetError("the corpus has no times; threads of documents go forward in time")
     tell = (lambda *_: None) if progress is None else progress
     tell("counting words", 0, len(corpus))
-    vectors, terms = term_vectors(
-        corpus.texts, min_documents=min_documents, max_share=max_share, analyzer=analyzer
-    )
+    vectors, terms = term_vectors(corpus.texts, min_documents=min_documents, max_share=max_share, analyzer=analyzer)
     tell("counting words", len(corpus), len(corpus))
     found = _neighbourhoods(vectors, threshold, neighbours, tell)
     return DocumentGraph(_graph_of(corpus, found, damping, max_similarity, tell), vectors, terms)
@@ -135,7 +133,7 @@ def _sparse(data: Any, start: Any, end: Any, n: int) -> Any:
 
 def citation_graph(
     citations: Any,
-    texts: Sequence[str] | Any,
+    texts: Any,
     *,
     times: Any = None,
     labels: Sequence[Any] | None = None,

@@ -62,8 +62,8 @@ def term_vectors(
     n = len(texts)
     if not least <= most * n:
         raise DiversetError(
-            f"no word can be in {least} documents or more and in at most {most:.0%} of {n}; lower min_documents or raise "
-            "max_share"
+            f"no word can be in {least} documents or more and in at most {most:.0%} of {n}; lower min_documents or "
+            "raise max_share"
         )
     vectorizer = CountVectorizer(analyzer=content_terms if analyzer is None else analyzer, min_df=least, max_df=most)
     try:
@@ -130,7 +130,11 @@ def neighbourhoods(
         own = np.arange(stop - start)
         # Every document is the most similar to itself, also one without words, and is no pair.
         block[own, own + start] = np.inf
-        top = np.argpartition(block, n - near, axis=1)[:, n - near :] if near < n else np.tile(np.arange(n), (len(own), 1))
+        top = (
+            np.argpartition(block, n - near, axis=1)[:, n - near :]
+            if near < n
+            else np.tile(np.arange(n), (len(own), 1))
+        )
         some = np.take_along_axis(block, top, axis=1) > 0.0
         for i in range(stop - start):
             found = np.sort(top[i, some[i]])
