@@ -151,17 +151,24 @@ class ThreadGraph:
         return float(self.thread_counts(length)[-1])
 
     def thread_counts(self, length: int) -> FloatArray:
-        """How many threads there are of 1, 2, ..., `length` nodes."""
+        """How many threads there are of 1, 2, ..., `length` nodes; counted once, in O(length edges)."""
         limit = check_count(length, name="length")
-        counts = np.zeros(limit)
-        beginning = np.ones(self.n_nodes)
-        with np.errstate(over="ignore"):
-            for r in range(limit):
-                counts[r] = beginning.sum()
-                if counts[r] == 0.0:
-                    break
-                beginning = self._steps @ beginning
-        return counts
+        if limit not in self._counted:
+            counts = np.zeros(limit)
+            beginning = np.ones(self.n_nodes)
+            with np.errstate(over="ignore"):
+                for r in range(limit):
+                    counts[r] = beginning.sum()
+                    if counts[r] == 0.0:
+                        break
+                    if r < limit - 1:
+                        beginning = self._steps @ beginning
+            self._counted[limit] = counts
+        return self._counted[limit].copy()
+
+    @cached_property
+    def _counted(self) -> dict[int, FloatArray]:
+        return {}
 
     @cached_property
     def _steps(self) -> Any:
