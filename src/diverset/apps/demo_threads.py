@@ -12,7 +12,7 @@ from diverset.threads import Corpus
 
 __all__ = ["OPTIONS", "load_news", "run_demo_threads"]
 
-OPTIONS = ThreadOptions(k=6, length=8, threshold=0.15)
+OPTIONS = ThreadOptions(k=6, length=8, beta=2.0, importance=0.2, threshold=0.15)
 
 
 def load_news() -> tuple[Corpus, list[str | None]]:

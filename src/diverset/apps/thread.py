@@ -54,11 +54,11 @@ class ThreadOptions:
     k: int = 10
     length: int = 8
     min_length: int | None = None
-    beta: float = 2.0
-    importance: float = 0.2
+    beta: float = 1.0
+    importance: float = 0.1
     rho: float = 0.0
     threshold: float = 0.1
-    max_similarity: float | None = 0.95
+    max_similarity: float | None = 0.8
     min_documents: int = 2
     max_share: float = 0.15
     min_words: int = 0

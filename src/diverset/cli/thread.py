@@ -36,8 +36,8 @@ def thread(
     min_length: Annotated[
         int | None, typer.Option(metavar="N", help="Let threads end early, after N documents.")
     ] = None,
-    beta: Annotated[float, typer.Option(help="How much similarity from document to document counts.")] = 2.0,
-    importance: Annotated[float, typer.Option(help="How much central documents (LexRank) count.")] = 0.2,
+    beta: Annotated[float, typer.Option(help="How much similarity from document to document counts.")] = 1.0,
+    importance: Annotated[float, typer.Option(help="How much central documents (LexRank) count.")] = 0.1,
     rho: Annotated[float, typer.Option(min=0.0, help="How strongly threads repel each other.")] = 0.0,
     time: Annotated[str | None, typer.Option(metavar="COL", help="Column of dates.", rich_help_panel=_COLUMNS)] = None,
     text: Annotated[str | None, typer.Option(metavar="COL", help="Column of texts.", rich_help_panel=_COLUMNS)] = None,
@@ -50,7 +50,7 @@ def thread(
     threshold: Annotated[float, typer.Option(help="Least cosine similarity of an edge.", rich_help_panel=_GRAPH)] = 0.1,
     max_similarity: Annotated[
         float, typer.Option(help="Most: above, documents repeat each other.", rich_help_panel=_GRAPH)
-    ] = 0.95,
+    ] = 0.8,
     min_documents: Annotated[int, typer.Option(help="Ignore words in fewer documents.", rich_help_panel=_GRAPH)] = 2,
     max_share: Annotated[
         float, typer.Option(help="Ignore words in a larger share of documents.", rich_help_panel=_GRAPH)
