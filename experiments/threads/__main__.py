@@ -16,7 +16,15 @@ from diverset.apps.thread_page import day_of
 from diverset.errors import DiversetError, MissingExtraError
 from diverset.threads import ThreadModel, coherence, document_graph, interlopers_found, kmeans_threads, tune
 from experiments.threads.data import DEVELOPMENT, read_aan, read_cora, read_reuters, read_timelines
-from experiments.threads.report import coherence_table, draw_map, draw_timeline, human_table, listing, write
+from experiments.threads.report import (
+    coherence_table,
+    draw_map,
+    draw_neighbours,
+    draw_timeline,
+    human_table,
+    listing,
+    write,
+)
 from experiments.threads.systems import SYSTEMS, Settings, Trial, development_score, scores
 
 GRID = {"beta": [1.0, 3.0, 6.0], "importance": [0.0, 0.5], "rho": [0.0, 4.0], "threshold": [0.1, 0.2]}
@@ -80,6 +88,14 @@ def reuters(data: Path, out: Path) -> None:
     draw_timeline(
         out / "threads_reuters.png", graph, best, "Reuters, 26 February to 13 April 1987: ten threads of eight"
     )
+    hub = max(np.concatenate(best).tolist(), key=lambda i: graph.graph.edges[[i]].nnz + graph.graph.edges[:, [i]].nnz)
+    draw_neighbours(
+        out / "threads_neighbours.png",
+        graph,
+        hub,
+        corpus.titles,
+        "One article of a thread, and the articles most like it",
+    )
     write(out / "threads_reuters.rst", listing(graph, best, corpus.titles, [day_of(t)[5:10] for t in corpus.times]))
     for name, sets in {"k-SDPP, drawn": draws, "k-SDPP, best": [best], "k-means": [clusters]}.items():
         near = np.mean([coherence(graph.vectors, threads) for threads in sets])
@@ -91,7 +107,7 @@ def aan(data: Path, out: Path) -> None:
     """Computational linguistics along its citations."""
     graph, titles = read_aan(data)
     print(f"aan: {graph.graph}", flush=True)
-    model = ThreadModel(graph.graph, length=5, k=4, beta=(0.1, 1.0), rng=0)
+    model = ThreadModel(graph.graph, length=5, k=4, beta=(0.0, 1.0), rng=0)
     threads = list(model.best())
     draw_map(
         out / "threads_aan.png", graph, threads, f"ACL Anthology, {graph.graph.n_nodes:,} papers: four threads of five"

@@ -12,7 +12,16 @@ from diverset._files import atomic_write
 from diverset.apps.thread_page import COLOURS, thread_plane
 from diverset.threads import DocumentGraph, bootstrap_mean
 
-__all__ = ["Results", "coherence_table", "draw_map", "draw_timeline", "human_table", "listing", "write"]
+__all__ = [
+    "Results",
+    "coherence_table",
+    "draw_map",
+    "draw_neighbours",
+    "draw_timeline",
+    "human_table",
+    "listing",
+    "write",
+]
 
 #: For every system and measure, one number per collection: the mean over its draws.
 Results = Mapping[str, Mapping[str, Sequence[float]]]
@@ -139,6 +148,51 @@ def draw_map(path: Path, graph: DocumentGraph, threads: Sequence[Any], title: st
     axes.margins(0.24, 0.16)
     axes.set_xticks([])
     axes.set_yticks([])
+    axes.set_title(title, loc="left", fontsize=11)
+    with atomic_write(path) as temporary:
+        figure.savefig(temporary)
+
+
+def draw_neighbours(
+    path: Path, graph: DocumentGraph, node: int, titles: Sequence[str], title: str, most: int = 24
+) -> None:
+    """One article and the articles it has edges with, by time, headlines beside them (figure 27)."""
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+    from matplotlib.figure import Figure
+
+    edges = graph.graph.edges
+    out, into = edges[[node]].tocoo(), edges[:, [node]].tocoo()
+    near = {int(i): float(w) for i, w in zip(out.coords[1], out.data, strict=True)}
+    near |= {int(i): float(w) for i, w in zip(into.coords[0], into.data, strict=True)}
+    chosen = sorted(sorted(near, key=lambda i: -near[i])[:most], key=lambda i: graph.graph.times[i])
+    times = graph.graph.times.astype("datetime64[s]").astype(object)
+    figure = Figure(figsize=(11, 0.3 * len(chosen) + 1.6), dpi=120, layout="constrained")
+    axes = figure.add_subplot()
+    middle = (len(chosen) - 1) / 2.0
+    span = times[chosen[-1]] - times[chosen[0]]
+    for y, i in enumerate(chosen):
+        axes.plot(
+            [times[node], times[i]], [middle, y], color="#1f6fb4", linewidth=6.0 * near[i] ** 1.5, alpha=0.45, zorder=1
+        )
+        axes.scatter([times[i]], [y], s=30.0 * graph.graph.weights[i], color="#475569", zorder=2)
+        left = times[i] < times[node]
+        axes.annotate(
+            titles[i].capitalize()[:58], (times[i], y), xytext=(-9 if left else 9, 0), textcoords="offset points",
+            ha="right" if left else "left", va="center", fontsize=7.5,
+        )  # fmt: skip
+    axes.scatter([times[node]], [middle], s=160, color="#c2410c", zorder=3)
+    axes.annotate(
+        titles[node].capitalize()[:70], (times[node], len(chosen) + 0.2), ha="center", color="#c2410c",
+        fontweight="bold", fontsize=9,
+    )  # fmt: skip
+    axes.set_xlim(times[chosen[0]] - 0.45 * span, times[chosen[-1]] + 0.45 * span)
+    axes.set_ylim(-1.0, len(chosen) + 1.2)
+    axes.set_yticks([])
+    locator = AutoDateLocator()
+    axes.xaxis.set_major_locator(locator)
+    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+    for side in ("left", "right", "top"):
+        axes.spines[side].set_visible(False)
     axes.set_title(title, loc="left", fontsize=11)
     with atomic_write(path) as temporary:
         figure.savefig(temporary)

@@ -96,7 +96,7 @@ def dtm_threads(
         from gensim.corpora import Dictionary  # type: ignore[import-untyped,unused-ignore]
         from gensim.models import LdaSeqModel  # type: ignore[import-untyped,unused-ignore]
     except ImportError as error:
-        raise MissingExtraError("the dynamic topic model needs gensim: pip install gensim") from error
+        raise MissingExtraError('the dynamic topic model needs gensim: pip install "diverset[topics]"') from error
     generator = np.random.default_rng(rng)
     slices = time_slices(times, length)
     order = np.concatenate(slices)
