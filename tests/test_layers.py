@@ -21,6 +21,7 @@ ALLOWED = {
     "inference": BASE | {"numerics", "kernels", "core"},
     "structured": BASE | {"numerics", "core", "sampling"},
     "poses": BASE | {"numerics", "structured"},
+    "threads": BASE | {"numerics", "core", "structured", "text"},
     "baselines": BASE | {"numerics", "kernels", "core", "inference"},
     "classics": BASE | {"numerics", "core"},
     "mrf": BASE | {"numerics", "structured"},
@@ -32,7 +33,7 @@ ALLOWED = {
     "processes": BASE | {"numerics", "kernels", "core", "sampling"},
     "plots": BASE | {"numerics", "kernels", "core", "sampling", "inference", "structured", "diverset"},
     "apps": BASE
-    | {"numerics", "kernels", "core", "sampling", "inference", "baselines", "metrics", "diverset", "plots"}
+    | {"numerics", "kernels", "core", "sampling", "inference", "baselines", "metrics", "diverset", "plots", "threads"}
     | {"text"},
     "cli": BASE | {"diverset", "apps", "plots"},
     "__main__": {"cli"},

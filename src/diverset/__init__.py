@@ -65,6 +65,7 @@ _ON_USE = (
     "processes",
     "structured",
     "text",
+    "threads",
 )
 _NAMES_ON_USE = {name: "structured" for name in ("FactorGraph", "StructuredDPP", "StructuredKDPP")}
 

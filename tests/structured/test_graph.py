@@ -224,3 +224,17 @@ def test_wide_stars_do_not_overflow():
     s = dv.StructuredDPP(g).rescale(1.0)
     assert s.part_marginals()[0].sum() == pytest.approx(1.0, rel=1e-9)
     assert s.of_size(1).sample(rng=0).shape == (1, 801)
+
+
+def test_one_factor_over_many_parts_is_read_once():
+    apart, together = dv.FactorGraph([3, 3, 3]), dv.FactorGraph([3, 3, 3])
+    quality, features = np.arange(1.0, 4.0), np.eye(3)
+    for r in range(3):
+        apart.add_factor([r], quality, features)
+    together.add_factors([[r] for r in range(3)], quality, features)
+    assert len({id(f.potential) for f in together.factors}) == 1
+    np.testing.assert_array_equal(dv.StructuredDPP(apart).dual_kernel, dv.StructuredDPP(together).dual_kernel)
+    with pytest.raises(KernelError, match="one shape"):
+        dv.FactorGraph([3, 2]).add_factors([[0], [1]], quality)
+    with pytest.raises(LabelError, match="twice"):
+        dv.FactorGraph([3, 3]).add_factors([[0, 1], [1, 1]])

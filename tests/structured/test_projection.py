@@ -12,7 +12,7 @@ from diverset.numerics.projection import projection_matrix
 from structures_for_tests import chain
 
 
-@pytest.mark.parametrize("method", ["gaussian", "sparse"])
+@pytest.mark.parametrize("method", ["gaussian", "sparse", "signs"])
 def test_projections_keep_inner_products_on_average(method):
     G = projection_matrix(6, 200_000, rng=0, method=method)
     assert G @ G.T == pytest.approx(np.eye(6), abs=0.02)
@@ -24,6 +24,16 @@ def test_projections_keep_inner_products_on_average(method):
 def test_sparse_and_dense_features_project_alike():
     X = np.random.default_rng(0).standard_normal((5, 30)) * (np.random.default_rng(1).random((5, 30)) < 0.2)
     assert dv.project(scipy.sparse.csr_array(X), 7, rng=3) == pytest.approx(dv.project(X, 7, rng=3), rel=1e-12)
+
+
+@pytest.mark.parametrize("value", [1.0, -0.3])
+def test_equal_sparse_features_are_projected_by_counting(value):
+    rng = np.random.default_rng(0)
+    X = value * (rng.random((50, 400)) < rng.random((50, 1)))
+    X[3] = 0.0
+    for dim in (1, 7, 50):
+        counted = dv.project(scipy.sparse.csr_array(X), dim, rng=3, method="signs")
+        assert counted == pytest.approx(dv.project(X, dim, rng=3, method="signs"), abs=1e-11)
 
 
 def test_dimension_of_the_lemma():

@@ -214,22 +214,64 @@ class FactorGraph:
         -----
         Qualities are held relative to the largest of their factor. Those below 1e-150 of it count as forbidden.
         """
-        if isinstance(parts, (int, str, np.integer)):
-            raise LabelError(f"parts is {parts!r}; pass a sequence of parts, such as [{parts!r}]")
-        index = tuple(self.part(r) for r in parts)
-        label = name if name is not None else "factor " + str(len(self._factors)) + f" over {list(parts)}"
-        if not index:
-            raise LabelError(f"{label} has no parts; a factor is over one part or more")
-        if len(set(index)) != len(index):
-            raise LabelError(f"{label} names a part twice")
+        index = self._index(parts, name)
+        label = self._label(parts, name)
         shape = tuple(self._n_values[r] for r in index)
-        potential = self._potential(shape, quality, log_quality, features, label)
+        self._add([index], self._potential(shape, quality, log_quality, features, label), label, name)
+
+    def _add(self, indices: Sequence[tuple[int, ...]], potential: Potential, label: str, name: str | None) -> None:
         if potential.n_features is not None and self.n_features not in (0, potential.n_features):
             raise KernelError(
                 f"features of {label} have {potential.n_features} dimensions, those of earlier factors "
                 f"{self.n_features}; features of all factors add up, so give them equally many"
             )
-        self._factors.append(Factor(index, potential, name or ""))
+        self._factors += [Factor(index, potential, name or "") for index in indices]
+
+    def add_factors(
+        self,
+        groups: Sequence[Sequence[int | str]],
+        quality: Any = None,
+        features: Any = None,
+        *,
+        log_quality: Any = None,
+        name: str | None = None,
+    ) -> None:
+        """Add the same factor over several groups of parts, such as every step of a chain; its arrays are read once.
+
+        Parameters
+        ----------
+        groups : sequence of sequences of int or str
+            The parts of each factor, all with equally many values.
+        quality, features, log_quality, name
+            As for :meth:`add_factor`.
+        """
+        indices = [self._index(parts, name) for parts in groups]
+        shapes = [tuple(self._n_values[r] for r in index) for index in indices]
+        odd = next((i for i, shape in enumerate(shapes) if shape != shapes[0]), None)
+        if odd is not None:
+            raise KernelError(
+                f"the factor over {list(groups[odd])} has not as many values as that over {list(groups[0])}; "
+                "factors that are added together have one shape"
+            )
+        if indices:
+            label = self._label(groups[0], name)
+            potential = Potential.read(shapes[0], quality, log_quality, features, label)
+            self._add(indices, potential, label, name)
+
+    def _index(self, parts: Sequence[int | str], name: str | None) -> tuple[int, ...]:
+        """Numbers of the parts of a new factor."""
+        if isinstance(parts, (int, str, np.integer)):
+            raise LabelError(f"parts is {parts!r}; pass a sequence of parts, such as [{parts!r}]")
+        index = tuple(self.part(r) for r in parts)
+        label = self._label(parts, name)
+        if not index:
+            raise LabelError(f"{label} has no parts; a factor is over one part or more")
+        if len(set(index)) != len(index):
+            raise LabelError(f"{label} names a part twice")
+        return index
+
+    def _label(self, parts: Sequence[int | str], name: str | None) -> str:
+        return name if name is not None else f"factor {len(self._factors)} over {list(parts)}"
 
     def _potential(
         self, shape: tuple[int, ...], quality: Any, log_quality: Any, features: Any, label: str

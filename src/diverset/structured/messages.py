@@ -126,7 +126,14 @@ def pass_up(
     """
     held = {} if fixed is None else fixed
     wanted = set(keep)
-    parts = [unary_elements(tree, semiring, r, held.get(r)) for r in range(len(tree.n_values))]
+    # Parts that share their factors share their elements, which are replaced and never written into.
+    shared: dict[tuple[int, int, int | None, int], FloatArray] = {}
+    parts = []
+    for r, own in enumerate(tree.unary):
+        key = id(own.weights), id(own.features), held.get(r), tree.n_values[r]
+        if key not in shared:
+            shared[key] = unary_elements(tree, semiring, r, held.get(r))
+        parts.append(shared[key])
     kept: dict[int, FloatArray] = {}
     log_scale = tree.log_scale
     for i in range(len(tree.nodes) - 1, -1, -1):

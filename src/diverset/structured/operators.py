@@ -16,19 +16,15 @@ separable     a few small matrices       :math:`W = A_1 \otimes A_2 \otimes \cdo
 from __future__ import annotations
 
 import abc
-import os
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from diverset._typing import Array, FloatArray, IntArray
+from diverset.numerics.cores import share_rows
 
 __all__ = ["DensePair", "PairWeights", "Rows", "SeparablePair", "SparsePair", "UniformPair"]
-
-#: Multiplications below which a second thread costs more than it saves.
-_PARALLEL_WORK = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,20 +133,11 @@ class SparsePair(PairWeights):
 
         X = np.ascontiguousarray(X)
         Y = np.empty((self.shape[0], X.shape[1]))
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        n_jobs = min(cores, 1 + len(self.data) * X.shape[1] // _PARALLEL_WORK)
-        # Equal numbers of entries, not of rows.
-        cuts = np.searchsorted(self.indptr, np.linspace(0, len(self.data), n_jobs + 1))
-        cuts[0], cuts[-1] = 0, self.shape[0]
 
-        def job(part: int) -> None:
-            multiply_rows(self.indptr, self.indices, self.data, X, left, right, Y, cuts[part], cuts[part + 1])
+        def job(start: int, stop: int) -> None:
+            multiply_rows(self.indptr, self.indices, self.data, X, left, right, Y, start, stop)
 
-        if n_jobs == 1:
-            job(0)
-        else:
-            with ThreadPoolExecutor(n_jobs) as pool:
-                list(pool.map(job, range(n_jobs)))
+        share_rows(self.indptr, X.shape[1], job)
         return Y
 
     def apply_transposed(self, X: FloatArray) -> FloatArray:

@@ -29,6 +29,7 @@ import math
 import numpy as np
 
 from diverset._typing import FloatArray, IntArray
+from diverset.numerics.linalg import block_length
 from diverset.structured.operators import PairWeights
 
 __all__ = [
@@ -270,10 +271,15 @@ class Squares(Semiring):
     def times(self, x: FloatArray, y: FloatArray) -> FloatArray:
         """The product of :class:`SecondOrder` with a = b, for each feature."""
         m = self.m
-        p, q = x[:, :1], y[:, :1]
-        z = p * y
-        z[:, 1:] += q * x[:, 1:]
-        z[:, 1 + m :] += 2.0 * x[:, 1 : 1 + m] * y[:, 1 : 1 + m]
+        z = np.empty((len(x), self.width))
+        # Blocks that stay in the cache through all passes.
+        step = block_length(self.width, 1 << 18)
+        for start in range(0, len(x), step):
+            part = slice(start, start + step)
+            a, b, c = x[part], y[part], z[part]
+            np.multiply(a[:, :1], b, out=c)
+            c[:, 1:] += b[:, :1] * a[:, 1:]
+            c[:, 1 + m :] += 2.0 * a[:, 1 : 1 + m] * b[:, 1 : 1 + m]
         return z
 
 

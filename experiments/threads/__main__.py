@@ -1,0 +1,152 @@
+"""Run the experiment: ``python -m experiments.threads --data ../shared/data --out docs/images``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from diverset.apps.thread_page import day_of
+from diverset.errors import DiversetError, MissingExtraError
+from diverset.threads import ThreadModel, coherence, document_graph, interlopers_found, kmeans_threads, tune
+from experiments.threads.data import DEVELOPMENT, read_aan, read_cora, read_reuters, read_timelines
+from experiments.threads.report import (
+    coherence_table,
+    draw_map,
+    draw_neighbours,
+    draw_timeline,
+    human_table,
+    listing,
+    write,
+)
+from experiments.threads.systems import SYSTEMS, Settings, Trial, development_score, scores
+
+GRID = {"beta": [1.0, 3.0, 6.0], "importance": [0.0, 0.5], "rho": [0.0, 4.0], "threshold": [0.1, 0.2]}
+
+
+def timelines(data: Path, out: Path) -> None:
+    """Human timelines: settings from the collections of one event, scores on those of all others."""
+    collections = read_timelines(data)
+    development = [c for c in collections if c.name.startswith(DEVELOPMENT)]
+    held_out = [c for c in collections if not c.name.startswith(DEVELOPMENT)]
+    print(f"timeline17: {len(development)} collections choose the settings, {len(held_out)} are reported", flush=True)
+    found = tune(
+        lambda **settings: development_score(development, Settings(**settings)),
+        GRID,
+        output=out / "threads_search.json",
+    )
+    print(f"timeline17: {found.best}, mean cosine {found.score:.3f}", flush=True)
+    stored = out / "threads_timeline17.json"
+    results = json.loads(stored.read_text()) if stored.exists() else {}
+    for name, system in SYSTEMS.items():
+        if name in results:
+            continue
+        own: dict[str, list[float]] = {}
+        begin = time.perf_counter()
+        try:
+            for collection in held_out:
+                trial = Trial(collection, Settings(**found.best))
+                draws = [scores(trial, threads) for threads in system(trial)]
+                for measure in draws[0]:
+                    own.setdefault(measure, []).append(float(np.mean([draw[measure] for draw in draws])))
+        except MissingExtraError as error:
+            print(f"{name}: skipped: {error}", file=sys.stderr)
+            continue
+        results[name] = own
+        write(stored, json.dumps(results, indent=1) + "\n")
+        print(f"timeline17: {name} in {time.perf_counter() - begin:.0f} s", flush=True)
+    ordered = {name: results[name] for name in SYSTEMS if name in results}
+    write(out / "threads_human.rst", human_table(ordered))
+    write(out / "threads_coherence.rst", coherence_table(ordered))
+
+
+def reuters(data: Path, out: Path) -> None:
+    """Seven weeks of newswire: ten threads of eight, and how long they take."""
+    corpus = read_reuters(data)
+    begin = time.perf_counter()
+    # Bond issues and money market reports repeat each other word for word; edges between repeats are left out.
+    graph = document_graph(corpus, threshold=0.15, max_similarity=0.5, min_documents=5)
+    built = time.perf_counter()
+    model = ThreadModel(graph.graph, length=8, k=10, beta=(0.0, 1.0), rng=0)
+    draws = model.sample(20, rng=0)
+    drawn = time.perf_counter()
+    best = sorted(model.best(), key=lambda thread: corpus.times[thread[0]])
+    found = time.perf_counter()
+    clusters = kmeans_threads(graph.vectors, corpus.times, k=10, length=8, rng=0)
+    clustered = time.perf_counter()
+    print(
+        f"reuters: {graph.graph}; graph {built - begin:.1f} s, 20 sets {drawn - built:.1f} s, "
+        f"best {found - drawn:.1f} s, k-means {clustered - found:.1f} s",
+        flush=True,
+    )
+    draw_timeline(
+        out / "threads_reuters.png", graph, best, "Reuters, 26 February to 13 April 1987: ten threads of eight"
+    )
+    hub = max(np.concatenate(best).tolist(), key=lambda i: graph.graph.edges[[i]].nnz + graph.graph.edges[:, [i]].nnz)
+    draw_neighbours(
+        out / "threads_neighbours.png",
+        graph,
+        hub,
+        corpus.titles,
+        "One article of a thread, and the articles most like it",
+    )
+    write(out / "threads_reuters.rst", listing(graph, best, corpus.titles, [day_of(t)[5:10] for t in corpus.times]))
+    for name, sets in {"k-SDPP, drawn": draws, "k-SDPP, best": [best], "k-means": [clusters]}.items():
+        near = np.mean([coherence(graph.vectors, threads) for threads in sets])
+        strangers = np.mean([interlopers_found(graph.vectors, threads, trials=5, rng=0) for threads in sets])
+        print(f"reuters: {name}: coherence {near:.3f}, strangers found {strangers:.2f} of 2", flush=True)
+
+
+def aan(data: Path, out: Path) -> None:
+    """Computational linguistics along its citations."""
+    graph, titles = read_aan(data)
+    print(f"aan: {graph.graph}", flush=True)
+    model = ThreadModel(graph.graph, length=5, k=4, beta=(0.0, 1.0), rng=0)
+    threads = list(model.best())
+    draw_map(
+        out / "threads_aan.png", graph, threads, f"ACL Anthology, {graph.graph.n_nodes:,} papers: four threads of five"
+    )
+    years = [str(int(t)) for t in graph.graph.times]
+    write(out / "threads_aan.rst", listing(graph, threads, titles, years))
+
+
+def cora(data: Path, out: Path) -> None:
+    """The text's own source, in part: titles as bags of words."""
+    graph, titles = read_cora(data)
+    print(f"cora_titles: {graph.graph}", flush=True)
+    model = ThreadModel(graph.graph, length=5, k=4, beta=(0.1, 1.0), rng=0)
+    threads = list(model.best())
+    draw_map(out / "threads_cora.png", graph, threads, f"Cora, {graph.graph.n_nodes:,} papers: four threads of five")
+    write(out / "threads_cora.rst", listing(graph, threads, titles, None))
+
+
+PARTS: dict[str, Callable[[Path, Path], None]] = {
+    "timeline17": timelines, "reuters21578": reuters, "aan": aan, "cora_titles": cora,
+}  # fmt: skip
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the parts; one whose data are missing is named and left out."""
+    parser = argparse.ArgumentParser(prog="python -m experiments.threads", description=__doc__)
+    data = os.environ.get("DIVERSET_DATA", "../shared/data")
+    parser.add_argument("--data", type=Path, default=Path(data), help="folder of the public data (%(default)s)")
+    parser.add_argument("--out", type=Path, default=Path("docs/images"), help="where tables go (%(default)s)")
+    parser.add_argument("--parts", nargs="+", default=list(PARTS), choices=list(PARTS), metavar="NAME")
+    options = parser.parse_args(arguments)
+    options.out.mkdir(parents=True, exist_ok=True)
+    for name in options.parts:
+        try:
+            PARTS[name](options.data, options.out)
+        except (DiversetError, MissingExtraError) as error:
+            print(f"{name}: skipped: {error}", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

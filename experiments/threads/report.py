@@ -1,0 +1,204 @@
+"""Tables with intervals, and pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from diverset._files import atomic_write
+from diverset.apps.thread_page import COLOURS, thread_plane
+from diverset.threads import DocumentGraph, bootstrap_mean
+
+__all__ = [
+    "Results",
+    "coherence_table",
+    "draw_map",
+    "draw_neighbours",
+    "draw_timeline",
+    "human_table",
+    "listing",
+    "write",
+]
+
+#: For every system and measure, one number per collection: the mean over its draws.
+Results = Mapping[str, Mapping[str, Sequence[float]]]
+OURS = "k-SDPP, drawn"
+ROUGE = ("rouge-1", "rouge-2", "rouge-su4")
+
+
+def _cell(values: Sequence[float], digits: int) -> str:
+    b = bootstrap_mean(values)
+    return f"{b.mean:.{digits}f} ({b.low:.{digits}f} to {b.high:.{digits}f})"
+
+
+def _list_table(rows: Sequence[Sequence[str]], widths: str = "auto") -> str:
+    lines = [".. list-table::", "   :header-rows: 1", f"   :widths: {widths}", ""]
+    for row in rows:
+        lines += [f"   {'*' if j == 0 else ' '} - {cell}" for j, cell in enumerate(row)]
+    return "\n".join(lines) + "\n"
+
+
+def human_table(results: Results) -> str:
+    """The counterpart of table 10: similarity to human timelines."""
+    heads = ["cosine", "ROUGE-1 F", "P / R", "ROUGE-2 F", "P / R", "ROUGE-SU4 F", "P / R"]
+    heads += ["date F1", "concat R1", "agree R1", "align R1"]
+    rows = [["system", *heads]]
+    for system, found in results.items():
+        cells = [_cell(found["cosine"], 1)]
+        for metric in ROUGE:
+            cells.append(_cell(found[f"{metric} f"], 1))
+            cells.append(" / ".join(f"{np.mean(found[f'{metric} {part}']):.1f}" for part in ("precision", "recall")))
+        cells += [_cell(found[name], 1) for name in ("date F1", "concat R1", "agree R1", "align R1")]
+        rows.append([system, *cells])
+    rows += _differences(results)
+    return _list_table(rows)
+
+
+def _differences(results: Results) -> list[list[str]]:
+    """Drawn threads less each baseline, collection by collection; how often a bootstrapped mean is above zero."""
+    rows = []
+    for system in results:
+        if system.startswith("k-SDPP"):
+            continue
+        cells = []
+        for name in ("cosine", *(f"{m} f" for m in ROUGE), "date F1", "concat R1", "agree R1", "align R1"):
+            gap = np.asarray(results[OURS][name]) - np.asarray(results[system][name])
+            b = bootstrap_mean(gap)
+            cells.append(f"{b.mean:+.1f} ({b.low:+.1f} to {b.high:+.1f})")
+            if name.endswith(" f"):
+                cells.append("")
+        rows.append([f"drawn less {system}", *cells])
+    return rows
+
+
+def coherence_table(results: Results) -> str:
+    """The counterpart of table 12: coherence, and strangers found of 2."""
+    rows = [["system", "mean similarity along threads", "strangers found, of 2"]]
+    rows += [
+        [system, _cell(found["coherence"], 3), _cell(found["strangers found"], 2)] for system, found in results.items()
+    ]
+    return _list_table(rows)
+
+
+def listing(graph: DocumentGraph, threads: Sequence[Any], titles: Sequence[str], days: Sequence[str] | None) -> str:
+    """Threads with their words, dates and titles, as a literal block."""
+    lines = ["::", ""]
+    for t, thread in enumerate(threads, start=1):
+        lines.append(f"   {t}. {' '.join(graph.words(thread))}")
+        for i in thread.tolist():
+            when = "" if days is None else f"{days[i]}  "
+            lines.append(f"      {when}{titles[i][:95]}")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def draw_timeline(path: Path, graph: DocumentGraph, threads: Sequence[Any], title: str) -> None:
+    """Threads on a time axis with their words (figure 28)."""
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10, 0.62 * len(threads) + 1.3), dpi=120, layout="constrained")
+    axes = figure.add_subplot()
+    times = graph.graph.times.astype("datetime64[s]")
+    for t, thread in enumerate(threads):
+        y = len(threads) - t
+        when = times[thread].astype(object)
+        axes.plot(when, [y] * len(thread), "o-", color=COLOURS[t % len(COLOURS)], linewidth=2, markersize=6)
+        axes.annotate(
+            f"{t + 1}  {' '.join(graph.words(thread, 7))}", (times.min().astype(object), y + 0.32), va="center",
+            color=COLOURS[t % len(COLOURS)], fontsize=9, fontweight="bold",
+        )  # fmt: skip
+    axes.set_xlim(times.min().astype(object), times.max().astype(object))
+    axes.set_ylim(0.5, len(threads) + 0.75)
+    axes.set_yticks([])
+    locator = AutoDateLocator()
+    axes.xaxis.set_major_locator(locator)
+    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+    for side in ("left", "right", "top"):
+        axes.spines[side].set_visible(False)
+    axes.set_title(title, loc="left", fontsize=11)
+    with atomic_write(path) as temporary:
+        figure.savefig(temporary)
+
+
+def draw_map(path: Path, graph: DocumentGraph, threads: Sequence[Any], title: str) -> None:
+    """Documents in the plane of the threads' centroids, threads in colour with their words (figure 26)."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 6.5), dpi=120, layout="constrained")
+    axes = figure.add_subplot()
+    plane = thread_plane(graph.vectors, threads)
+    shown = np.random.default_rng(0).permutation(len(plane))[:3000]
+    axes.plot(*plane[shown].T, ".", color="#b8bec6", markersize=2.5, alpha=0.6, zorder=1)
+    centre = plane[np.concatenate(list(threads))].mean(axis=0)
+    for t, thread in enumerate(threads):
+        colour = COLOURS[t % len(COLOURS)]
+        axes.plot(*plane[thread].T, "o-", color=colour, markersize=7, linewidth=1.2, zorder=3)
+        middle = plane[thread].mean(axis=0)
+        far = plane[thread][np.argmax(((plane[thread] - centre) ** 2).sum(axis=1))]
+        words, up = graph.words(thread, 6), far[1] >= middle[1]
+        axes.annotate(
+            f"{t + 1}  {' '.join(words[:3])}\n{' '.join(words[3:])}", far, xytext=(0, 16 if up else -22),
+            textcoords="offset points", ha="center", va="center", color=colour, fontsize=9.5, fontweight="bold",
+            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 1.0}, zorder=4,
+        )  # fmt: skip
+    axes.margins(0.24, 0.16)
+    axes.set_xticks([])
+    axes.set_yticks([])
+    axes.set_title(title, loc="left", fontsize=11)
+    with atomic_write(path) as temporary:
+        figure.savefig(temporary)
+
+
+def draw_neighbours(
+    path: Path, graph: DocumentGraph, node: int, titles: Sequence[str], title: str, most: int = 24
+) -> None:
+    """One article and the articles it has edges with, by time, headlines beside them (figure 27)."""
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+    from matplotlib.figure import Figure
+
+    edges = graph.graph.edges
+    out, into = edges[[node]].tocoo(), edges[:, [node]].tocoo()
+    near = {int(i): float(w) for i, w in zip(out.coords[1], out.data, strict=True)}
+    near |= {int(i): float(w) for i, w in zip(into.coords[0], into.data, strict=True)}
+    chosen = sorted(sorted(near, key=lambda i: -near[i])[:most], key=lambda i: graph.graph.times[i])
+    times = graph.graph.times.astype("datetime64[s]").astype(object)
+    figure = Figure(figsize=(11, 0.3 * len(chosen) + 1.6), dpi=120, layout="constrained")
+    axes = figure.add_subplot()
+    middle = (len(chosen) - 1) / 2.0
+    span = times[chosen[-1]] - times[chosen[0]]
+    for y, i in enumerate(chosen):
+        axes.plot(
+            [times[node], times[i]], [middle, y], color="#1f6fb4", linewidth=6.0 * near[i] ** 1.5, alpha=0.45, zorder=1
+        )
+        axes.scatter([times[i]], [y], s=30.0 * graph.graph.weights[i], color="#475569", zorder=2)
+        left = times[i] < times[node]
+        axes.annotate(
+            titles[i].capitalize()[:58], (times[i], y), xytext=(-9 if left else 9, 0), textcoords="offset points",
+            ha="right" if left else "left", va="center", fontsize=7.5,
+        )  # fmt: skip
+    axes.scatter([times[node]], [middle], s=160, color="#c2410c", zorder=3)
+    axes.annotate(
+        titles[node].capitalize()[:70], (times[node], len(chosen) + 0.2), ha="center", color="#c2410c",
+        fontweight="bold", fontsize=9,
+    )  # fmt: skip
+    axes.set_xlim(times[chosen[0]] - 0.45 * span, times[chosen[-1]] + 0.45 * span)
+    axes.set_ylim(-1.0, len(chosen) + 1.2)
+    axes.set_yticks([])
+    locator = AutoDateLocator()
+    axes.xaxis.set_major_locator(locator)
+    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+    for side in ("left", "right", "top"):
+        axes.spines[side].set_visible(False)
+    axes.set_title(title, loc="left", fontsize=11)
+    with atomic_write(path) as temporary:
+        figure.savefig(temporary)
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    with atomic_write(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")

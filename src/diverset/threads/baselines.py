@@ -1,0 +1,178 @@
+r"""What people use instead of threads from a k-SDPP ([KuleszaTaskar2012]_, section 6.6.4)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from diverset._typing import Array, FloatArray, IntArray, RNGLike
+from diverset.errors import DiversetError, MissingExtraError, SizeError
+from diverset.numerics.validation import check_count
+from diverset.structured.quality_model import QualityModel
+from diverset.threads.model import ThreadModel, ThreadSet
+
+__all__ = ["dtm_threads", "greedy_threads", "independent_threads", "kmeans_threads", "time_slices"]
+
+
+def time_slices(times: Array, n: int) -> list[IntArray]:
+    """Nodes in order of time, cut into n slices of equally many."""
+    parts = np.array_split(np.argsort(times, kind="stable"), check_count(n, name="n"))
+    if min(len(part) for part in parts) == 0:
+        raise SizeError(f"{len(times)} nodes cannot be cut into {n} slices with something in each")
+    return [np.asarray(part, dtype=np.int64) for part in parts]
+
+
+def kmeans_threads(vectors: Any, times: Array, *, k: int, length: int, rng: RNGLike = None) -> list[IntArray]:
+    """Cluster every time slice by k-means, take the most central document of each cluster, and match them in time.
+
+    Parameters
+    ----------
+    vectors : scipy.sparse or ndarray of shape (n, n_terms)
+        Rows of length 1, so that distances are cosines.
+    times : ndarray of shape (n,)
+        When.
+    k, length : int
+        Number of threads, and of slices.
+    rng : int, Generator or None
+        Seed or generator of the clusterings.
+
+    Notes
+    -----
+    Documents of neighbouring slices are matched one to one for the highest mean similarity (Hungarian algorithm).
+    """
+    try:
+        from sklearn.cluster import KMeans
+    except ImportError as error:
+        raise MissingExtraError('k-means needs scikit-learn: pip install "diverset[text]"') from error
+    from scipy.optimize import linear_sum_assignment
+
+    generator = np.random.default_rng(rng)
+    threads: IntArray | None = None
+    for part in time_slices(times, length):
+        if len(part) < k:
+            raise SizeError(f"a time slice has {len(part)} documents, fewer than the {k} threads; take fewer of either")
+        X = vectors[part]
+        fitted = KMeans(k, n_init=4, random_state=int(generator.integers(2**31))).fit(X)
+        near = np.asarray(X @ fitted.cluster_centers_.T)
+        # The most central document of its own cluster.
+        own = np.where(fitted.labels_[:, None] == np.arange(k), near, -np.inf)
+        chosen = part[own.argmax(axis=0)]
+        if threads is None:
+            threads = chosen[:, None]
+            continue
+        similarity = _dense(vectors[threads[:, -1]] @ vectors[chosen].T)
+        _, match = linear_sum_assignment(similarity, maximize=True)
+        threads = np.column_stack([threads, chosen[match]])
+    assert threads is not None
+    return list(threads)
+
+
+def dtm_threads(
+    documents: Sequence[Sequence[str]], times: Array, *, k: int, length: int, iterations: int = 6, rng: RNGLike = None
+) -> list[IntArray]:
+    """Fit a dynamic topic model ([BleiLafferty2006]_); for every topic and slice, take the document it explains best.
+
+    Parameters
+    ----------
+    documents : sequence of sequences of str
+        The words of each document.
+    times : ndarray of shape (n,)
+        When.
+    k, length : int
+        Number of topics, and of time slices.
+    iterations : int
+        Most rounds of expectation and maximisation.
+    rng : int, Generator or None
+        Seed or generator.
+
+    Notes
+    -----
+    gensim's ``LdaSeqModel``; minutes for a thousand documents.
+    """
+    try:
+        from gensim.corpora import Dictionary  # type: ignore[import-untyped,unused-ignore]
+        from gensim.models import LdaSeqModel  # type: ignore[import-untyped,unused-ignore]
+    except ImportError as error:
+        raise MissingExtraError('the dynamic topic model needs gensim: pip install "diverset[topics]"') from error
+    generator = np.random.default_rng(rng)
+    slices = time_slices(times, length)
+    order = np.concatenate(slices)
+    dictionary = Dictionary(documents)
+    counts = [dictionary.doc2bow(documents[i]) for i in order.tolist()]
+    rounds = check_count(iterations, name="iterations")
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")  # its first step divides by zero
+        model = LdaSeqModel(
+            counts,
+            id2word=dictionary,
+            time_slice=[len(part) for part in slices],
+            num_topics=k,
+            em_min_iter=min(rounds, 2),
+            em_max_iter=rounds,
+            random_state=np.random.RandomState(int(generator.integers(2**31))),
+        )
+    threads = np.zeros((k, length), dtype=np.int64)
+    at = 0
+    for r, part in enumerate(slices):
+        for topic in range(k):
+            log_p = _log_topic(model.topic_chains[topic].e_log_prob, r)
+            scores = [
+                sum(c * log_p[w] for w, c in counts[at + j]) / max(sum(c for _, c in counts[at + j]), 1)
+                if counts[at + j]
+                else -np.inf
+                for j in range(len(part))
+            ]
+            threads[topic, r] = part[int(np.argmax(scores))]
+        at += len(part)
+    return list(threads)
+
+
+def _log_topic(e_log_prob: Any, r: int) -> FloatArray:
+    """Log-probabilities of the words of a topic in one slice."""
+    column = np.asarray(e_log_prob)[:, r]
+    top = column.max()
+    return np.asarray(column - top - np.log(np.exp(column - top).sum()))
+
+
+def independent_threads(model: ThreadModel, *, rng: RNGLike = None) -> ThreadSet:
+    """Threads drawn one by one from the quality model, without repulsion; none is drawn twice where that can be."""
+    quality = QualityModel(model.structured._space.graph, power=2.0)
+    generator = np.random.default_rng(rng)
+    rows = np.zeros((0, model.length), dtype=np.int64)
+    for _ in range(20):
+        rows = np.concatenate([rows, quality.sample(4 * model.k, rng=generator)])
+        first = np.sort(np.unique(rows, axis=0, return_index=True)[1])
+        if len(first) >= model.k:
+            return model._set(rows[first[: model.k]])
+    return model._set(rows[: model.k])
+
+
+def greedy_threads(model: ThreadModel) -> ThreadSet:
+    """The best thread by quality, then the best without its nodes, and so on."""
+    from diverset.threads.chain import ThreadChain
+
+    chain = model._chain
+    found: list[IntArray] = []
+    allowed = np.ones(chain.n, dtype=bool)
+    for _ in range(model.k):
+        start = np.repeat(np.arange(chain.n), np.diff(chain.edges.indptr))
+        kept = allowed[start] & allowed[chain.edges.indices]
+        if chain.length > 1 and not kept.any():
+            break
+        try:
+            graph = ThreadChain(
+                chain.nodes, chain.edges, chain.features, chain.length, chain.min_length, chain.profile
+            ).factor_graph(kept_edges=kept, starts=allowed)
+            thread = chain.threads(QualityModel(graph).n_best(1))[0]
+        except DiversetError:
+            break
+        found.append(thread)
+        allowed[thread] = False
+    return model._set(chain.rows(found))
+
+
+def _dense(matrix: Any) -> FloatArray:
+    return np.asarray(matrix.toarray() if hasattr(matrix, "toarray") else matrix, dtype=np.float64)

@@ -1,0 +1,107 @@
+"""Dated documents, and the filters that take noise out of them ([KuleszaTaskar2012]_, section 6.6.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from diverset._typing import Array, BoolArray, IntArray
+from diverset.errors import DiversetError, LabelError
+from diverset.numerics.validation import check_nonnegative, check_size
+from diverset.text import words
+from diverset.threads.graph import read_times
+
+__all__ = ["Corpus", "is_noise"]
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus:
+    """Documents with their times.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        What the documents say.
+    times : sequence, optional
+        When each appeared: numbers, dates or ``datetime64``.
+    ids : sequence, optional
+        Names that tell documents apart; 0, 1, ... by default.
+    titles : sequence of str, optional
+        What to show for a document; the beginning of its text by default.
+    """
+
+    texts: Any
+    times: Any = None
+    ids: Any = None
+    titles: Any = None
+
+    def __post_init__(self) -> None:
+        texts = tuple(self.texts)
+        n = len(texts)
+        if n == 0:
+            raise DiversetError("the corpus has no documents")
+        ids = tuple(range(n)) if self.ids is None else tuple(self.ids)
+        titles = tuple(_shortened(text) for text in texts) if self.titles is None else tuple(self.titles)
+        for name, column in (("ids", ids), ("titles", titles)):
+            if len(column) != n:
+                raise DiversetError(f"{name} has {len(column)} entries for {n} texts; give one for each")
+        for i, text in enumerate(texts):
+            if not isinstance(text, str) or not text.strip():
+                raise DiversetError(f"document {ids[i]!r} (number {i + 1}) has an empty text; leave it out")
+        first: dict[Any, int] = {}
+        for i, label in enumerate(ids):
+            if first.setdefault(label, i) != i:
+                raise LabelError(
+                    f"documents {first[label] + 1} and {i + 1} are both called {label!r}; ids tell documents apart"
+                )
+        times = None if self.times is None else read_times(self.times, n)
+        for name, value in (("texts", texts), ("ids", ids), ("titles", titles), ("times", times)):
+            object.__setattr__(self, name, value)
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def take(self, which: Sequence[int] | IntArray) -> Corpus:
+        """Some of the documents, by number, in this order."""
+        index = np.asarray(which, dtype=np.int64).tolist()
+        times: Array | None = None if self.times is None else self.times[index]
+        return Corpus(
+            [self.texts[i] for i in index], times, [self.ids[i] for i in index], [self.titles[i] for i in index]
+        )
+
+    def without_noise(self, *, min_words: int = 400, deviations: float = 2.0) -> Corpus:
+        """The documents that :func:`is_noise` lets pass."""
+        kept = ~is_noise(self.texts, min_words=min_words, deviations=deviations)
+        if not kept.any():
+            raise DiversetError(f"no document of the corpus has {min_words} words or more; lower min_words")
+        return self.take(np.flatnonzero(kept))
+
+
+def is_noise(texts: Sequence[str], *, min_words: int = 400, deviations: float = 2.0) -> BoolArray:
+    """Which documents are snippets, lists of numbers or of excessive length ([KuleszaTaskar2012]_, section 6.6.4).
+
+    Parameters
+    ----------
+    texts : sequence of str
+        The documents.
+    min_words : int
+        Shorter ones are noise.
+    deviations : float
+        Also those longer than the mean by more than so many standard deviations, and those whose share of words with
+        anything but letters in them is as far above the mean.
+    """
+    shortest, far = check_size(min_words, name="min_words"), check_nonnegative(deviations, name="deviations")
+    found = [words(text) for text in texts]
+    length = np.array([len(w) for w in found], dtype=np.float64)
+    odd = np.array([sum(not x.isalpha() for x in w) / max(len(w), 1) for w in found])
+    return np.asarray(
+        (length < shortest) | (length > length.mean() + far * length.std()) | (odd > odd.mean() + far * odd.std())
+    )
+
+
+def _shortened(text: str, length: int = 80) -> str:
+    line = " ".join(text[: 4 * length].split())
+    return line if len(line) <= length else line[:length].rsplit(" ", 1)[0] + " …"

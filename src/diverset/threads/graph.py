@@ -1,0 +1,348 @@
+r"""The graph that threads run through: nodes with weights, features, labels and times, and weighted directed edges."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from diverset._typing import Array, FloatArray, IntArray
+from diverset.errors import DiversetError, KernelError, LabelError
+from diverset.numerics.validation import as_real_or_complex, check_count, is_sparse
+
+__all__ = ["ThreadGraph", "read_times"]
+
+
+@dataclass(frozen=True, eq=False)
+class ThreadGraph:
+    r"""A directed graph whose paths are threads ([KuleszaTaskar2012]_, section 6.6.2).
+
+    Parameters
+    ----------
+    edges : scipy.sparse or array_like of shape (n, n)
+        Entry (a, b) is the weight of the edge from a to b. What a sparse array does not store is no edge; in a dense
+        array, zero is none.
+    features : array_like or scipy.sparse of shape (n, D)
+        Diversity features :math:`\phi` of the nodes.
+    weights : array_like of shape (n,), optional
+        How important each node is; 0 by default.
+    labels : sequence, optional
+        Names of the nodes, all different; 0, 1, ... by default.
+    times : sequence, optional
+        When each node happened: numbers, dates or ``datetime64``. No edge may go back in time.
+
+    Notes
+    -----
+    The graph must not have a cycle, so that no thread meets a node twice. Where times differ at the ends of every
+    edge this is plain; otherwise the strongly connected components are found, in O(edges).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from diverset.threads import ThreadGraph
+    >>> graph = ThreadGraph([[0, 1, 2], [0, 0, 1], [0, 0, 0]], features=np.eye(3), labels=["a", "b", "c"])
+    >>> graph, graph.longest, graph.n_threads(2)
+    (ThreadGraph(3 nodes, 3 edges, 3 features), 3, 3.0)
+    """
+
+    edges: Any
+    features: Any
+    weights: Any = None
+    labels: Any = None
+    times: Any = None
+
+    def __post_init__(self) -> None:
+        edges = _read_edges(self.edges)
+        n = edges.shape[0]
+        features = _read_features(self.features, n)
+        weights = _read_weights(self.weights, n)
+        labels = _read_labels(self.labels, n)
+        times = None if self.times is None else read_times(self.times, n)
+        for name, value in (
+            ("edges", edges), ("features", features), ("weights", weights), ("labels", labels), ("times", times)
+        ):  # fmt: skip
+            object.__setattr__(self, name, value)
+        self._check_direction()
+
+    def __repr__(self) -> str:
+        return f"ThreadGraph({self.n_nodes:,} nodes, {self.n_edges:,} edges, {self.features.shape[1]:,} features)"
+
+    @classmethod
+    def from_networkx(
+        cls,
+        graph: Any,
+        features: Any = "features",
+        *,
+        weight: str = "weight",
+        time: str | None = None,
+    ) -> ThreadGraph:
+        """From a `networkx.DiGraph`; its nodes become the labels.
+
+        Parameters
+        ----------
+        graph : networkx.DiGraph
+            Nodes and edges with attributes.
+        features : str or array_like of shape (n, D)
+            Attribute of the nodes that holds their features, or all of them in the order of the nodes.
+        weight : str
+            Attribute of nodes and edges that holds their weight; without it nodes weigh 0, edges 1.
+        time : str, optional
+            Attribute of the nodes that holds their time.
+        """
+        from scipy.sparse import csr_array
+
+        if not getattr(graph, "is_directed", lambda: False)():
+            raise DiversetError(
+                f"graph is a {type(graph).__name__}; threads run along directed edges, so pass a networkx.DiGraph"
+            )
+        nodes = list(graph.nodes)
+        at = {node: i for i, node in enumerate(nodes)}
+        ends = [(at[a], at[b], float(w)) for a, b, w in graph.edges(data=weight, default=1.0)]
+        rows, columns, values = zip(*ends, strict=True) if ends else ((), (), ())
+        edges = csr_array((np.array(values, dtype=np.float64), (rows, columns)), shape=(len(nodes), len(nodes)))
+        if isinstance(features, str):
+            missing = next((node for node in nodes if features not in graph.nodes[node]), None)
+            if missing is not None:
+                raise DiversetError(
+                    f"node {missing!r} has no attribute {features!r}; pass features as an array instead"
+                )
+            features = np.array([graph.nodes[node][features] for node in nodes])
+        times = None if time is None else [graph.nodes[node].get(time) for node in nodes]
+        weights = [float(graph.nodes[node].get(weight, 0.0)) for node in nodes]
+        return cls(edges, features, weights=weights, labels=nodes, times=times)
+
+    # sizes -----------------------------------------------------------------------------------------------
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes."""
+        return int(self.edges.shape[0])
+
+    @property
+    def n_edges(self) -> int:
+        """Number of edges."""
+        return int(self.edges.nnz)
+
+    @cached_property
+    def _index(self) -> dict[Any, int]:
+        return {label: i for i, label in enumerate(self.labels)}
+
+    def node(self, label: Any) -> int:
+        """Number of a node, given by its label."""
+        try:
+            return self._index[label]
+        except (KeyError, TypeError):
+            raise LabelError(f"no node is called {label!r}; labels are such as {self.labels[0]!r}") from None
+
+    @cached_property
+    def longest(self) -> int:
+        """Number of nodes on the longest path."""
+        return self.reach(self.n_nodes)
+
+    def reach(self, length: int) -> int:
+        """Number of nodes on the longest path, or `length` if there is one as long as that. O(length edges)."""
+        return int(np.count_nonzero(self.thread_counts(length)))
+
+    def n_threads(self, length: int) -> float:
+        """How many threads of this many nodes there are; a float, since it may be beyond all whole numbers."""
+        return float(self.thread_counts(length)[-1])
+
+    def thread_counts(self, length: int) -> FloatArray:
+        """How many threads there are of 1, 2, ..., `length` nodes; counted once, in O(length edges)."""
+        limit = check_count(length, name="length")
+        if limit not in self._counted:
+            counts = np.zeros(limit)
+            beginning = np.ones(self.n_nodes)
+            with np.errstate(over="ignore"):
+                for r in range(limit):
+                    counts[r] = beginning.sum()
+                    if counts[r] == 0.0:
+                        break
+                    if r < limit - 1:
+                        beginning = self._steps @ beginning
+            self._counted[limit] = counts
+        return self._counted[limit].copy()
+
+    @cached_property
+    def _counted(self) -> dict[int, FloatArray]:
+        return {}
+
+    @cached_property
+    def _steps(self) -> Any:
+        """The edges, each with weight 1."""
+        from scipy.sparse import csr_array
+
+        ones = np.ones(self.n_edges)
+        return csr_array((ones, self.edges.indices, self.edges.indptr), shape=self.edges.shape)
+
+    @cached_property
+    def order(self) -> IntArray:
+        """Place of every node in an order in which all edges lead to later places."""
+        if self._strictly_forward:
+            place = np.empty(self.n_nodes, dtype=np.int64)
+            place[np.argsort(self.times, kind="stable")] = np.arange(self.n_nodes)
+            return place
+        return _topological(self.edges)
+
+    @cached_property
+    def _strictly_forward(self) -> bool:
+        if self.times is None:
+            return False
+        start, end = _ends(self.edges)
+        return bool((self.times[start] < self.times[end]).all())
+
+    def _check_direction(self) -> None:
+        """Refuse edges that go back in time, and cycles."""
+        if self.times is not None:
+            start, end = _ends(self.edges)
+            back = self.times[end] < self.times[start]
+            if back.any():
+                i = int(np.argmax(back))
+                a, b = int(start[i]), int(end[i])
+                raise DiversetError(
+                    f"the edge from {self.labels[a]!r} ({self.times[a]}) to {self.labels[b]!r} ({self.times[b]}) goes "
+                    f"back in time ({int(back.sum()):,} edges do); edges lead from the earlier to the later node"
+                )
+            if self._strictly_forward:
+                return
+        from scipy.sparse.csgraph import connected_components
+
+        start, end = _ends(self.edges)
+        loops = start[start == end]  # a stored weight of 0 is an edge, too
+        n, component = connected_components(self.edges, directed=True, connection="strong")
+        if n < self.n_nodes or len(loops):
+            many = np.argmax(np.bincount(component))
+            members = np.flatnonzero(component == many) if n < self.n_nodes else loops[:1]
+            shown = ", ".join(repr(self.labels[i]) for i in members[:5]) + (", ..." if len(members) > 5 else "")
+            raise DiversetError(
+                f"the edges form a cycle through {shown}: a thread could pass a node twice; leave out edges that "
+                "do not lead forward (from the earlier to the later node)"
+            )
+
+    # new graphs ------------------------------------------------------------------------------------------
+
+    def without(self, nodes: Sequence[int]) -> ThreadGraph:
+        """The graph with the edges of some nodes, given by number, taken away; its nodes keep their numbers."""
+        from scipy.sparse import csr_array
+
+        gone = np.zeros(self.n_nodes, dtype=bool)
+        gone[np.asarray(nodes, dtype=np.int64)] = True
+        start, end = _ends(self.edges)
+        kept = ~(gone[start] | gone[end])
+        edges = csr_array((self.edges.data[kept], (start[kept], end[kept])), shape=self.edges.shape)
+        return replace(self, edges=edges)
+
+
+def _ends(edges: Any) -> tuple[IntArray, IntArray]:
+    """Both ends of every edge."""
+    return np.repeat(np.arange(edges.shape[0]), np.diff(edges.indptr)), edges.indices
+
+
+def _topological(edges: Any) -> IntArray:
+    """Places of the nodes, sources first, peeled off level by level."""
+    n = edges.shape[0]
+    waiting = np.bincount(edges.indices, minlength=n)
+    place = np.empty(n, dtype=np.int64)
+    level, done = np.flatnonzero(waiting == 0), 0
+    while len(level):
+        place[level] = np.arange(done, done + len(level))
+        done += len(level)
+        lengths = np.diff(edges.indptr)[level]
+        at = np.arange(lengths.sum()) + np.repeat(edges.indptr[level] - np.cumsum(lengths) + lengths, lengths)
+        reached = edges.indices[at]
+        np.subtract.at(waiting, reached, 1)
+        level = np.unique(reached[waiting[reached] == 0])
+    return place
+
+
+def _read_edges(given: Any) -> Any:
+    from scipy.sparse import csr_array
+
+    if is_sparse(given):
+        if given.ndim != 2 or given.shape[0] != given.shape[1]:
+            raise KernelError(f"edges have shape {given.shape}; they are a square array, one row and column per node")
+        edges = csr_array(given, dtype=np.float64, copy=True)
+        # Stored zeros are edges of weight 0, so nothing is eliminated; entries stored twice would add up.
+        stored = int(given.nnz)
+        edges.sum_duplicates()
+        if edges.nnz < stored:
+            raise KernelError(f"{stored - edges.nnz:,} edges are stored more than once; give each edge once")
+    else:
+        dense = as_real_or_complex(given, name="edges", ndim=2)
+        if np.iscomplexobj(dense) or dense.shape[0] != dense.shape[1]:
+            raise KernelError(f"edges have shape {dense.shape}; they are a square array of real weights")
+        edges = csr_array(np.asarray(dense, dtype=np.float64))
+    if edges.shape[0] == 0:
+        raise KernelError("the graph has no nodes")
+    bad = ~np.isfinite(edges.data)
+    if bad.any():
+        i = int(np.argmax(bad))
+        a, b = (int(x[i]) for x in _ends(edges))
+        raise KernelError(f"edges[{a}, {b}] is {edges.data[i]}; weights are finite, and what is no edge is not stored")
+    return edges
+
+
+def _read_features(given: Any, n: int) -> Any:
+    if is_sparse(given):
+        features = given.tocsr()
+        bad = not np.isfinite(features.data).all()
+    else:
+        features = as_real_or_complex(given, name="features", ndim=2)
+        if np.iscomplexobj(features):
+            raise KernelError("features are complex; they must be real")
+        features = features.astype(np.float64, copy=False)
+        bad = not np.isfinite(features).all()
+    if features.shape[0] != n:
+        raise KernelError(f"features have {features.shape[0]} rows for {n} nodes; give one row for each node")
+    if bad:
+        raise KernelError("features hold a number that is not finite; every entry must be finite")
+    return features
+
+
+def _read_weights(given: Any, n: int) -> FloatArray:
+    if given is None:
+        return np.zeros(n)
+    weights = as_real_or_complex(given, name="weights", ndim=1).astype(np.float64)
+    if len(weights) != n:
+        raise KernelError(f"weights has {len(weights)} entries for {n} nodes; give one for each node")
+    bad = ~np.isfinite(weights)
+    if bad.any():
+        raise KernelError(f"weights[{int(np.argmax(bad))}] is {weights[bad][0]}; weights are finite")
+    return weights
+
+
+def _read_labels(given: Any, n: int) -> tuple[Any, ...]:
+    if given is None:
+        return tuple(range(n))
+    labels = tuple(given.tolist() if isinstance(given, np.ndarray) else given)
+    if len(labels) != n:
+        raise LabelError(f"there are {len(labels)} labels for {n} nodes; give one for each node")
+    if len(set(labels)) < n:
+        seen: set[Any] = set()
+        twice = next(label for label in labels if label in seen or seen.add(label))  # type: ignore[func-returns-value]
+        raise LabelError(f"label {twice!r} is given to two nodes; labels tell nodes apart")
+    return labels
+
+
+def read_times(given: Any, n: int) -> Array:
+    """Times as numbers or ``datetime64``, one for each of n."""
+    values = np.asarray(given)
+    if values.dtype.kind == "O":
+        try:
+            values = np.asarray(given, dtype="datetime64[us]")
+        except (ValueError, TypeError):
+            odd = next((t for t in given if t is None), given[0])
+            raise DiversetError(f"times hold {odd!r}; give numbers, dates or datetime64 for every node") from None
+    elif values.dtype.kind in "US":
+        try:
+            values = values.astype("datetime64[us]")
+        except ValueError as error:
+            raise DiversetError(f"times cannot be read as dates ({error}); write them as 2005-02-24") from None
+    if values.dtype.kind not in "iufM" or values.shape != (n,):
+        raise DiversetError(f"times have shape {values.shape} and type {values.dtype}; give a number or date per node")
+    if bool(np.isnat(values).any() if values.dtype.kind == "M" else np.isnan(values).any()):
+        raise DiversetError("times hold a value that is no time; every node needs one")
+    return values

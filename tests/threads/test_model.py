@@ -1,0 +1,233 @@
+"""Threads against their list: every path of small graphs, its kernel, and all sets of k."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse
+from scipy import stats
+
+from diverset.errors import DiversetError, ImpossibleEventError, KernelError, LabelError, SizeError
+from diverset.threads import ThreadGraph, ThreadModel
+
+
+def small_graph(n=7, seed=0, density=0.6, features=4):
+    rng = np.random.default_rng(seed)
+    forward = np.triu(rng.random((n, n)) < density, 1)
+    forward[np.arange(n - 1), np.arange(1, n)] = True
+    edges = scipy.sparse.csr_array(np.where(forward, rng.uniform(0.1, 1.0, (n, n)), 0.0))
+    return ThreadGraph(edges, rng.standard_normal((n, features)), weights=rng.uniform(0, 1, n))
+
+
+def paths(graph, lengths):
+    """All paths with one of these numbers of nodes, by trying every sequence."""
+    dense = graph.edges.toarray() != 0
+    for length in lengths:
+        for nodes in itertools.combinations(range(graph.n_nodes), length):
+            for y in itertools.permutations(nodes):
+                if all(dense[a, b] for a, b in itertools.pairwise(y)):
+                    yield y
+
+
+def kernel(graph, threads, beta, features, shifts=None):
+    """L from the definition."""
+    q = []
+    for y in threads:
+        w = sum(beta[0] * graph.weights[v] for v in y)
+        w += sum(beta[1] * graph.edges[a, b] for a, b in itertools.pairwise(y))
+        q.append(math.exp(w + (0.0 if shifts is None else shifts[len(y)])))
+    phi = np.array([features[list(y)].sum(axis=0) for y in threads])
+    B = np.array(q)[:, None] * phi
+    return B @ B.T
+
+
+def law_of(L, k):
+    minors = {S: np.linalg.det(L[np.ix_(S, S)]) for S in itertools.combinations(range(len(L)), k)}
+    total = sum(minors.values())
+    return {S: m / total for S, m in minors.items()}
+
+
+CASES = [(0.7, 3, 3, 0.0), ((1.5, 0.4), 3, 3, 0.8), (0.7, 4, 2, 0.3)]
+
+
+@pytest.mark.parametrize(("beta", "length", "shortest", "rho"), CASES)
+def test_the_law_of_sets(beta, length, shortest, rho):
+    graph = small_graph()
+    model = ThreadModel(graph, length=length, k=2, beta=beta, projection=None, rho=rho, min_length=shortest)
+    threads = list(paths(graph, range(shortest, length + 1)))
+    features = np.column_stack([graph.features, np.full(graph.n_nodes, rho)])
+    both = beta if isinstance(beta, tuple) else (beta, beta)
+    shifts = None
+    if shortest < length:
+        # Every length gets an equal share of the summed squared quality.
+        shifts = {}
+        for r in range(shortest, length + 1):
+            some = [y for y in threads if len(y) == r]
+            q2 = np.diag(kernel(graph, some, both, np.ones((graph.n_nodes, 1)) / r))
+            shifts[r] = -0.5 * math.log(q2.sum())
+    law = law_of(kernel(graph, threads, both, features, shifts), 2)
+    for S, p in law.items():
+        if p > 1e-12:
+            assert model.log_prob([threads[i] for i in S]) == pytest.approx(math.log(p), abs=1e-8)
+    mu = np.zeros(graph.n_nodes)
+    for S, p in law.items():
+        for i in S:
+            mu[list(threads[i])] += p
+    np.testing.assert_allclose(model.node_marginals(), mu, rtol=1e-8)
+    assert model.expected_coverage() == pytest.approx(mu.sum())
+    by_group = model.expected_coverage(groups=["even", "odd"] * 3 + ["even"])
+    assert by_group["odd"] == pytest.approx(mu[1::2].sum())
+    seen = model.sample(2000, rng=1)
+    at = {tuple(y): i for i, y in enumerate(threads)}
+    counts = dict.fromkeys(law, 0)
+    for draw in seen:
+        counts[tuple(sorted(at[tuple(y.tolist())] for y in draw))] += 1
+    assert fit(counts, law) > 1e-3
+    # A twin that forgets the qualities is told apart.
+    plain = law_of(kernel(graph, threads, (0.0, 0.0), features), 2)
+    assert fit(counts, plain) < 1e-6
+
+
+def fit(counts, law, least=8.0):
+    """P-value of the counts of sets, which are pooled, the rarest first, until each pool expects enough."""
+    n = sum(counts.values())
+    observed, expected = [0], [0.0]
+    for S in sorted(law, key=law.get):
+        if expected[-1] >= least:
+            observed.append(0)
+            expected.append(0.0)
+        observed[-1] += counts[S]
+        expected[-1] += n * law[S]
+    assert len(expected) > 10
+    return stats.chisquare(observed, np.array(expected) * (n / sum(expected))).pvalue
+
+
+@pytest.mark.parametrize(("nodes", "length", "shortest"), [([3], 3, 3), ([1, 4], 3, 3), ([2], 4, 2)])
+def test_a_thread_through_given_nodes(nodes, length, shortest):
+    graph = small_graph()
+    model = ThreadModel(graph, length=length, k=2, beta=0.5, projection=None, min_length=shortest, rng=0)
+    threads = list(paths(graph, range(shortest, length + 1)))
+    law = {}
+    for S in itertools.combinations(range(len(threads)), 2):
+        if any(set(nodes) <= set(threads[i]) for i in S):
+            law[S] = math.exp(model.log_prob([threads[i] for i in S]))
+    total = sum(law.values())
+    through = model.through(nodes)
+    assert through.probability == pytest.approx(total, abs=1e-9)
+    law = {S: p / total for S, p in law.items()}
+    at = {tuple(y): i for i, y in enumerate(threads)}
+    counts = dict.fromkeys(law, 0)
+    draws = through.sample(500, rng=2)
+    for draw in draws:
+        assert set(nodes) <= set(draw[0].tolist())
+        counts[tuple(sorted(at[tuple(y.tolist())] for y in draw))] += 1
+    assert fit(counts, law) > 1e-3
+    best = through.best()
+    assert set(nodes) <= set(best[0].tolist())
+
+
+def test_sampling_without_the_last_rejection_is_another_law():
+    """The law without it is weighted by the number of threads through the node, and differs."""
+    graph = small_graph()
+    model = ThreadModel(graph, length=4, k=3, beta=0.0, projection=None)
+    threads = list(paths(graph, [4]))
+    through = model.through(3)
+    weighted = plain = 0.0
+    for S in itertools.combinations(range(len(threads)), 3):
+        hits = sum(3 in threads[i] for i in S)
+        p = math.exp(model.log_prob([threads[i] for i in S]))
+        plain += p * (hits > 0)
+        weighted += p * hits
+    assert weighted > 1.2 * plain
+    assert through.probability == pytest.approx(plain, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_best_is_nearly_the_mode(seed):
+    graph = small_graph(seed=seed)
+    model = ThreadModel(graph, length=3, k=2, beta=1.0, projection=None)
+    threads = list(paths(graph, [3]))
+    mode = max(model.log_prob([a, b]) for a, b in itertools.combinations(threads, 2))
+    best = model.best()
+    assert best.log_prob == pytest.approx(model.log_prob(list(best)))
+    assert best.log_prob > mode - 0.7
+
+
+def test_projection_keeps_the_seed_and_the_inner_products():
+    rng = np.random.default_rng(0)
+    n = 40
+    edges = scipy.sparse.csr_array(np.triu(rng.random((n, n)) < 0.2, 1).astype(float))
+    features = scipy.sparse.csr_array((rng.random((n, 300)) < 0.1).astype(float))
+    graph = ThreadGraph(edges, features)
+    first = ThreadModel(graph, length=4, k=3, projection=20, rng=5)
+    again = ThreadModel(graph, length=4, k=3, projection=20, rng=5)
+    draws, same = first.sample(3), again.sample(3)
+    assert [repr(x) for x in draws] == [repr(x) for x in same]
+    assert repr(first.sample()) != repr(draws[0])
+    assert repr(first.sample(rng=7)) == repr(first.sample(rng=7))
+    wide = ThreadModel(graph, length=4, k=3, projection=20_000, rho=2.0, rng=1)._chain.features
+    exact = (features @ features.T).toarray() + 4.0
+    assert np.abs(wide @ wide.T - exact).max() < 2.0
+
+
+def test_from_networkx():
+    networkx = pytest.importorskip("networkx")
+    g = networkx.DiGraph()
+    for name, day, x in [("a", 1, [1.0, 0.0]), ("b", 2, [0.0, 1.0]), ("c", 3, [1.0, 1.0])]:
+        g.add_node(name, day=day, features=x, weight=0.5)
+    g.add_edge("a", "b", weight=0.3)
+    g.add_edge("b", "c")
+    graph = ThreadGraph.from_networkx(g, time="day")
+    assert graph.labels == ("a", "b", "c")
+    assert graph.edges.toarray().tolist() == [[0, 0.3, 0], [0, 0, 1.0], [0, 0, 0]]
+    assert graph.weights.tolist() == [0.5] * 3
+    assert graph.node("c") == 2
+    model = ThreadModel(graph, length=2, k=2, projection=None, rng=0)
+    assert sorted(map(tuple, model.sample().labels)) == [("a", "b"), ("b", "c")]
+    with pytest.raises(DiversetError, match=r"DiGraph"):
+        ThreadGraph.from_networkx(g.to_undirected())
+
+
+def test_bad_graphs():
+    F = np.eye(3)
+    with pytest.raises(DiversetError, match=r"cycle through 0, 1, 2"):
+        ThreadGraph([[0, 1, 0], [0, 0, 1], [1, 0, 0]], F)
+    with pytest.raises(DiversetError, match=r"cycle through 1"):
+        ThreadGraph([[0, 1, 0], [0, 1, 0], [0, 0, 0]], F)
+    with pytest.raises(DiversetError, match=r"from 'x' \(3\) to 'y' \(2\) goes back in time"):
+        ThreadGraph([[0, 1, 0], [0, 0, 1], [0, 0, 0]], F, labels=["x", "y", "z"], times=[3, 2, 5])
+    with pytest.raises(LabelError, match=r"'x' is given to two nodes"):
+        ThreadGraph(np.triu(np.ones((3, 3)), 1), F, labels=["x", "y", "x"])
+    with pytest.raises(KernelError, match=r"edges\[0, 1\] is nan"):
+        ThreadGraph(scipy.sparse.csr_array(([np.nan], ([0], [1])), shape=(3, 3)), F)
+    with pytest.raises(KernelError, match=r"features have 2 rows for 3 nodes"):
+        ThreadGraph(np.triu(np.ones((3, 3)), 1), np.eye(2))
+    with pytest.raises(KernelError, match=r"stored more than once"):
+        ThreadGraph(scipy.sparse.coo_array(([1.0, 1.0], ([0, 0], [1, 1])), shape=(3, 3)), F)
+    # Nodes of one time may follow each other as long as there is no way back.
+    assert ThreadGraph(np.triu(np.ones((3, 3)), 1), F, times=[1, 1, 1]).longest == 3
+
+
+def test_bad_models():
+    graph = small_graph(n=5, density=0.0)
+    with pytest.raises(SizeError, match=r"no path of the graph has 9 nodes: the longest has 5"):
+        ThreadModel(graph, length=9, k=1)
+    with pytest.raises(SizeError, match=r"k is 3, but the graph has only 2 threads"):
+        ThreadModel(graph, length=4, k=3)
+    with pytest.raises(SizeError, match=r"span only 1 dimensions"):
+        ThreadModel(ThreadGraph(graph.edges, np.ones((5, 1))), length=2, k=2, projection=None).sample()
+    with pytest.raises(ImpossibleEventError, match=r"no thread of 2 nodes passes through 0, 4"):
+        ThreadModel(graph, length=2, k=1).through([0, 4])
+    with pytest.raises(LabelError, match=r"thread 0 has 3 nodes"):
+        ThreadModel(graph, length=2, k=1).log_prob([[0, 1, 2]])
+    with pytest.raises(DiversetError, match=r"length_weights"):
+        ThreadModel(graph, length=3, min_length=2, k=1, length_weights=[1.0])
+
+
+def test_length_weights_decide_how_long_threads_are():
+    graph = small_graph(n=9, density=0.9)
+    short = ThreadModel(graph, length=4, min_length=2, k=1, length_weights=[1, 0, 0], projection=None, beta=0.3)
+    assert {len(s[0]) for s in short.sample(50, rng=0)} == {2}
+    even = ThreadModel(graph, length=4, min_length=2, k=1, projection=None, beta=0.3)
+    assert {len(s[0]) for s in even.sample(100, rng=0)} == {2, 3, 4}
