@@ -88,6 +88,7 @@ def test_every_citation_is_in_the_references():
         ".kernels",
         ".structured",
         ".baselines",
+        ".images",
         ".learn",
         ".metrics",
         ".plots",

@@ -21,10 +21,11 @@ ALLOWED = {
     "baselines": BASE | {"numerics", "kernels", "core", "inference"},
     "metrics": BASE | {"numerics", "kernels", "core"},
     "learn": BASE | {"numerics", "kernels", "core"},
+    "images": BASE | {"numerics", "kernels"},
     "integrations": BASE | {"numerics", "inference"},
     "plots": BASE | {"numerics", "kernels", "core", "sampling", "inference", "structured", "diverset"},
     "apps": BASE
-    | {"numerics", "kernels", "core", "sampling", "inference", "baselines", "metrics", "diverset", "plots"},
+    | {"numerics", "kernels", "core", "sampling", "inference", "baselines", "metrics", "images", "diverset", "plots"},
     "cli": BASE | {"diverset", "apps", "plots"},
     "__main__": {"cli"},
     "diverset": BASE | {"numerics", "kernels", "core", "sampling", "inference", "structured"},
