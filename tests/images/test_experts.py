@@ -5,7 +5,7 @@ import pytest
 
 import diverset as dv
 from diverset.errors import DiversetError, KernelError
-from diverset.images import FEATURES, expert_kernels, near_duplicates
+from diverset.images import FEATURES, combine, expert_kernels, near_duplicates
 
 
 def made_up(n, seed=0):
@@ -94,3 +94,26 @@ def test_no_two_that_are_kept_are_copies():
 def test_bad_requests_are_refused(features, options, message):
     with pytest.raises(DiversetError, match=message):
         near_duplicates(features, **options)
+
+
+def test_combined_features_weigh_the_same():
+    features = {name: X for name, X in made_up(9).items() if name in FEATURES[:3]}
+    found = combine(features)
+    S = found @ found.T
+    plain = 0.0
+    for X in features.values():
+        C = X - X.mean(axis=0)
+        C /= np.linalg.norm(C, axis=1, keepdims=True)
+        plain = plain + C @ C.T / 3
+    assert S == pytest.approx(plain + 1e-4, abs=1e-12)
+    assert combine(features, [FEATURES[0]]).shape == (9, 4)
+
+
+def test_equal_images_have_a_direction_all_the_same():
+    features = {"x": np.full((4, 3), 0.1), "y": np.full((4, 2), 7.0)}
+    found = combine(features)
+    assert dv.kernels.cosine(found) == pytest.approx(np.ones((4, 4)))
+    assert len(dv.select(found, 2)) == 2
+    assert combine({"x": np.ones((1, 3))}).shape == (1, 4)
+    with pytest.raises(KernelError, match="a 2, b 3"):
+        combine({"a": np.ones((2, 1)), "b": np.ones((3, 1))})

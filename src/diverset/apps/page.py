@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from diverset.apps.candidates import Candidates
     from diverset.apps.compare import Row
 
-__all__ = ["principal_plane", "write_compare_page", "write_select_page"]
+__all__ = ["principal_plane", "write_compare_page", "write_page", "write_select_page"]
 
 MOST_DOTS = 3000
 MOST_SMALL_DOTS = 500
@@ -89,7 +89,7 @@ def write_select_page(
     if candidates.quality is not None:
         parts += [f"<h2>{escape(candidates.quality_name or 'Quality')}, best to worst</h2>", _curve(candidates, picks)]
     parts += ["<h2>The picks, in order</h2>", _list(candidates, selection)]
-    _write(output, title, parts)
+    write_page(output, title, parts)
 
 
 def write_compare_page(
@@ -146,7 +146,7 @@ def write_compare_page(
             f"<details><summary>The {len(row.picks)} picks</summary><ol>{entries}</ol></details></section>"
         )
     parts += ["</div>", f'<p class="caption">{escape(caption)}</p>']
-    _write(output, title, parts)
+    write_page(output, title, parts)
 
 
 def principal_plane(X: Any) -> tuple[FloatArray, float]:
@@ -359,8 +359,9 @@ def _short(text: str, length: int) -> str:
     return f"{cut if len(cut) > length // 2 else text[:length]} …"
 
 
-def _write(output: Path, title: str, parts: Sequence[str]) -> None:
-    template = (files("diverset") / "apps" / "templates" / "page.html").read_text(encoding="utf-8")
+def write_page(output: Path, title: str, parts: Sequence[str], template_name: str = "page.html") -> None:
+    """Put the parts of a page, already escaped, into a template; the file appears whole or not at all."""
+    template = (files("diverset") / "apps" / "templates" / template_name).read_text(encoding="utf-8")
     values = {"title": escape(title), "body": "\n".join(parts), "version": escape(dv.__version__)}
     # In one pass, so that a marker in somebody's text stays text.
     page = re.sub(r"\{\{(\w+)\}\}", lambda found: values[found[1]], template)
