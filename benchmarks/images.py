@@ -1,7 +1,7 @@
 """Images: seconds for the features of 1,000 images of 250 pixels, each feature alone and all ten together.
 
-Images are drawn, with shapes and texture, and stored as JPEG files, so that reading counts. They have about as many SIFT
-points as photographs of that size. Single features are measured on 200 images and scaled up, all ten on 1,000.
+Images are drawn, with shapes and texture, and stored as JPEG files, so that reading counts. They have as many SIFT
+points as photographs of that size or more. Single features are measured on 200 images and scaled up, all ten on 1,000.
 """
 
 import tempfile

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from diverset.core import KDPP
 from diverset.kernels import add_constant
-from diverset.learn import Comparison, ComparisonTable, KDPPMixtureLearner, MMRMixtureLearner
-from experiments.images.instances import Collection, Instance
+from diverset.learn import ComparisonTable, KDPPMixtureLearner, MMRMixtureLearner
+from experiments.images.instances import PARTIAL, Collection, Instance
 
 __all__ = ["METHODS", "RHOS", "Outcome", "Tables", "read_tables", "run_splits", "significance"]
 
@@ -63,31 +64,41 @@ class Outcome:
 
 
 def read_tables(collections: Sequence[Collection], instances: Sequence[Instance]) -> Tables:
-    """Probabilities of both sets under each expert over the relevant photos, for each rho."""
+    """Probabilities of both sets under each expert over the relevant photos, for each rho.
+
+    What ``KDPPMixtureLearner.table`` would give, with the determinants of a query's instances taken all at once.
+    """
     experts = list(collections[0].kernels)
-    spots = []
-    for collection in collections:
-        relevant = collection.relevant
-        spots.append({int(i): at for at, i in enumerate(relevant)})
+    query = np.array([one.collection for one in instances])
+    logs = {rho: np.empty((2, len(instances), len(experts))) for rho in RHOS}
+    costs = np.empty((2, len(instances), PARTIAL, len(experts)))
+    for t, collection in enumerate(collections):
+        mine = np.flatnonzero(query == t)
+        if not len(mine):
+            continue
+        partial = np.array([instances[i].partial for i in mine])
+        candidates = [[instances[i].better for i in mine], [instances[i].worse for i in mine]]
+        relevant = np.ix_(collection.relevant, collection.relevant)
+        for e, S in enumerate(collection.kernels.values()):
+            for side, added in enumerate(candidates):
+                Y = np.column_stack([partial, added])
+                costs[side, mine, :, e] = S[np.array(added)[:, None], partial]
+                for rho in RHOS:
+                    sign, log_det = np.linalg.slogdet(S[Y[:, :, None], Y[:, None, :]] + rho)
+                    logs[rho][side, mine, e] = np.where(sign > 0, log_det, -np.inf)
+            for rho in RHOS:
+                L = S[relevant]
+                logs[rho][:, mine, e] -= KDPP(add_constant(L, rho) if rho else L, PARTIAL + 1).log_normalizer
+    m = len(experts)
     by_rho = {}
-    for rho in RHOS:
-        kernels = []
-        for collection in collections:
-            relevant = np.ix_(collection.relevant, collection.relevant)
-            kernels.append(
-                [add_constant(S[relevant], rho) if rho else S[relevant] for S in collection.kernels.values()]
-            )
-        pairs = []
-        for one in instances:
-            at = spots[one.collection]
-            partial = [at[i] for i in one.partial]
-            pairs.append(Comparison(kernels[one.collection], [*partial, at[one.better]], [*partial, at[one.worse]]))
-        if rho == 0.0:
-            mmr = MMRMixtureLearner().table(pairs)
-        by_rho[rho] = _learner(KDPPMixtureLearner, scaling="pair").table(pairs)
-        if rho == GLOBAL_RHO:
-            global_scale = _learner(KDPPMixtureLearner, scaling="global").table(pairs)
-    return Tables(experts, np.array([one.collection for one in instances]), by_rho, global_scale, mmr)
+    for rho, (better, worse) in logs.items():
+        largest = np.maximum(better.max(axis=1), worse.max(axis=1))
+        by_rho[rho] = ComparisonTable(_learner(KDPPMixtureLearner, scaling="pair")._kind(), m, (better, worse, largest))
+    better, worse = logs[GLOBAL_RHO]
+    scale = np.full(len(query), max(better.max(), worse.max()))
+    global_scale = ComparisonTable(_learner(KDPPMixtureLearner, scaling="global")._kind(), m, (better, worse, scale))
+    mmr = ComparisonTable(_learner(MMRMixtureLearner)._kind(), m, (costs[0], costs[1]))
+    return Tables(experts, query, by_rho, global_scale, mmr)
 
 
 def _learner(kind: Callable[..., object], **options: object) -> object:

@@ -74,18 +74,32 @@ def test_all_methods_on_splits_with_a_known_answer(collections):
     assert np.isfinite(part.per_instance["best MMR"]).sum() == round(0.25 * 30)
 
 
-def test_tables_hold_what_the_kernels_say(collections):
+def test_tables_are_those_of_the_learners(collections):
     drawn = draw_instances(collections, per_query=3)
     tables = mixtures.read_tables(collections, drawn)
-    one, expert = drawn[7], 2
-    L = list(collections[one.collection].kernels.values())[expert]
-    relevant = collections[one.collection].relevant
-    kdpp = dv.KDPP(L[np.ix_(relevant, relevant)] + 0.1, 6)
-    at = {int(i): spot for spot, i in enumerate(relevant)}
-    assert tables.by_rho[0.1].arrays[0][7, expert] == pytest.approx(
-        kdpp.log_prob([at[i] for i in (*one.partial, one.better)])
+    for rho in (0.0, 1.0):
+        pairs = []
+        kernels = []
+        for one in collections:
+            relevant = np.ix_(one.relevant, one.relevant)
+            kernels.append([S[relevant] + rho for S in one.kernels.values()])
+        for one in drawn:
+            at = {int(i): spot for spot, i in enumerate(collections[one.collection].relevant)}
+            shared = [at[i] for i in one.partial]
+            sets = [[*shared, at[candidate]] for candidate in (one.better, one.worse)]
+            pairs.append(dv.learn.Comparison(kernels[one.collection], *sets))
+        plain = dv.learn.KDPPMixtureLearner(scaling="pair").table(pairs)
+        for found, expected in zip(tables.by_rho[rho].arrays, plain.arrays, strict=True):
+            assert found == pytest.approx(expected, abs=1e-8)
+        assert tables.by_rho[rho].kind == plain.kind
+    plain = dv.learn.KDPPMixtureLearner().table(pairs)
+    assert tables.global_scale.arrays[2] == pytest.approx(plain.arrays[2], abs=1e-8)
+    assert tables.global_scale.kind == plain.kind
+    theta = np.random.default_rng(0).dirichlet(np.ones(len(tables.experts)))
+    model = dv.learn.MMRMixtureLearner()
+    assert model._margins(tables.mmr.arrays, theta)[0] == pytest.approx(
+        model._margins(model.table(pairs).arrays, theta)[0]
     )
-    assert tables.mmr.arrays[1][7, :, expert].max() == pytest.approx(L[one.worse, list(one.partial)].max())
 
 
 def test_significance_is_that_of_the_differences():
