@@ -19,7 +19,7 @@ from experiments.images import report
 from experiments.images.caltech import run_caltech
 from experiments.images.coverage import run_coverage
 from experiments.images.instances import Collection, draw_instances, read_collections
-from experiments.images.mixtures import GAMMA, Tables, read_tables, run_splits
+from experiments.images.mixtures import GAMMA, MMR_STEPS, Tables, read_tables, run_splits
 from experiments.images.official import DIALS, MEASURES, rank_all
 from experiments.selection.report import write_tables
 
@@ -103,8 +103,8 @@ def _div400(options: argparse.Namespace) -> list[list[object]]:
 def _weights(tables: Tables, queries: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
     """Weights of both mixtures, learned from the instances of some queries."""
     chosen = np.flatnonzero(np.isin(tables.query, list(queries)))
-    kdpp = KDPPMixtureLearner(scaling="pair", gamma=GAMMA, max_iter=500).fit(tables.by_rho[RHO].take(chosen))
-    mmr = MMRMixtureLearner(gamma=GAMMA, max_iter=500).fit(tables.mmr.take(chosen))
+    kdpp = KDPPMixtureLearner(scaling="pair", gamma=GAMMA, max_iter=200).fit(tables.by_rho[RHO].take(chosen))
+    mmr = MMRMixtureLearner(gamma=GAMMA, max_iter=MMR_STEPS).fit(tables.mmr.take(chosen))
     return kdpp.weights_, mmr.weights_
 
 

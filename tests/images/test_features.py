@@ -185,6 +185,12 @@ def test_damaged_entries_are_noticed_and_rebuilt(folder, tmp_path, spoil):
     assert extract(folder, CHEAP, cache=cache).damaged == 0
 
 
+def test_a_cache_that_cannot_be_written_is_named(folder, tmp_path):
+    (tmp_path / "file").write_text("not a folder")
+    with pytest.raises(DiversetError, match=r"cannot keep features in .*file: .*--no-cache"):
+        extract(folder, ["color-8"], cache=tmp_path / "file")
+
+
 def test_further_features_join_what_is_kept(folder, tmp_path):
     extract(folder, ["color-8"], cache=tmp_path / "cache")
     both = extract(folder, ["color-8", "gist"], cache=tmp_path / "cache")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import threading
 import zipfile
 from collections.abc import Mapping
 from contextlib import suppress
@@ -19,6 +20,7 @@ import numpy as np
 
 from diverset._files import atomic_write
 from diverset._typing import Array
+from diverset.errors import DiversetError
 
 __all__ = ["FeatureCache", "digest"]
 
@@ -62,6 +64,7 @@ class FeatureCache:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
         self.damaged = 0
+        self._counting = threading.Lock()  # several threads may find damage at once
 
     def _path(self, key: str) -> Path:
         return self.folder / key[:2] / f"{key[2:]}.features"
@@ -71,13 +74,14 @@ class FeatureCache:
         path = self._path(key)
         try:
             raw = path.read_bytes()
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return {}
         checksum, data = raw[:_DIGEST], raw[_DIGEST:]
         if hashlib.blake2b(data, digest_size=_DIGEST).digest() == checksum:
             with suppress(ValueError, OSError, KeyError, zipfile.BadZipFile), np.load(io.BytesIO(data)) as arrays:
                 return dict(arrays)
-        self.damaged += 1
+        with self._counting:
+            self.damaged += 1
         with suppress(OSError):
             path.unlink()
         return {}
@@ -85,9 +89,15 @@ class FeatureCache:
     def store(self, key: str, arrays: Mapping[str, Array]) -> None:
         """Keep arrays under a key, in place of what was there."""
         path = self._path(key)
-        path.parent.mkdir(parents=True, exist_ok=True)
         buffer = io.BytesIO()
         np.savez(buffer, allow_pickle=False, **arrays)
         data = buffer.getvalue()
-        with atomic_write(path) as temporary:
-            temporary.write_bytes(hashlib.blake2b(data, digest_size=_DIGEST).digest() + data)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with atomic_write(path) as temporary:
+                temporary.write_bytes(hashlib.blake2b(data, digest_size=_DIGEST).digest() + data)
+        except OSError as error:
+            raise DiversetError(
+                f"cannot keep features in {self.folder}: {error.strerror or error}; name another folder, or do without "
+                "a cache (--no-cache, cache=None)"
+            ) from error

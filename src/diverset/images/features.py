@@ -152,9 +152,11 @@ def extract(
             advance()
     good = [(path, one) for path, one in zip(files, described, strict=True) if not isinstance(one, Skipped)]
     arrays = [one for _, one in good]
-    for size in sorted({_WORDS[name.removesuffix(_CENTER)] for name in names if name.startswith("sift")}):
-        if size not in known:
+    wanted = sorted({_WORDS[name.removesuffix(_CENTER)] for name in names if name.startswith("sift")} - set(known))
+    with _bar("Words", len(wanted), progress) as advance:
+        for size in wanted:
             known[size] = _words([one["sift"] for one in arrays], size, rng, store)
+            advance()
     return ImageFeatures(
         paths=[path for path, _ in good],
         sizes=np.array([one["size"] for one in arrays], dtype=np.int64).reshape(-1, 2),
