@@ -89,7 +89,7 @@ $(VENV)/.demo: $(VENV)/.pip pyproject.toml
 	@touch $@
 
 $(VENV)/.experiments: $(VENV)/.pip pyproject.toml
-	@$(PIP_INSTALL) --editable ".[plots,text]"
+	@$(PIP_INSTALL) --editable ".[images,plots,text]"
 	@touch $@
 
 $(VENV)/.test $(VENV)/.docs $(VENV)/.bench $(VENV)/.dist: $(VENV)/.%: $(VENV)/.pip pyproject.toml

@@ -91,6 +91,7 @@ def test_every_citation_is_in_the_references():
         ".classics",
         ".mrf",
         ".open_questions",
+        ".images",
         ".learn",
         ".metrics",
         ".text",

@@ -29,12 +29,13 @@ ALLOWED = {
     "metrics": BASE | {"numerics", "kernels", "core"},
     "learn": BASE | {"numerics", "kernels", "core"},
     "text": BASE | {"numerics", "kernels", "core", "sampling", "inference", "baselines", "learn"},
+    "images": BASE | {"numerics", "kernels"},
     "integrations": BASE | {"numerics", "inference"},
     "processes": BASE | {"numerics", "kernels", "core", "sampling"},
     "plots": BASE | {"numerics", "kernels", "core", "sampling", "inference", "structured", "diverset"},
     "apps": BASE
-    | {"numerics", "kernels", "core", "sampling", "inference", "baselines", "metrics", "diverset", "plots", "threads"}
-    | {"text"},
+    | {"numerics", "kernels", "core", "sampling", "inference", "baselines", "metrics", "diverset", "plots"}
+    | {"images", "text", "threads"},
     "cli": BASE | {"diverset", "apps", "plots"},
     "__main__": {"cli"},
     "diverset": BASE | {"numerics", "kernels", "core", "sampling", "inference", "structured"},

@@ -18,7 +18,7 @@ import csv
 import gzip
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ import numpy as np
 
 from diverset.errors import DiversetError, MissingExtraError
 
-__all__ = ["DATA_SETS", "DataSet", "Query", "read_data_set"]
+__all__ = ["DATA_SETS", "DataSet", "Query", "div400_topics", "read_data_set"]
 
 #: Descriptors of div400 that are put side by side: colour by region, colour structure, edges, texture by region.
 DESCRIPTORS = ("CM3x3", "CN3x3", "CSD", "HOG", "LBP3x3")
@@ -89,25 +89,34 @@ def read_data_set(name: str, data: Path) -> list[Query]:
 
 def read_div400(folder: Path) -> list[Query]:
     """Photos of landmarks in Flickr's order, with the clusters in which people put them."""
-    with np.load(folder / "div400_features.npz") as arrays:
-        ptr = arrays["topic_ptr"]
-        X = np.hstack([_standardized(arrays[name]) for name in DESCRIPTORS])
     queries = []
-    for t, topic in enumerate(_json_lines(folder / "div400_topics.jsonl.gz")):
+    for topic, descriptors in div400_topics(folder, DESCRIPTORS):
         photos = topic["photos"]
-        if len(photos) != ptr[t + 1] - ptr[t]:
-            raise DiversetError(f"{folder}: {topic['query']} has {len(photos)} photos and {ptr[t + 1] - ptr[t]} rows")
         n = len(photos)
         judgements = {i: {photo["cluster"]} for i, photo in enumerate(photos) if photo["cluster"] is not None}
         queries.append(
             Query(
                 name=topic["query"],
-                features=X[ptr[t] : ptr[t + 1]],
+                features=np.hstack(list(descriptors.values())),
                 quality=1.0 - np.arange(n) / n,  # photos come in Flickr's order
                 judgements=judgements,
             )
         )
     return queries
+
+
+def div400_topics(folder: Path, names: Sequence[str]) -> Iterator[tuple[dict[str, Any], dict[str, np.ndarray]]]:
+    """Topics of div400 as they stand in the file, each with standardised descriptors of its photos."""
+    with np.load(folder / "div400_features.npz") as arrays:
+        ptr = arrays["topic_ptr"]
+        matrices = {name: _standardized(arrays[name]) for name in names}
+    for t, topic in enumerate(_json_lines(folder / "div400_topics.jsonl.gz")):
+        rows = slice(ptr[t], ptr[t + 1])
+        if len(topic["photos"]) != ptr[t + 1] - ptr[t]:
+            raise DiversetError(
+                f"{folder}: {topic['query']} has {len(topic['photos'])} photos and {ptr[t + 1] - ptr[t]} rows"
+            )
+        yield topic, {name: X[rows] for name, X in matrices.items()}
 
 
 def read_retrieval(folder: Path) -> list[Query]:

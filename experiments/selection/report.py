@@ -12,7 +12,7 @@ import numpy as np
 from diverset._files import atomic_write
 from experiments.selection.scores import DEPTHS, DIALS, METHODS, METRICS, Scores, interval, tuned, tuned_dials
 
-__all__ = ["candidates_table", "draw", "tables", "write_csv", "write_tables"]
+__all__ = ["candidates_table", "draw", "list_table", "tables", "write_csv", "write_tables"]
 
 COLOURS = {
     "select": "#c8102e",
@@ -47,7 +47,7 @@ def candidates_table(found: Mapping[str, Mapping[str, float]], counts: Mapping[s
     for name, values in found.items():
         numbers = [f"{values[n]:.0f}" if n == "candidates" else f"{values[n]:.2f}" for n in names]
         rows.append([name, str(counts[name]), *numbers])
-    return _list_table(rows)
+    return list_table(rows)
 
 
 def _tuned(scores: Scores) -> str:
@@ -67,7 +67,7 @@ def _tuned(scores: Scores) -> str:
                 low, high = interval(difference)
                 line.append("" if method == "select" else f"{difference.mean():+.3f} ({low:+.3f} to {high:+.3f})")
             rows.append(line)
-        parts.append(f"At {depth}, with the dial that suits each method:\n\n{_list_table(rows)}")
+        parts.append(f"At {depth}, with the dial that suits each method:\n\n{list_table(rows)}")
     return "\n".join(parts)
 
 
@@ -81,11 +81,12 @@ def _along_the_dial(name: str, scores: Scores) -> str:
             means = [scores[method, 10][row, at].mean() for method in METHODS]
             rows.append([f"{dial:g}", *(f"**{m:.3f}**" if m == best else f"{m:.3f}" for m in means)])
         words = {"subtopic recall": "Cluster recall" if name == "div400" else "Subtopic recall"}.get(metric, metric)
-        parts.append(f"{words} at 10, mean of all queries:\n\n{_list_table(rows)}")
+        parts.append(f"{words} at 10, mean of all queries:\n\n{list_table(rows)}")
     return "\n".join(parts)
 
 
-def _list_table(rows: Sequence[Sequence[str]]) -> str:
+def list_table(rows: Sequence[Sequence[str]]) -> str:
+    """Rows, the first of them headings, as a table in reStructuredText."""
     lines = [".. list-table::", "   :header-rows: 1", "   :class: numbers", ""]
     for row in rows:
         lines += [f"   {'* -' if at == 0 else '  -'} {cell}".rstrip() for at, cell in enumerate(row)]

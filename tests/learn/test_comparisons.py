@@ -219,3 +219,41 @@ def test_all_pairs_of_a_small_ground_set_are_ranked():
     model = KDPPMixtureLearner(gamma=1.0).fit(pairs)
     expected = [kdpp.log_prob(p.better) > kdpp.log_prob(p.worse) for p in pairs]
     assert model.predict(pairs).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    "model", [KDPPMixtureLearner(rng=0), KDPPMixtureLearner(scaling="pair", gamma=5.0), MMRMixtureLearner(rng=0)]
+)
+def test_a_table_is_as_good_as_the_comparisons(model):
+    pairs = comparisons_of(experts(7, 3, 0), 1, 40, 4, 2)
+    table = model.table(pairs)
+    assert len(table) == 40
+    plain = model.fit(pairs[5:]).weights_
+    # Probabilities are divided by the largest of all that were read, which changes the unit of gamma only.
+    model.fit(table.take(np.arange(5, 40)))
+    assert model.weights_ == pytest.approx(plain, abs=0.05)
+    whole = model.fit(pairs).weights_
+    assert (model.fit(table).weights_ == whole).all()
+    assert model.score(table.take(np.arange(10))) == model.score(pairs[:10])
+    assert (model.predict(table) == model.predict(pairs)).all()
+
+
+def test_a_table_of_another_learner_is_refused():
+    table = MMRMixtureLearner().table(comparisons_of(experts(5, 2, 0), 1, 4, 3, 2))
+    with pytest.raises(DiversetError, match="the table is for MMRMixtureLearner"):
+        KDPPMixtureLearner().fit(table)
+    with pytest.raises(DiversetError, match="scaling='pair'"):
+        KDPPMixtureLearner().fit(KDPPMixtureLearner(scaling="pair").table(comparisons_of(experts(5, 2, 0), 1, 4, 3, 2)))
+
+
+def test_mmr_takes_sets_of_different_sizes():
+    kernels = experts(8, 2, 3)
+    pairs = comparisons_of(kernels, 0, 5, 4, 1) + comparisons_of(kernels, 0, 5, 3, 1)
+    theta = np.array([0.3, 0.7])
+    model = MMRMixtureLearner()
+    margins = model._margins(model._read(pairs), theta)[0]
+    S = 0.3 * kernels[0] + 0.7 * kernels[1]
+    for margin, pair in zip(margins, pairs, strict=True):
+        shared = set(pair.better) & set(pair.worse)
+        (plus,), (minus,) = set(pair.better) - shared, set(pair.worse) - shared
+        assert margin == pytest.approx(max(S[minus, j] for j in shared) - max(S[plus, j] for j in shared))

@@ -22,7 +22,7 @@ array([2])
 """
 
 from diverset.learn.basket_baselines import IndependentItems, PoissonItems
-from diverset.learn.comparisons import Comparison, KDPPMixtureLearner, MMRMixtureLearner
+from diverset.learn.comparisons import Comparison, ComparisonTable, KDPPMixtureLearner, MMRMixtureLearner
 from diverset.learn.files import load_model, save_model
 from diverset.learn.full_rank import FullRankKernel
 from diverset.learn.instances import Instance
@@ -33,6 +33,7 @@ from diverset.learn.quality_search import QualityModelCV
 
 __all__ = [
     "Comparison",
+    "ComparisonTable",
     "FullRankKernel",
     "IndependentItems",
     "Instance",

@@ -15,20 +15,20 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy.special import expit
 
-from diverset._typing import BoolArray, FloatArray, IntArray, RNGLike
+from diverset._typing import BoolArray, FloatArray, RNGLike
 from diverset.core import DPP, KDPP, KDPPMixture
 from diverset.errors import DiversetError, LabelError, SizeError
 from diverset.learn._estimator import Estimator, check_fitted
 from diverset.learn.simplex import minimize_on_simplex
 from diverset.numerics.validation import as_hermitian, check_count, check_nonnegative, check_positive, find_positions
 
-__all__ = ["Comparison", "KDPPMixtureLearner", "MMRMixtureLearner"]
+__all__ = ["Comparison", "ComparisonTable", "KDPPMixtureLearner", "MMRMixtureLearner"]
 
 _GAMMAS = tuple(10.0**e for e in np.arange(0.0, 6.5, 0.5))
 
@@ -51,6 +51,25 @@ class Comparison:
     worse: Sequence[int]
 
 
+@dataclass(frozen=True, eq=False)
+class ComparisonTable:
+    """Comparisons as a learner reads them, to be fitted and scored many times at the price of reading them once.
+
+    Made by ``learner.table(comparisons)``; a learner of the same kind takes it wherever it takes comparisons.
+    """
+
+    kind: str
+    n_experts: int
+    arrays: tuple[FloatArray, ...]  # one row for each comparison
+
+    def __len__(self) -> int:
+        return len(self.arrays[0])
+
+    def take(self, chosen: Any) -> ComparisonTable:
+        """Some of the comparisons, by their positions, as for a split into training and test data."""
+        return replace(self, arrays=tuple(array[np.asarray(chosen)] for array in self.arrays))
+
+
 class _ComparisonLearner(Estimator):
     """What learning from comparisons shares: reading, the loss, the choice of gamma."""
 
@@ -63,21 +82,18 @@ class _ComparisonLearner(Estimator):
     weights_: FloatArray
 
     @abc.abstractmethod
-    def _read(self, comparisons: Sequence[Comparison]) -> Any:
-        """What is needed of the comparisons, to be sliced by `_part`."""
+    def _read(self, comparisons: Sequence[Comparison]) -> tuple[FloatArray, ...]:
+        """What is needed of the comparisons, in arrays with a row for each."""
 
     @abc.abstractmethod
-    def _part(self, data: Any, chosen: IntArray) -> Any: ...
-
-    @abc.abstractmethod
-    def _margins(self, data: Any, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _margins(self, data: tuple[FloatArray, ...], theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """How much the better set is ahead of the worse, and the gradient of that in theta, row by row."""
 
     @abc.abstractmethod
-    def _right(self, data: Any, theta: FloatArray) -> FloatArray:
+    def _right(self, data: tuple[FloatArray, ...], theta: FloatArray) -> FloatArray:
         """1 where the better set is ahead, 0 where it is behind, 1/2 for a tie."""
 
-    def _fit_gamma(self, data: Any, n_experts: int, gamma: float) -> tuple[FloatArray, Any]:
+    def _fit_gamma(self, data: tuple[FloatArray, ...], n_experts: int, gamma: float) -> tuple[FloatArray, Any]:
         def loss(theta: FloatArray) -> tuple[float, FloatArray]:
             margins, rows = self._margins(data, theta)
             doubts = expit(-gamma * margins)
@@ -92,29 +108,41 @@ class _ComparisonLearner(Estimator):
             tol=check_nonnegative(self.tol, name="tol"),
         )
 
-    def _choose_gamma(self, data: Any, number: int, n_experts: int) -> float:
+    def _choose_gamma(self, table: ComparisonTable) -> float:
         """The candidate with the fewest mistakes on held-out comparisons, the smallest among equals."""
-        folds = min(check_count(self.cv, name="cv"), number)
+        folds = min(check_count(self.cv, name="cv"), len(table))
         candidates = sorted(check_positive(g, name="gammas") for g in self.gammas)
         if not candidates:
             raise DiversetError("gammas is empty; name at least one candidate, or set gamma")
         if folds < 2 or len(candidates) == 1:
             return candidates[len(candidates) // 2]
-        part = np.random.default_rng(self.rng).permutation(np.arange(number) % folds)
+        part = np.random.default_rng(self.rng).permutation(np.arange(len(table)) % folds)
         right = np.zeros(len(candidates))
         for fold in range(folds):
-            inside = self._part(data, np.flatnonzero(part != fold))
-            outside = self._part(data, np.flatnonzero(part == fold))
+            inside, outside = table.take(part != fold), table.take(part == fold)
             for g, gamma in enumerate(candidates):
-                right[g] += self._right(outside, self._fit_gamma(inside, n_experts, gamma)[0]).sum()
+                theta = self._fit_gamma(inside.arrays, table.n_experts, gamma)[0]
+                right[g] += self._right(outside.arrays, theta).sum()
         return candidates[int(np.argmax(right))]
 
-    def fit(self, comparisons: Sequence[Comparison], y: Any = None) -> Any:
+    def table(self, comparisons: Sequence[Comparison] | ComparisonTable) -> ComparisonTable:
+        """Read comparisons once, for several calls of ``fit`` and ``score``."""
+        if isinstance(comparisons, ComparisonTable):
+            if comparisons.kind != self._kind():
+                raise DiversetError(f"the table is for {comparisons.kind}, not for {self._kind()}; read it again")
+            return comparisons
+        listed = _check_comparisons(comparisons)
+        return ComparisonTable(self._kind(), len(listed[0].kernels), self._read(listed))
+
+    def _kind(self) -> str:
+        return type(self).__name__
+
+    def fit(self, comparisons: Sequence[Comparison] | ComparisonTable, y: Any = None) -> Any:
         """Learn the weights of the experts.
 
         Parameters
         ----------
-        comparisons : sequence of Comparison
+        comparisons : sequence of Comparison, or ComparisonTable
             Pairs of sets, the better first.
         y : None
             Ignored; scikit-learn passes it.
@@ -124,27 +152,21 @@ class _ComparisonLearner(Estimator):
         self
             The fitted model.
         """
-        listed = _check_comparisons(comparisons)
-        n_experts = len(listed[0].kernels)
-        data = self._read(listed)
-        self.gamma_ = (
-            self._choose_gamma(data, len(listed), n_experts)
-            if self.gamma is None
-            else check_positive(self.gamma, name="gamma")
-        )
-        self.weights_, self.convergence_ = self._fit_gamma(data, n_experts, self.gamma_)
+        table = self.table(comparisons)
+        self.gamma_ = self._choose_gamma(table) if self.gamma is None else check_positive(self.gamma, name="gamma")
+        self.weights_, self.convergence_ = self._fit_gamma(table.arrays, table.n_experts, self.gamma_)
         return self
 
-    def predict(self, comparisons: Sequence[Comparison]) -> BoolArray:
+    def predict(self, comparisons: Sequence[Comparison] | ComparisonTable) -> BoolArray:
         """Whether the model, too, prefers the first set of each comparison."""
         check_fitted(self, "weights_")
-        right = self._right(self._read(_check_comparisons(comparisons)), self.weights_)
+        right = self._right(self.table(comparisons).arrays, self.weights_)
         return np.asarray(right > 0.5)
 
-    def score(self, comparisons: Sequence[Comparison], y: Any = None) -> float:
+    def score(self, comparisons: Sequence[Comparison] | ComparisonTable, y: Any = None) -> float:
         """Part of the comparisons decided as people did; a tie is half right."""
         check_fitted(self, "weights_")
-        return float(self._right(self._read(_check_comparisons(comparisons)), self.weights_).mean())
+        return float(self._right(self.table(comparisons).arrays, self.weights_).mean())
 
 
 def _check_comparisons(comparisons: Sequence[Comparison]) -> list[Comparison]:
@@ -227,6 +249,9 @@ class KDPPMixtureLearner(_ComparisonLearner):
         self.tol = tol
         self.rng = rng
 
+    def _kind(self) -> str:
+        return f"{type(self).__name__}(scaling={self.scaling!r})"
+
     def _read(self, comparisons: Sequence[Comparison]) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Log-probabilities of both sets by every expert, and what they are scaled by."""
         if self.scaling not in ("global", "pair"):
@@ -247,9 +272,6 @@ class KDPPMixtureLearner(_ComparisonLearner):
             t = int(np.argmax(~np.isfinite(largest)))
             raise DiversetError(f"comparison {t}: every expert gives both sets probability 0")
         return logs[0], logs[1], largest if self.scaling == "pair" else np.full(len(largest), largest.max())
-
-    def _part(self, data: tuple[FloatArray, ...], chosen: IntArray) -> tuple[FloatArray, ...]:
-        return tuple(array[chosen] for array in data)
 
     def _margins(self, data: tuple[FloatArray, ...], theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         better, worse, scale = data
@@ -317,8 +339,8 @@ class MMRMixtureLearner(_ComparisonLearner):
         self.tol = tol
         self.rng = rng
 
-    def _read(self, comparisons: Sequence[Comparison]) -> list[tuple[FloatArray, FloatArray]]:
-        """Similarities of the better and of the worse item to the shared ones, (n_shared, n_experts) each."""
+    def _read(self, comparisons: Sequence[Comparison]) -> tuple[FloatArray, FloatArray]:
+        """Similarities of the better and of the worse item to the shared ones: (comparison, shared, expert) each."""
         known: dict[int, FloatArray] = {}
         found = []
         for t, given in enumerate(comparisons):
@@ -343,17 +365,18 @@ class MMRMixtureLearner(_ComparisonLearner):
                     "differ in one item and share at least one"
                 )
             found.append((S[plus[0], shared], S[minus[0], shared]))
-        return found
+        # Smaller sets repeat an item that they share, which changes no maximum.
+        most = max(len(better) for better, _ in found)
+        stacked = [
+            np.stack([side[np.arange(most) % len(side)] for side in sides]) for sides in zip(*found, strict=True)
+        ]
+        return stacked[0], stacked[1]
 
-    def _part(self, data: list[Any], chosen: IntArray) -> list[Any]:
-        return [data[t] for t in chosen]
-
-    def _margins(self, data: list[Any], theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        rows = np.empty((len(data), len(theta)))
-        for t, (plus, minus) in enumerate(data):
-            rows[t] = minus[np.argmax(minus @ theta)] - plus[np.argmax(plus @ theta)]
+    def _margins(self, data: tuple[FloatArray, ...], theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        plus, minus = (side[np.arange(len(side)), np.argmax(side @ theta, axis=1)] for side in data)
+        rows = minus - plus
         return rows @ theta, rows
 
-    def _right(self, data: list[Any], theta: FloatArray) -> FloatArray:
+    def _right(self, data: tuple[FloatArray, ...], theta: FloatArray) -> FloatArray:
         margins = self._margins(data, theta)[0]
         return np.where(np.abs(margins) < 1e-14, 0.5, (margins > 0.0).astype(np.float64))

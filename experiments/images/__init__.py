@@ -1,0 +1,1 @@
+"""Image search with mixtures of k-DPPs (section 5.3 of the monograph), on judged photos and on pixels."""

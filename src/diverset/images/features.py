@@ -1,0 +1,268 @@
+r"""The ten features of a folder of images: colour, words and gist, of the whole image and of its middle."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from diverset._typing import Array, FloatArray, IntArray
+from diverset.errors import DiversetError
+from diverset.images._extras import cv2, pillow, sklearn_version
+from diverset.images.cache import FeatureCache, digest
+from diverset.images.colour import color_histogram
+from diverset.images.gist import gist
+from diverset.images.reading import LONGEST, Image, center_crop, decode_image, find_images, quiet_about_size
+from diverset.images.sift import Vocabulary, learn_vocabulary, sift_descriptors, subsample
+from diverset.numerics.validation import check_count
+
+__all__ = ["FEATURES", "ImageFeatures", "Skipped", "extract"]
+
+#: Raised whenever a feature function changes its values, so that what was kept on disk is not mixed with new ones.
+_VERSION = 1
+#: What is computed from one image alone; words need the descriptors of all.
+_FUNCTIONS: dict[str, Callable[[Image], Array]] = {
+    "color-8": partial(color_histogram, bins=8),
+    "color-64": partial(color_histogram, bins=64),
+    "sift": sift_descriptors,
+    "gist": gist,
+}
+_WORDS = {"sift-256": 256, "sift-512": 512}
+_CENTER = "-center"
+_WHOLE = ("color-8", "color-64", "sift-256", "sift-512", "gist")
+#: Names of the ten features of [KuleszaTaskar2012]_, section 5.3.3.
+FEATURES = (*_WHOLE, *(name + _CENTER for name in _WHOLE))
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A file that could not be read, and why."""
+
+    path: Path
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class ImageFeatures(Mapping[str, FloatArray]):
+    """Features of several images: a mapping from a feature's name to its matrix.
+
+    Attributes
+    ----------
+    paths : list of Path
+        Files that were read; the rows of every matrix.
+    sizes : ndarray of int64 of shape (n, 2)
+        Width and height of the files.
+    matrices : dict of str to ndarray of shape (n, n_features)
+        Features by name; every row has length 1.
+    skipped : list of Skipped
+        Files that could not be read.
+    vocabularies : dict of int to Vocabulary
+        Words by their number, to be used for other images.
+    damaged : int
+        Entries of the cache that were damaged and have been computed anew.
+    """
+
+    paths: list[Path]
+    sizes: IntArray
+    matrices: dict[str, FloatArray]
+    skipped: list[Skipped]
+    vocabularies: dict[int, Vocabulary] = field(default_factory=dict)
+    damaged: int = 0
+
+    def __getitem__(self, name: str) -> FloatArray:
+        return self.matrices[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.matrices)
+
+    def __len__(self) -> int:
+        return len(self.matrices)
+
+
+def extract(
+    images: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    features: Sequence[str] = FEATURES,
+    *,
+    cache: FeatureCache | str | os.PathLike[str] | None = None,
+    vocabularies: Mapping[int, Vocabulary] | None = None,
+    longest: int = LONGEST,
+    n_jobs: int | None = None,
+    rng: int = 0,
+    progress: bool = False,
+) -> ImageFeatures:
+    r"""Compute features of images ([KuleszaTaskar2012]_, section 5.3.3).
+
+    =================================  ==============================================================
+    ``color-8``, ``color-64``          :func:`color_histogram` in Lab
+    ``sift-256``, ``sift-512``         histogram of SIFT words, learned from these images
+    ``gist``                           :func:`gist`, 960 numbers
+    the same with ``-center``          the same of :func:`center_crop`, with the words of whole images
+    =================================  ==============================================================
+
+    Parameters
+    ----------
+    images : path-like, or iterable of them
+        A folder, searched with all folders in it, or files.
+    features : sequence of str
+        Which of :data:`FEATURES`; all ten by default.
+    cache : FeatureCache or path-like, optional
+        Where features are kept and found again.
+    vocabularies : mapping of int to Vocabulary, optional
+        Words learned from other images, by their number.
+    longest : int
+        Pixels to which the larger side of an image is reduced.
+    n_jobs : int, optional
+        Threads; as many as there are cores by default. The result does not depend on it.
+    rng : int
+        Seed for the words.
+    progress : bool
+        Show a progress bar on a terminal.
+
+    Returns
+    -------
+    ImageFeatures
+        A mapping from names to matrices with rows of length 1. An image about which a feature has nothing to say (no
+        SIFT points, one colour) has equal entries there, so that it is alike to others of its kind.
+
+    Notes
+    -----
+    Files that cannot be read are listed in ``skipped``; the others keep the order of their paths.
+    """
+    names = _check_names(features)
+    files = _files(images)
+    store = cache if isinstance(cache, FeatureCache) or cache is None else FeatureCache(cache)
+    jobs = check_count(n_jobs, name="n_jobs") if n_jobs is not None else (os.cpu_count() or 1)
+    known = dict(vocabularies or {})
+    parts = _parts(names, known)
+    tag = f"{_VERSION} {longest} OpenCV {cv2().__version__} Pillow {pillow().__version__}"
+    before = 0 if store is None else store.damaged
+    describe = partial(_describe, parts=parts, longest=longest, cache=store, tag=tag)
+    with quiet_about_size(), ThreadPoolExecutor(jobs) as pool, _bar("Images", len(files), progress) as advance:
+        described = []
+        for one in pool.map(describe, files):
+            described.append(one)
+            advance()
+    good = [(path, one) for path, one in zip(files, described, strict=True) if not isinstance(one, Skipped)]
+    arrays = [one for _, one in good]
+    wanted = sorted({_WORDS[name.removesuffix(_CENTER)] for name in names if name.startswith("sift")} - set(known))
+    with _bar("Words", len(wanted), progress) as advance:
+        for size in wanted:
+            known[size] = _words([one["sift"] for one in arrays], size, rng, store)
+            advance()
+    return ImageFeatures(
+        paths=[path for path, _ in good],
+        sizes=np.array([one["size"] for one in arrays], dtype=np.int64).reshape(-1, 2),
+        matrices={name: _matrix(name, arrays, known) for name in names},
+        skipped=[one for one in described if isinstance(one, Skipped)],
+        vocabularies=known,
+        damaged=0 if store is None else store.damaged - before,
+    )
+
+
+def _check_names(features: Sequence[str]) -> list[str]:
+    names = [features] if isinstance(features, str) else list(dict.fromkeys(features))
+    if not names:
+        raise DiversetError(f"no features are named; choose among {', '.join(FEATURES)}")
+    for name in names:
+        if name not in FEATURES:
+            raise DiversetError(f"there is no feature {name!r}; choose among {', '.join(FEATURES)}")
+    return names
+
+
+def _files(images: Any) -> list[Path]:
+    if isinstance(images, str | os.PathLike):
+        path = Path(images)
+        return [path] if path.is_file() else find_images(path)
+    files = [Path(one) for one in images]
+    if not files:
+        raise DiversetError("there are no images; name a folder, or at least one file")
+    return files
+
+
+def _parts(names: Sequence[str], known: Mapping[int, Vocabulary]) -> list[str]:
+    """What to compute from each image alone: words need descriptors, and to be learned those of the whole image."""
+    parts = []
+    for name in names:
+        base, center = name.removesuffix(_CENTER), name.endswith(_CENTER)
+        if base in _WORDS:
+            parts.append("sift" + _CENTER * center)
+            if center and _WORDS[base] not in known:
+                parts.append("sift")
+        else:
+            parts.append(name)
+    return list(dict.fromkeys(parts))
+
+
+def _describe(
+    path: Path, *, parts: Sequence[str], longest: int, cache: FeatureCache | None, tag: str
+) -> dict[str, Array] | Skipped:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        return Skipped(path, (error.strerror or str(error)).lower())
+    key = digest(data, tag)
+    arrays = {} if cache is None else cache.load(key)
+    missing = [part for part in parts if part not in arrays]
+    if missing or "size" not in arrays:
+        try:
+            image, size = decode_image(data, longest=longest)
+        except DiversetError as error:
+            return Skipped(path, str(error))
+        arrays["size"] = np.array(size, dtype=np.int64)
+        middle = center_crop(image) if any(part.endswith(_CENTER) for part in missing) else image
+        for part in missing:
+            arrays[part] = _FUNCTIONS[part.removesuffix(_CENTER)](middle if part.endswith(_CENTER) else image)
+        if cache is not None:
+            cache.store(key, arrays)
+    return arrays
+
+
+def _words(descriptors: Sequence[Array], size: int, rng: int, cache: FeatureCache | None) -> Vocabulary:
+    """Words of these descriptors, learned or found in the cache."""
+    if cache is None:
+        return learn_vocabulary(descriptors, size, rng=rng)
+    sample = subsample(descriptors, rng)
+    key = digest(sample.tobytes(), f"{_VERSION} {size} words, seed {rng}, scikit-learn {sklearn_version()}")
+    kept = cache.load(key)
+    if "centers" in kept:
+        return Vocabulary(kept["centers"], size)
+    words = learn_vocabulary(descriptors, size, rng=rng)
+    cache.store(key, {"centers": words.centers})
+    return words
+
+
+def _matrix(name: str, arrays: Sequence[Mapping[str, Array]], words: Mapping[int, Vocabulary]) -> FloatArray:
+    base, center = name.removesuffix(_CENTER), _CENTER * name.endswith(_CENTER)
+    if base in _WORDS:
+        size = _WORDS[base]
+        rows = [words[size].histogram(one["sift" + center]) for one in arrays]
+    else:
+        size = 960 if base == "gist" else int(base.removeprefix("color-"))
+        rows = [one[name] for one in arrays]
+    X = np.array(rows, dtype=np.float64).reshape(len(arrays), size)
+    lengths = np.linalg.norm(X, axis=1)
+    X[lengths == 0.0] = 1.0
+    return np.asarray(X / np.linalg.norm(X, axis=1, keepdims=True), dtype=np.float64)
+
+
+@contextmanager
+def _bar(what: str, total: int, shown: bool) -> Iterator[Callable[[], None]]:
+    """A progress bar on standard error if that is a terminal."""
+    if not shown or not sys.stderr.isatty():
+        yield lambda: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda: bar.advance(task)
