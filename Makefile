@@ -14,7 +14,7 @@ PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 $(BIN)/pyth
 .DELETE_ON_ERROR:
 
 help:
-	@echo "make demo         pick ten diverse cities out of 200: a table, and a map in demo-output/"
+	@echo "make demo         ten diverse cities, a summary and threads of news: a map and pages in demo-output/"
 	@echo "make test         lint, types and the quick tests"
 	@echo "make test-all     the same with the slow tests, and the numerics once more without Numba's compiler"
 	@echo "make bench        speed and accuracy, beside other libraries"
@@ -85,7 +85,7 @@ $(VENV)/.pip:
 	@touch $@
 
 $(VENV)/.demo: $(VENV)/.pip pyproject.toml
-	@$(PIP_INSTALL) --editable ".[plots]"
+	@$(PIP_INSTALL) --editable ".[plots,text]"
 	@touch $@
 
 $(VENV)/.experiments: $(VENV)/.pip pyproject.toml

@@ -1,4 +1,4 @@
-"""``diverset demo``: ten diverse large cities out of two hundred, in a table and on a map."""
+"""``diverset demo``: ten diverse large cities out of two hundred, a summary of reports, and threads of news."""
 
 import math
 from pathlib import Path
@@ -14,7 +14,7 @@ from diverset._typing import IntArray
 from diverset.apps.cities import Choice, choose_cities
 from diverset.errors import DiversetError, MissingExtraError
 
-__all__ = ["run_demo"]
+__all__ = ["run_demo", "run_text_demos"]
 
 PICTURE_TYPES = (".png", ".svg", ".pdf")
 TITLES = {"diverse": "Diverse", "populous": "Most populous", "drawn": "Drawn at random"}
@@ -61,6 +61,29 @@ def run_demo(
     else:
         console.print(f"Map written to {output}", markup=False, highlight=False, soft_wrap=True)
     return choice
+
+
+def run_text_demos(output: Path, *, console: Console | None = None) -> None:
+    """Summarise a few reports and thread half a year of news, all made up; the pages go beside the map.
+
+    Parameters
+    ----------
+    output : Path
+        The map; pages have its name with ``-summary.html`` and ``-threads.html`` for an ending.
+    console : Console, optional
+        Where to print; standard output if left out.
+    """
+    console = Console() if console is None else console
+    try:
+        from diverset.apps.demo_summary import run_demo_summary
+        from diverset.apps.demo_threads import run_demo_threads
+
+        console.print()
+        run_demo_summary(output=output.with_name(f"{output.stem}-summary.html"), console=console)
+        console.print()
+        run_demo_threads(output=output.with_name(f"{output.stem}-threads.html"), console=console)
+    except MissingExtraError as error:
+        console.print(f"No summary and no threads: {error}", markup=False, highlight=False, soft_wrap=True)
 
 
 def report(choice: Choice, console: Console) -> list[RenderableType]:

@@ -3,7 +3,7 @@
 One module for each command, or for commands that share their options; importing it adds the command to the group.
 """
 
-from diverset.cli import demo, select, summarize, thread, images  # noqa: F401  (the order of the commands in --help)
+from diverset.cli import demo, images, select, summarize, thread  # noqa: F401  (each adds its commands)
 from diverset.cli.group import app
 
 __all__ = ["app", "main"]

@@ -24,10 +24,12 @@ def demo(
         float, typer.Option(help="Weight of population: 0 is distance only, 3 is nearly the plain top k.")
     ] = 0.5,
 ) -> None:
-    """Pick diverse large U.S. cities out of 200: a table, and a map.
+    """Pick diverse U.S. cities out of 200 for a map, summarise five reports, and thread half a year of news.
 
-    Populous cities are good, close ones are alike; likely sets hold good cities that are not alike.
+    Populous cities are good, close ones are alike; likely sets hold good cities that are not alike. Reports and news are
+    made up. The pages of the summary and of the threads go beside the map.
     """
-    from diverset.apps.demo import run_demo
+    from diverset.apps.demo import run_demo, run_text_demos
 
     run_demo(k, output=output, length_scale=length_scale, population_power=population_power, seed=seed)
+    run_text_demos(output)
