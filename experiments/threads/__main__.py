@@ -25,7 +25,7 @@ from experiments.threads.report import (
     listing,
     write,
 )
-from experiments.threads.systems import SYSTEMS, Settings, Trial, development_score, scores
+from experiments.threads.systems import MEASURES, SYSTEMS, Settings, Trial, development_score, scores
 
 GRID = {"beta": [1.0, 3.0, 6.0], "importance": [0.0, 0.5], "rho": [0.0, 4.0], "threshold": [0.1, 0.2]}
 
@@ -47,14 +47,15 @@ def timelines(data: Path, out: Path) -> None:
     for name, system in SYSTEMS.items():
         if name in results:
             continue
-        own: dict[str, list[float]] = {}
+        own: dict[str, list[float | None]] = {}
         begin = time.perf_counter()
         try:
             for collection in held_out:
                 trial = Trial(collection, Settings(**found.best))
                 draws = [scores(trial, threads) for threads in system(trial)]
-                for measure in draws[0]:
-                    own.setdefault(measure, []).append(float(np.mean([draw[measure] for draw in draws])))
+                for measure in MEASURES:
+                    mean = float(np.mean([draw[measure] for draw in draws])) if draws else None
+                    own.setdefault(measure, []).append(mean)
         except MissingExtraError as error:
             print(f"{name}: skipped: {error}", file=sys.stderr)
             continue

@@ -23,14 +23,23 @@ __all__ = [
     "write",
 ]
 
-#: For every system and measure, one number per collection: the mean over its draws.
-Results = Mapping[str, Mapping[str, Sequence[float]]]
+#: For every system and measure, one number per collection, the mean over its draws; None where a system was not run.
+Results = Mapping[str, Mapping[str, Sequence[float | None]]]
 OURS = "k-SDPP, drawn"
 ROUGE = ("rouge-1", "rouge-2", "rouge-su4")
 
 
-def _cell(values: Sequence[float], digits: int) -> str:
-    b = bootstrap_mean(values)
+def _known(values: Sequence[float | None]) -> list[float]:
+    return [value for value in values if value is not None]
+
+
+def _name(system: str, values: Sequence[float | None]) -> str:
+    count = len(_known(values))
+    return system if count == len(values) else f"{system} ({count} collections)"
+
+
+def _cell(values: Sequence[float | None], digits: int) -> str:
+    b = bootstrap_mean(_known(values))
     return f"{b.mean:.{digits}f} ({b.low:.{digits}f} to {b.high:.{digits}f})"
 
 
@@ -50,9 +59,11 @@ def human_table(results: Results) -> str:
         cells = [_cell(found["cosine"], 1)]
         for metric in ROUGE:
             cells.append(_cell(found[f"{metric} f"], 1))
-            cells.append(" / ".join(f"{np.mean(found[f'{metric} {part}']):.1f}" for part in ("precision", "recall")))
+            cells.append(
+                " / ".join(f"{np.mean(_known(found[f'{metric} {part}'])):.1f}" for part in ("precision", "recall"))
+            )
         cells += [_cell(found[name], 1) for name in ("date F1", "concat R1", "agree R1", "align R1")]
-        rows.append([system, *cells])
+        rows.append([_name(system, found["cosine"]), *cells])
     rows += _differences(results)
     return _list_table(rows)
 
@@ -65,12 +76,12 @@ def _differences(results: Results) -> list[list[str]]:
             continue
         cells = []
         for name in ("cosine", *(f"{m} f" for m in ROUGE), "date F1", "concat R1", "agree R1", "align R1"):
-            gap = np.asarray(results[OURS][name]) - np.asarray(results[system][name])
-            b = bootstrap_mean(gap)
+            pairs = zip(results[OURS][name], results[system][name], strict=True)
+            b = bootstrap_mean([a - x for a, x in pairs if a is not None and x is not None])
             cells.append(f"{b.mean:+.1f} ({b.low:+.1f} to {b.high:+.1f})")
             if name.endswith(" f"):
                 cells.append("")
-        rows.append([f"drawn less {system}", *cells])
+        rows.append([f"drawn less {_name(system, results[system]['cosine'])}", *cells])
     return rows
 
 
@@ -78,7 +89,8 @@ def coherence_table(results: Results) -> str:
     """The counterpart of table 12: coherence, and strangers found of 2."""
     rows = [["system", "mean similarity along threads", "strangers found, of 2"]]
     rows += [
-        [system, _cell(found["coherence"], 3), _cell(found["strangers found"], 2)] for system, found in results.items()
+        [_name(system, found["coherence"]), _cell(found["coherence"], 3), _cell(found["strangers found"], 2)]
+        for system, found in results.items()
     ]
     return _list_table(rows)
 
@@ -133,19 +145,28 @@ def draw_map(path: Path, graph: DocumentGraph, threads: Sequence[Any], title: st
     plane = thread_plane(graph.vectors, threads)
     shown = np.random.default_rng(0).permutation(len(plane))[:3000]
     axes.plot(*plane[shown].T, ".", color="#b8bec6", markersize=2.5, alpha=0.6, zorder=1)
-    centre = plane[np.concatenate(list(threads))].mean(axis=0)
-    for t, thread in enumerate(threads):
-        colour = COLOURS[t % len(COLOURS)]
-        axes.plot(*plane[thread].T, "o-", color=colour, markersize=7, linewidth=1.2, zorder=3)
-        middle = plane[thread].mean(axis=0)
-        far = plane[thread][np.argmax(((plane[thread] - centre) ** 2).sum(axis=1))]
-        words, up = graph.words(thread, 6), far[1] >= middle[1]
-        axes.annotate(
-            f"{t + 1}  {' '.join(words[:3])}\n{' '.join(words[3:])}", far, xytext=(0, 16 if up else -22),
-            textcoords="offset points", ha="center", va="center", color=colour, fontsize=9.5, fontweight="bold",
-            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 1.0}, zorder=4,
-        )  # fmt: skip
     axes.margins(0.24, 0.16)
+    ends = []
+    for t, thread in enumerate(threads):
+        axes.plot(*plane[thread].T, "o-", color=COLOURS[t % len(COLOURS)], markersize=7, linewidth=1.2, zorder=3)
+        ends.append(plane[thread][np.argmax(plane[thread][:, 1])])
+    # Labels above the highest point of their thread, one step further up for each that is in the way.
+    low, high = axes.get_ylim()
+    step, wide = 0.075 * (high - low), 0.3 * np.ptp(axes.get_xlim())
+    places: list[tuple[float, float]] = []
+    for x, y in sorted(((float(p[0]), float(p[1])) for p in ends), key=lambda p: p[1]):
+        height = y + 0.6 * step
+        while any(abs(x - a) < wide and abs(height - b) < step for a, b in places):
+            height += step
+        places.append((x, height))
+    for (x, height), t in zip(places, np.argsort([p[1] for p in ends], kind="stable").tolist(), strict=True):
+        words = graph.words(threads[t], 6)
+        axes.annotate(
+            f"{t + 1}  {' '.join(words[:3])}\n{' '.join(words[3:])}", (x, height), ha="center", va="center",
+            color=COLOURS[t % len(COLOURS)], fontsize=9.5, fontweight="bold", zorder=4,
+            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 1.0},
+        )  # fmt: skip
+    axes.set_ylim(low, max(high, max(height for _, height in places) + step))
     axes.set_xticks([])
     axes.set_yticks([])
     axes.set_title(title, loc="left", fontsize=11)

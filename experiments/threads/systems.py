@@ -29,13 +29,14 @@ from diverset.threads import (
 from diverset.threads.neighbours import content_terms
 from experiments.threads.data import Collection
 
-__all__ = ["LENGTH", "SYSTEMS", "K", "Settings", "Trial", "development_score", "scores"]
+__all__ = ["LENGTH", "MEASURES", "SYSTEMS", "K", "Settings", "Trial", "development_score", "scores"]
 
 K, LENGTH = 5, 8
 DRAWS = 20
-#: Words the topic model sees; its time grows with them, and it takes most of the experiment.
-TOPIC_WORDS = 300
-TOPIC_ITERATIONS = 2
+#: Most articles of a collection, and most frequent words, that the topic model sees: it takes minutes even for these.
+TOPIC_ARTICLES = 120
+TOPIC_WORDS = 100
+TOPIC_ITERATIONS = 1
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,8 @@ Threads = Sequence[Any]
 
 
 def _topics(trial: Trial) -> list[Threads]:
+    if len(trial.collection.corpus) > TOPIC_ARTICLES:
+        return []
     frequency = np.bincount(trial.graph.vectors.indices, minlength=len(trial.graph.terms))
     kept = {trial.graph.terms[j] for j in np.argsort(-frequency)[:TOPIC_WORDS]}
     documents = [[word for word in content_terms(text) if word in kept] for text in trial.collection.corpus.texts]
@@ -116,6 +119,13 @@ def _timeline(trial: Trial, threads: Threads) -> dict[date, list[str]]:
     for i in np.unique(np.concatenate(threads)).tolist():
         days.setdefault(times[i].item(), []).extend(trial.collection.leads[i])
     return days
+
+
+MEASURES = (
+    "cosine",
+    *(f"{metric} {part}" for metric in ("rouge-1", "rouge-2", "rouge-su4") for part in ("f", "precision", "recall")),
+    "date F1", "concat R1", "agree R1", "align R1", "coherence", "strangers found",
+)  # fmt: skip
 
 
 def scores(trial: Trial, threads: Threads) -> dict[str, float]:

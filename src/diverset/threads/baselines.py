@@ -10,7 +10,7 @@ import numpy as np
 
 from diverset._typing import Array, FloatArray, IntArray, RNGLike
 from diverset.errors import DiversetError, MissingExtraError, SizeError
-from diverset.numerics.validation import check_count
+from diverset.numerics.validation import check_count, is_sparse
 from diverset.structured.quality_model import QualityModel
 from diverset.threads.model import ThreadModel, ThreadSet
 
@@ -55,6 +55,8 @@ def kmeans_threads(vectors: Any, times: Array, *, k: int, length: int, rng: RNGL
         if len(part) < k:
             raise SizeError(f"a time slice has {len(part)} documents, fewer than the {k} threads; take fewer of either")
         X = vectors[part]
+        if is_sparse(X):  # scikit-learn takes short indices only
+            X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
         fitted = KMeans(k, n_init=4, random_state=int(generator.integers(2**31))).fit(X)
         near = np.asarray(X @ fitted.cluster_centers_.T)
         # The most central document of its own cluster.

@@ -113,10 +113,10 @@ class ThreadModel:
     >>> later = np.triu(np.ones((6, 6)), 1)
     >>> graph = ThreadGraph(later, features=np.eye(6)[[0, 1, 0, 1, 0, 1]] + 0.1)
     >>> model = ThreadModel(graph, length=3, k=2, projection=None, rng=0)
-    >>> [thread.tolist() for thread in model.best()]
+    >>> sorted(thread.tolist() for thread in model.best())
     [[0, 2, 4], [1, 3, 5]]
     >>> model.node_marginals().round(2)
-    array([1.04, 0.96, 1.05, 0.99, 0.98, 0.98])
+    array([1., 1., 1., 1., 1., 1.])
     """  # noqa: D400
 
     def __init__(
