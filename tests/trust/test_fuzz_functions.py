@@ -219,3 +219,53 @@ def test_structured(Q, F, data):
     value = guarded(lambda: model.log_normalizer)
     assert value is None or not np.isnan(value)
     guarded(lambda: model.sample(rng=0))
+
+
+@fuzz
+@given(matrices(rows=st.integers(0, 5), columns=st.integers(0, 5)), matrices(rows=st.integers(0, 5)))
+def test_threads(edges, features):
+    def build():
+        graph = dv.threads.ThreadGraph(edges, features=features)
+        return dv.threads.ThreadModel(graph, length=2, k=1, projection=None, rng=0)
+
+    model = guarded(build)
+    if model is not None:
+        p = guarded(model.node_marginals)
+        assert p is None or not np.isnan(p).any()
+        guarded(lambda: model.sample(rng=0))
+
+
+texts = st.lists(
+    st.one_of(st.text(max_size=60), st.sampled_from(["", " ", ".", "\u200b", "A. B. C.", "日本語。はい。"])), max_size=4
+)
+
+
+@fuzz
+@given(texts, st.sampled_from([0, 1, 10, 10**9]), st.sampled_from(["greedy", "sample", "map-local"]))
+def test_summaries(documents, limit, method):
+    summary = guarded(lambda: dv.text.default_summarizer().summarize(documents, max_bytes=limit, method=method, rng=0))
+    assert summary is None or len(summary.text.encode("utf-8", "surrogatepass")) <= limit
+
+
+@fuzz
+@given(st.text(max_size=80), st.lists(st.text(max_size=80), max_size=3))
+def test_rouge(summary, references):
+    scores = guarded(lambda: dv.text.rouge(summary, references))
+    for score in (scores or {}).values():
+        assert is_probability(np.array([score.precision, score.recall, score.f]))
+
+
+@pytest.mark.parametrize("name", ["permanent", "discrepancy", "star_discrepancy", "ripley_k", "nearest_neighbour_g"])
+@fuzz
+@given(X=matrices(rows=st.integers(0, 4), columns=st.integers(0, 4)))
+def test_processes(name, X):
+    guarded(lambda: getattr(dv.processes, name)(X))
+
+
+@fuzz
+@given(st.lists(st.tuples(st.integers(-1, 4), st.integers(-1, 4)), max_size=8))
+def test_spanning_trees(edges):
+    trees = guarded(lambda: dv.classics.SpanningTrees(edges))
+    if trees is not None:
+        assert is_probability(trees.dpp.inclusion_probabilities)
+        assert len(trees.sample(rng=0)) == len(trees.sample(rng=1))

@@ -1,13 +1,17 @@
 """Every reader of files on damaged ones: what is read is read, the rest gets a documented error; nothing hangs."""
 
 import contextlib
+import json
 import os
 import zlib
+from importlib.resources import files
 
 import numpy as np
 import pytest
 
 import diverset as dv
+from diverset.apps.dated import CorpusSource, read_corpus
+from diverset.apps.documents import read_documents
 from diverset.apps.tables import load_npy, read_table, write_table
 from diverset.errors import DiversetError
 from trust.mutations import mutated
@@ -54,12 +58,51 @@ def read_model(path):
     assert model.score([[0]]) == model.score([[0]])  # and no nan
 
 
+def write_corpus(path):
+    rows = [
+        {"id": f"n{i}", "date": f"2031-01-{i + 1:02d}", "title": f"Title {i}", "text": "Some words."} for i in range(4)
+    ]
+    path.write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
+
+
+def read_threads_corpus(path):
+    read_corpus(CorpusSource(str(path)), lambda _: None)
+
+
+def write_page(path):
+    path.write_text(
+        "<html><body><h1>Title</h1><p>One sentence. Another, &amp; more.</p><script>1</script></body></html>"
+    )
+
+
+def write_markdown(path):
+    path.write_text("# Title\n\nOne *sentence*. [Another](x).\n\n- a list\n\n```\ncode\n```\n")
+
+
+def read_texts(path):
+    read_documents([str(path)])
+
+
+def write_summarizer(path):
+    path.write_bytes((files("diverset") / "data" / "summarizer.json").read_bytes())
+
+
+def write_picture(path):
+    pytest.importorskip("PIL.Image").fromarray(np.arange(300, dtype=np.uint8).reshape(10, 10, 3)).save(path)
+
+
 READERS = {
     "csv": (write_csv, read_whole),
     "jsonl": (write_all, read_whole),
     "parquet": (write_all, read_whole),
     "npy": (write_npy, load_npy),
     "dvm": (write_model, read_model),
+    "corpus.jsonl": (write_corpus, read_threads_corpus),
+    "html": (write_page, read_texts),
+    "md": (write_markdown, read_texts),
+    "summarizer.json": (write_summarizer, dv.text.Summarizer.load),
+    "png": (write_picture, lambda path: dv.images.read_image(path)),
+    "jpg": (write_picture, lambda path: dv.images.read_image(path)),
 }
 
 

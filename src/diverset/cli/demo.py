@@ -26,8 +26,8 @@ def demo(
 ) -> None:
     """Pick diverse U.S. cities out of 200 for a map, summarise five reports, and thread half a year of news.
 
-    Populous cities are good, close ones are alike; likely sets hold good cities that are not alike. Reports and news are
-    made up. The pages of the summary and of the threads go beside the map.
+    Populous cities are good, close ones are alike; likely sets hold good cities that are not alike. Reports and news
+    are made up. The pages of the summary and of the threads go beside the map.
     """
     from diverset.apps.demo import run_demo, run_text_demos
 

@@ -373,8 +373,10 @@ class Summarizer(Estimator):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Summarizer:
         """Read a model that :meth:`save` wrote; nothing in the file is executed."""
-        with open(path, encoding="utf-8") as file:
-            return cls._from_json(file.read(), str(path))
+        with open(path, "rb") as file:
+            raw = file.read()
+        # What is no text cannot be read as JSON either, and is refused as such.
+        return cls._from_json(raw.decode("utf-8", errors="replace"), str(path))
 
     @classmethod
     def _from_json(cls, text: str, name: str) -> Summarizer:
