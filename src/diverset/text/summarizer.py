@@ -375,8 +375,11 @@ class Summarizer(Estimator):
         """Read a model that :meth:`save` wrote; nothing in the file is executed."""
         with open(path, "rb") as file:
             raw = file.read()
-        # What is no text cannot be read as JSON either, and is refused as such.
-        return cls._from_json(raw.decode("utf-8", errors="replace"), str(path))
+        try:
+            text = raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise DiversetError(f"{path} is not a summarizer file, or is damaged: {error}") from None
+        return cls._from_json(text, str(path))
 
     @classmethod
     def _from_json(cls, text: str, name: str) -> Summarizer:
