@@ -188,21 +188,27 @@ def _singles_mmr(table: ComparisonTable) -> np.ndarray:
 
 
 def significance(
-    outcome: Outcome, query: np.ndarray, ours: str, other: str, *, by_query: bool, resamples: int = 10_000
+    outcome: Outcome, query: np.ndarray, ours: str, other: str, *, over: str, resamples: int = 10_000
 ) -> tuple[float, float, float]:
-    """Mean difference of two methods with its 99% bootstrap interval, over instances or over whole queries."""
-    difference = outcome.per_instance[ours] - outcome.per_instance[other]
-    known = np.isfinite(difference)
-    difference, query = difference[known], query[known]
-    rng = np.random.default_rng(0)
-    if by_query:
-        names = np.unique(query)
-        sums = np.array([difference[query == name].sum() for name in names])
-        sizes = np.array([(query == name).sum() for name in names])
-        counts = rng.multinomial(len(names), np.full(len(names), 1 / len(names)), size=resamples)
-        means = counts @ sums / (counts @ sizes)
+    """Mean difference of two methods with its 99% bootstrap interval.
+
+    Resampled are ``"instances"``, whole ``"queries"`` with all their instances, or ``"splits"``; the last takes the
+    instances as given, and says only that another hundred splits of the same ones would show the same.
+    """
+    if over == "splits":
+        difference = outcome.accuracy[ours] - outcome.accuracy[other]
+        group = np.arange(len(difference))
     else:
-        n = len(difference)
-        means = np.array([difference[rng.integers(0, n, n)].mean() for _ in range(resamples)])
+        difference = outcome.per_instance[ours] - outcome.per_instance[other]
+        known = np.isfinite(difference)
+        difference = difference[known]
+        group = query[known] if over == "queries" else np.arange(len(difference))
+    names, group = np.unique(group, return_inverse=True)
+    sums, sizes = np.bincount(group, difference), np.bincount(group)
+    rng = np.random.default_rng(0)
+    means = np.empty(resamples)
+    for at in range(0, resamples, 500):
+        counts = rng.multinomial(len(names), np.full(len(names), 1 / len(names)), size=min(500, resamples - at))
+        means[at : at + 500] = counts @ sums / (counts @ sizes)
     low, high = np.quantile(means, [0.005, 0.995])
     return float(difference.mean()), float(low), float(high)

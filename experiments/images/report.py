@@ -41,14 +41,14 @@ def accuracy_table(outcomes: Mapping[str, Outcome]) -> str:
 
 def difference_table(outcome: Outcome, query: np.ndarray) -> str:
     """All methods, and how far the mixture of k-DPPs is ahead of each, with 99% intervals."""
-    rows = [["method", "what it is", "right, %", "mixture k-DPP ahead by, instances", "the same, whole queries"]]
+    rows = [["method", "what it is", "right, %", "ahead by, over splits", "over instances", "over queries"]]
     for name, what in METHODS.items():
         cells = [name, what, f"{100 * outcome.accuracy[name].mean():.2f}"]
-        for by_query in (False, True):
+        for over in ("splits", "instances", "queries"):
             if name == OURS:
                 cells.append("")
                 continue
-            mean, low, high = significance(outcome, query, OURS, name, by_query=by_query)
+            mean, low, high = significance(outcome, query, OURS, name, over=over)
             cells.append(f"{100 * mean:+.2f} ({100 * low:+.2f} to {100 * high:+.2f})")
         rows.append(cells)
     return list_table(rows)

@@ -65,7 +65,7 @@ def test_all_methods_on_splits_with_a_known_answer(collections):
     assert weights.sum() == pytest.approx(1.0)
     blind = [tables.experts.index("CN3x3"), tables.experts.index("HOG")]
     assert weights[blind].sum() < 0.05
-    same = mixtures.significance(outcome, tables.query, "mixture k-DPP", "mixture k-DPP", by_query=False, resamples=50)
+    same = mixtures.significance(outcome, tables.query, "mixture k-DPP", "mixture k-DPP", over="splits", resamples=50)
     assert same == (0.0, 0.0, 0.0)
     assert report.accuracy_table({"all": outcome}).count("\n   * - ") == 2
     assert report.difference_table(outcome, tables.query).count("\n   * - ") == 1 + len(mixtures.METHODS)
@@ -105,13 +105,17 @@ def test_tables_are_those_of_the_learners(collections):
 def test_significance_is_that_of_the_differences():
     rng = np.random.default_rng(0)
     values = {"a": rng.random(400) + 0.3, "b": rng.random(400)}
-    outcome = mixtures.Outcome({}, values, {})
+    outcome = mixtures.Outcome({name: value[:100] for name, value in values.items()}, values, {})
     query = np.repeat(np.arange(20), 20)
     difference = values["a"] - values["b"]
-    for by_query in (False, True):
-        mean, low, high = mixtures.significance(outcome, query, "a", "b", by_query=by_query)
-        assert mean == pytest.approx(difference.mean())
-        spread = difference.reshape(20, 20).mean(axis=1).std() / np.sqrt(20) if by_query else difference.std() / 20
+    spreads = {
+        "instances": difference.std() / 20,
+        "queries": difference.reshape(20, 20).mean(axis=1).std() / np.sqrt(20),
+        "splits": difference[:100].std() / 10,
+    }
+    for over, spread in spreads.items():
+        mean, low, high = mixtures.significance(outcome, query, "a", "b", over=over)
+        assert mean == pytest.approx(difference[:100].mean() if over == "splits" else difference.mean())
         assert (high - low) / 2 == pytest.approx(2.576 * spread, rel=0.15)
 
 
