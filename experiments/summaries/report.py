@@ -25,13 +25,13 @@ def tables(name: str, study: Study) -> dict[str, str]:
 
 
 def _systems(study: Study) -> str:
-    """ROUGE of every system on the clusters that all were tested on, and the difference of each to dpp-greedy."""
-    common = sorted(set.intersection(*(set(study.scores[system]) for system in SYSTEMS)))
-    ours = np.array([study.scores["dpp-greedy"][t] for t in common])
-    rows = [["system", *COLUMNS, "R-1F less that of dpp-greedy"]]
+    """ROUGE of every system, and the difference of each to dpp-greedy on the clusters that it was tested on."""
+    rows = [["system", "clusters", *COLUMNS, "R-1F less that of dpp-greedy on the same clusters"]]
     for system in SYSTEMS:
-        found = np.array([study.scores[system][t] for t in common])
-        cells = [f"{100 * value:.2f}" for value in found.mean(axis=0)]
+        tested = sorted(study.scores[system])
+        found = np.array([study.scores[system][t] for t in tested])
+        ours = np.array([study.scores["dpp-greedy"][t] for t in tested])
+        cells = [str(len(tested)), *(f"{100 * value:.2f}" for value in found.mean(axis=0))]
         rows.append([system, *cells, "" if system == "dpp-greedy" else _difference(found[:, 0] - ours[:, 0])])
     return _list_table(rows)
 

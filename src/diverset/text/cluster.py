@@ -12,6 +12,7 @@ import numpy as np
 from diverset._typing import IntArray
 from diverset.errors import DiversetError
 from diverset.text.sentences import split_sentences
+from diverset.text.words import words
 
 __all__ = ["Cluster", "as_cluster"]
 
@@ -65,6 +66,11 @@ class Cluster:
     def sentences(self) -> tuple[str, ...]:
         """All sentences, document after document."""
         return tuple(sentence for document in self.documents for sentence in document)
+
+    @cached_property
+    def words(self) -> list[list[str]]:
+        """Words of each sentence."""
+        return [words(sentence) for sentence in self.sentences]
 
     @cached_property
     def document_of(self) -> IntArray:

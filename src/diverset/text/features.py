@@ -26,7 +26,7 @@ from diverset._typing import BoolArray, FloatArray, IntArray
 from diverset.errors import DiversetError
 from diverset.text.cluster import Cluster
 from diverset.text.lexrank import lexrank
-from diverset.text.words import PRONOUNS, words
+from diverset.text.words import PRONOUNS
 
 __all__ = ["FEATURE_GROUPS", "Measurements", "QualityFeatures", "measure"]
 
@@ -75,12 +75,12 @@ def measure(cluster: Cluster, vectors: Any) -> Measurements:
         position=cluster.position,
         similarity=(total - own) / max(n - 1, 1),
         lexrank=lexrank(features=vectors) * n,
-        pronouns=np.fromiter(map(_pronouns, cluster.sentences), dtype=np.float64, count=n),
+        pronouns=np.fromiter(map(_pronouns, cluster.words), dtype=np.float64, count=n),
     )
 
 
-def _pronouns(sentence: str) -> int:
-    return sum(word in PRONOUNS for word in words(sentence))
+def _pronouns(words: list[str]) -> int:
+    return sum(map(PRONOUNS.__contains__, words))
 
 
 @dataclass(frozen=True, eq=False)

@@ -201,7 +201,7 @@ class Summarizer(Estimator):
             raise DiversetError(f"training is {self.training!r}; choose dpp or logistic")
         budget = self._training_budget
         self.tfidf_ = Tfidf.from_documents(document for cluster in listed for document in cluster.documents)
-        vectors = [self.tfidf_.vectors(cluster.sentences).matrix for cluster in listed]
+        vectors = [self._vectors(cluster) for cluster in listed]
         measured = [measure(cluster, rows) for cluster, rows in zip(listed, vectors, strict=True)]
         self.features_ = QualityFeatures.from_measurements(measured)
         columns = columns_of(self.groups)
@@ -232,10 +232,13 @@ class Summarizer(Estimator):
         self.card_ = f"trained on {len(listed)} clusters, oracle summaries of {budget.limit} {budget.unit}"
         return self
 
+    def _vectors(self, cluster: Cluster) -> Any:
+        return self.tfidf_.vectors(cluster.sentences, found_words=cluster.words).matrix
+
     def quality_of(self, cluster: Cluster, vectors: Any = None) -> FloatArray:
         """Quality of every sentence of a cluster; its logarithm is half the weighted features."""
         check_fitted(self, "coef_")
-        rows = self.tfidf_.vectors(cluster.sentences).matrix if vectors is None else vectors
+        rows = self._vectors(cluster) if vectors is None else vectors
         F = self.features_.matrix(measure(cluster, rows))[:, columns_of(self.groups)]
         return np.exp(0.5 * (F @ self.coef_))
 
@@ -281,7 +284,7 @@ class Summarizer(Estimator):
         cluster, budget = as_cluster(documents), read_budget(max_bytes, max_words, max_sentences)
         low, high = _read_window(window, budget)
         draws = method in ("mbr", "sample")
-        vectors = self.tfidf_.vectors(cluster.sentences).matrix
+        vectors = self._vectors(cluster)
         costs = budget.costs(cluster.sentences)
         quality = self.quality_of(cluster, vectors)
         room = max(budget.limit, high) + budget.separator

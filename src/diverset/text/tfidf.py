@@ -13,7 +13,8 @@ from scipy import sparse
 
 from diverset._typing import FloatArray
 from diverset.errors import DiversetError
-from diverset.text.words import content_words
+from diverset.text.porter import stem
+from diverset.text.words import STOP_WORDS, content_words, words
 
 __all__ = ["TermVectors", "Tfidf"]
 
@@ -77,20 +78,23 @@ class Tfidf:
         """Inverse document frequency of a term."""
         return math.log(max(self.n_documents, 2) / self.document_counts.get(term, 1))
 
-    def vectors(self, texts: Sequence[str]) -> TermVectors:
+    def vectors(self, texts: Sequence[str], *, found_words: Sequence[list[str]] | None = None) -> TermVectors:
         r"""Vectors of unit length; of zeros where a text has no words of weight.
 
         Parameters
         ----------
         texts : sequence of str
             Usually sentences.
+        found_words : sequence of lists of str, optional
+            The words of each text, as :func:`words` finds them, where they are known already.
 
         Returns
         -------
         TermVectors
             ``matrix`` (CSR, of shape (n_texts, n_terms)) and ``terms``, those of the texts, in alphabetic order.
         """
-        stems = [content_words(text) for text in texts]
+        listed = [words(text) for text in texts] if found_words is None else found_words
+        stems = [[stem(word) for word in found if word not in STOP_WORDS] for found in listed]
         terms = sorted(set().union(*stems))
         column = {term: j for j, term in enumerate(terms)}
         columns = np.fromiter((column[word] for found in stems for word in found), dtype=np.int64)
