@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 #: Sub-packages imported when they are first used, and names at the top that come from one of them.
-_ON_USE = ("baselines", "integrations", "learn", "metrics", "plots", "structured")
+_ON_USE = ("baselines", "distributed", "integrations", "learn", "metrics", "plots", "structured")
 _NAMES_ON_USE = {name: "structured" for name in ("FactorGraph", "StructuredDPP", "StructuredKDPP")}
 
 __all__ = [
