@@ -82,3 +82,22 @@ def test_a_worker_dies_during_sampling(on_cluster, tmp_path, fatal):
     assert was_killed(tmp_path, fatal)
     for a, b in zip(draws, draws_in_this_process(5, 30, 4), strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_the_command_line_picks_on_a_cluster(cluster, here, tmp_path):
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    import pyarrow.parquet as parquet
+    from typer.testing import CliRunner
+
+    from diverset.cli import app
+
+    table = pa.table({"number": range(3000), "vector": pa.array(here["X"].tolist(), pa.list_(pa.float64()))})
+    parquet.write_table(table, tmp_path / "x.parquet", row_group_size=500)
+    out = tmp_path / "picks.csv"
+    address = cluster.scheduler.address
+    result = CliRunner().invoke(
+        app, ["select", str(tmp_path / "x.parquet"), "--dask", address, "-k", "7", "-o", str(out)]
+    )
+    assert result.exit_code == 0, result.output
+    rows = out.read_text(encoding="utf-8").splitlines()[1:]
+    assert [int(row.split(",")[0]) for row in rows] == here["picks"].indices.tolist()
