@@ -35,7 +35,7 @@ __all__ = ["BlockProblem", "Rules", "greedy_blocks"]
 _NONE = np.zeros(0, dtype=np.int64)
 _NO_COSTS = np.zeros(0)
 #: Candidates that a block sends at least, and all blocks together at most.
-_CANDIDATES, _POOL = 64, 1 << 15
+_CANDIDATES, _POOL = 256, 1 << 15
 
 
 # what a worker does ------------------------------------------------------------------------------------------------

@@ -86,11 +86,12 @@ def _mapped(path: str, dtype: str, offset: int, length: int, width: int) -> Arra
 
 def _read_zarr(path: str) -> Any:
     try:
-        import dask.array as da
+        import dask.array
         import zarr  # noqa: F401
     except ImportError as error:
         raise MissingExtraError('Zarr needs two packages more: pip install "diverset[dask]" zarr') from error
-    return da.from_zarr(path)
+    from_zarr: Any = dask.array.from_zarr
+    return from_zarr(path)
 
 
 def rows_of(features: Any, rows: IntArray) -> Array:
