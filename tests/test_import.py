@@ -18,6 +18,8 @@ HEAVY = [
     "pandas",
     "rich",
     "typer",
+    "dask",
+    "distributed",
     "scipy.optimize",
     "scipy.sparse.linalg",
     "scipy.spatial",

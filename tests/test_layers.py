@@ -19,6 +19,7 @@ ALLOWED = {
     "core": BASE | {"numerics", "kernels"},
     "sampling": BASE | {"numerics", "kernels", "core"},
     "inference": BASE | {"numerics", "kernels", "core"},
+    "distributed": BASE | {"numerics", "kernels", "core", "sampling", "inference"},
     "structured": BASE | {"numerics", "core", "sampling"},
     "poses": BASE | {"numerics", "structured"},
     "threads": BASE | {"numerics", "core", "structured", "text"},
@@ -41,7 +42,8 @@ ALLOWED = {
     "diverset": BASE | {"numerics", "kernels", "core", "sampling", "inference", "structured"},
 }
 # A distribution's own `sample` method may reach down for its sampler, if it does so inside the method.
-ALLOWED_INSIDE_FUNCTIONS = {"core": {"sampling"}}
+# Features in blocks, likewise, bring a whole way of execution with them.
+ALLOWED_INSIDE_FUNCTIONS = {"core": {"sampling", "distributed"}, "inference": {"distributed"}}
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 

@@ -55,6 +55,7 @@ __version__ = "0.1.0"
 _ON_USE = (
     "baselines",
     "classics",
+    "distributed",
     "images",
     "integrations",
     "learn",

@@ -58,6 +58,13 @@ class Candidates:
     text_name: str | None
     axes: tuple[str, str] | None = None
     notes: list[str] = field(default_factory=list)
+    #: Rows that were looked at, where not all of them are held here.
+    total: int | None = None
+
+    @property
+    def n(self) -> int:
+        """Number of rows that could be picked."""
+        return len(self.rows) if self.total is None else self.total
 
     def dense(self, positions: IntArray) -> FloatArray:
         """Features of a few rows as an array; of words, only those that one of them has."""

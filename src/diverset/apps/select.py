@@ -50,6 +50,7 @@ def run_select(
     seed: int | None = None,
     output: Path | None = None,
     console: Console | None = None,
+    dask: str | None = None,
 ) -> dv.Selection:
     """Read a file, pick rows, print them, and write them if asked to.
 
@@ -67,6 +68,8 @@ def run_select(
         Where the picked rows go: CSV, JSON lines, Parquet or an HTML page, by the extension.
     console : Console, optional
         Where to print; standard output if left out. Remarks go to standard error.
+    dask : str, optional
+        Address of a Dask scheduler, or ``"here"``: the file is read in blocks there, and never as a whole.
 
     Returns
     -------
@@ -78,6 +81,10 @@ def run_select(
     check_request(source, k, limits)
     if output is not None:
         check_output(output)
+    if dask is not None:
+        candidates, selection, given = _picked_on_dask(dask, source, k, limits, diversity, method, seed)
+        k = len(selection) if k is None else k
+        return _report(candidates, selection, given, k, limits, diversity, method, seed, output, console)
     with working("Reading") as step:
         candidates = read_candidates(source, reserved=(limits.cost, limits.group), step=step)
         k = rows_wanted(candidates, k)
@@ -98,6 +105,45 @@ def run_select(
             rng=seed,
             **_groups_and_costs(candidates, limits),
         )
+    return _report(candidates, selection, given, k, limits, diversity, method, seed, output, console)
+
+
+def _picked_on_dask(
+    address: str, source: Source, k: int | None, limits: Limits, diversity: float, method: str, seed: int | None
+) -> tuple[Candidates, dv.Selection, IntArray]:
+    from diverset.apps.select_blocks import connected, pick_blocks
+
+    if limits.given is not None or limits.exclude is not None:
+        raise DiversetError("--given and --exclude do not go with --dask; leave those rows out of the file")
+    arguments = {
+        "diversity": diversity,
+        "method": method,
+        "min_quality": limits.min_quality,
+        "window": limits.window,
+        "costs": limits.cost,
+        "budget": limits.budget,
+        "groups": limits.group,
+        "per_group": limits.per_group,
+        "rng": seed,
+    }
+    with working("Connecting") as step, connected(address):
+        candidates, selection = pick_blocks(source, DEFAULT_SIZE if k is None else k, arguments, step=step)
+    return candidates, selection, np.zeros(0, dtype=np.int64)
+
+
+def _report(
+    candidates: Candidates,
+    selection: dv.Selection,
+    given: IntArray,
+    k: int,
+    limits: Limits,
+    diversity: float,
+    method: str,
+    seed: int | None,
+    output: Path | None,
+    console: Console,
+) -> dv.Selection:
+    """Print the picks and what there is to remark, and write them if asked to."""
     remarks = [*candidates.notes, *_remarks(candidates, selection, k, diversity, limits)]
     for remark in remarks:
         say(remark)
@@ -158,7 +204,7 @@ def _groups_and_costs(candidates: Candidates, limits: Limits) -> dict[str, Any]:
 
 def _remarks(candidates: Candidates, selection: dv.Selection, k: int, diversity: float, limits: Limits) -> list[str]:
     remarks = []
-    n, picked = len(candidates.rows), len(selection)
+    n, picked = candidates.n, len(selection)
     if k > n:
         remarks.append(f"{k} rows asked for, and {n} can be compared" + ("; all are picked" if picked == n else ""))
     elif picked < k:
@@ -170,7 +216,7 @@ def _remarks(candidates: Candidates, selection: dv.Selection, k: int, diversity:
             "add no volume"
         )
     quality = candidates.quality
-    if quality is not None and 0.0 < diversity < 1.0 and 1 < picked < n and limits == Limits():
+    if quality is not None and 0.0 < diversity < 1.0 and 1 < picked < len(quality) and limits == Limits():
         top = np.argsort(-quality, kind="stable")[:picked]
         spread = float(np.ptp(quality))
         if spread > 20.0 and set(top.tolist()) == set(selection.indices.tolist()):
@@ -215,7 +261,7 @@ def _picks_table(candidates: Candidates, selection: dv.Selection, console: Conso
 
 
 def _summary(candidates: Candidates, selection: dv.Selection) -> str:
-    parts = [f"{len(selection)} of {len(candidates.rows):,} rows, compared by {candidates.compared_by}"]
+    parts = [f"{len(selection)} of {candidates.n:,} rows, compared by {candidates.compared_by}"]
     parts.append(
         f"log-volume {round(selection.log_det, 3) + 0.0:.3f}" if math.isfinite(selection.log_det) else "no volume"
     )
@@ -236,7 +282,7 @@ def _asked(
 ) -> dict[str, str]:
     """What was asked, and what came of it, in words for the page."""
     asked = {
-        "File": f"{candidates.table.name}, {candidates.table.n:,} rows",
+        "File": f"{candidates.table.name}, {candidates.total or candidates.table.n:,} rows",
         "Asked for": f"{k} rows",
         "Compared by": f"{candidates.compared_by}, {candidates.similarity} similarity",
         "Quality": candidates.quality_name or "all rows equal",

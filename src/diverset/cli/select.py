@@ -120,6 +120,13 @@ def select(
     window: Annotated[
         int | None, typer.Option(metavar="W", help="Only the last W picks repel.", rich_help_panel=_LIMITS)
     ] = None,
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Read a .parquet, .npy or .zarr in blocks: on the Dask cluster at tcp://..., or here.",
+        ),
+    ] = None,
 ) -> None:
     """Pick rows of a file that are good and unlike each other."""
     from diverset.apps.candidates import Source
@@ -135,6 +142,7 @@ def select(
         method=method.value,
         seed=seed,
         output=output,
+        dask=dask,
     )
 
 

@@ -27,17 +27,21 @@ __all__ = ["SetDistribution"]
 class SetDistribution(abc.ABC):
     """A probability distribution over subsets of a finite ground set."""
 
-    _items: IntArray
+    _items: IntArray | range
 
     @property
     def items(self) -> IntArray:
         """Labels of the ground set, ascending, of shape (n_items,)."""
-        return self._items
+        return np.arange(len(self._items), dtype=np.int64) if isinstance(self._items, range) else self._items
 
     @property
     def n_items(self) -> int:
         """Number of items in the ground set."""
         return len(self._items)
+
+    def _labels(self, positions: IntArray) -> IntArray:
+        """Labels of some positions; a range of them, which stands for items too many to list, starts at 0."""
+        return positions if isinstance(self._items, range) else self._items[positions]
 
     def _positions(self, labels: Iterable[int], name: str = "the set") -> IntArray:
         return find_positions(labels, self._items, name=name)

@@ -15,7 +15,7 @@ from diverset.core.distribution import SetDistribution
 from diverset.core.factor import RowFactor, as_feature_rows
 from diverset.core.likelihood import FORMULAS
 from diverset.core.lowrank import LowRankLikelihood, from_eigenpairs
-from diverset.core.representation import Representation
+from diverset.core.representation import Representation, open_positions
 from diverset.core.spectrum import Spectrum
 from diverset.errors import DiversetError, ImpossibleEventError, KernelError, SizeError
 from diverset.numerics import poisson_binomial, symmetric
@@ -31,6 +31,7 @@ from diverset.numerics.validation import (
     check_fits_in_memory,
     check_positive,
     check_positive_semidefinite,
+    is_blocked,
     is_positive_semidefinite,
     is_sparse,
 )
@@ -86,13 +87,14 @@ class DPP(SetDistribution):
         check_positive_semidefinite(kernel, name="L", given=L, remedy=_LIKELIHOOD_REMEDY)
         self._set(DenseLikelihood(kernel), np.arange(len(kernel), dtype=np.int64))
 
-    def _set(self, representation: Representation, items: IntArray) -> None:
+    def _set(self, representation: Representation, items: IntArray | range) -> None:
         self._representation = representation
         self._items = items
-        self._items.flags.writeable = False
+        if isinstance(items, np.ndarray):
+            items.flags.writeable = False
 
     @classmethod
-    def _wrap(cls, representation: Representation, items: IntArray | None = None) -> DPP:
+    def _wrap(cls, representation: Representation, items: IntArray | range | None = None) -> DPP:
         dpp = object.__new__(cls)
         dpp._set(representation, np.arange(representation.n, dtype=np.int64) if items is None else items)
         return dpp
@@ -132,11 +134,12 @@ class DPP(SetDistribution):
 
         Parameters
         ----------
-        features : array_like, scipy.sparse or memmap of shape (n_items, n_features)
+        features : array_like, scipy.sparse, memmap or dask array of shape (n_items, n_features)
             One row per item. float32 and memory-mapped features stay as they are and are read in blocks;
-            arrays above 64 MiB are referenced, not copied, so do not change them afterwards.
+            arrays above 64 MiB are referenced, not copied, so do not change them afterwards. The blocks of a dask array
+            stay where they are, see :mod:`diverset.distributed`.
         quality : array_like of shape (n_items,), optional
-            Nonnegative factor per item, 1 by default.
+            Nonnegative factor per item, 1 by default; a dask array may go with one.
         projection : int, optional
             Project the features to so many random dimensions first, see :func:`diverset.project`.
         rng : int, Generator or None
@@ -156,6 +159,12 @@ class DPP(SetDistribution):
         >>> dpp.rank, round(dpp.expected_size, 3)
         (8, 8.0)
         """
+        if is_blocked(features):
+            from diverset.distributed import likelihood_of
+
+            return cls._wrap(
+                *likelihood_of(features if projection is None else project(features, projection, rng), quality)
+            )
         rows = as_feature_rows(features if projection is None else project(features, projection, rng))
         n, width = rows.shape
         factor = RowFactor(rows, quality=None if quality is None else as_quality(quality, n))
@@ -299,22 +308,29 @@ class DPP(SetDistribution):
 
     @property
     def inclusion_probabilities(self) -> FloatArray:
-        """Probability of each item to appear, the diagonal of K; of shape (n_items,)."""
-        return np.array(self._representation.inclusion())
+        """Probability of each item to appear, the diagonal of K; of shape (n_items,).
+
+        A dask array, not computed yet, if the features are one.
+        """
+        p = self._representation.inclusion()
+        return np.array(p) if isinstance(p, np.ndarray) else p
 
     def pair_probabilities(self, pairs: Sequence[tuple[int, int]] | None = None) -> FloatArray:
         r"""Probabilities :math:`K_{ii}K_{jj} - |K_{ij}|^2` that two items appear together."""
-        p = self._representation.inclusion()
         if pairs is None:
+            single = self._representation.inclusion()
             everything = self._whole("pair probabilities")
-            together = np.outer(p, p) - squared_modulus(self._representation.marginal_block(everything, everything))
-            np.fill_diagonal(together, p)
+            together = np.outer(single, single) - squared_modulus(
+                self._representation.marginal_block(everything, everything)
+            )
+            np.fill_diagonal(together, single)
             return np.maximum(together, 0.0)
         left, right = self._pairs(pairs)
         named = np.union1d(left, right)
         K = self._representation.marginal_block(named, named)
         i, j = np.searchsorted(named, left), np.searchsorted(named, right)
-        return np.maximum(p[left] * p[right] - squared_modulus(K[i, j]), 0.0)
+        p = np.minimum(np.diagonal(K).real, 1.0)
+        return np.asarray(np.maximum(p[i] * p[j] - squared_modulus(K[i, j]), 0.0))
 
     @property
     def expected_size(self) -> float:
@@ -334,7 +350,7 @@ class DPP(SetDistribution):
     # new DPPs from this one ------------------------------------------------------------------------------
 
     def _name_event(self, inside: IntArray, outside: IntArray) -> str:
-        return f"including {self._items[inside].tolist()} and excluding {self._items[outside].tolist()}"
+        return f"including {self._labels(inside).tolist()} and excluding {self._labels(outside).tolist()}"
 
     def condition(self, include: Iterable[int] = (), exclude: Iterable[int] = ()) -> DPP:
         r"""DPP of the other items, given that `include` appear and `exclude` do not.
@@ -354,14 +370,12 @@ class DPP(SetDistribution):
             raise ImpossibleEventError(
                 f"cannot condition on {self._name_event(inside, outside)}: its probability is 0"
             ) from None
-        keep = np.ones(self.n_items, dtype=bool)
-        keep[inside] = keep[outside] = False
-        return self._wrap(representation, self._items[keep])
+        return self._wrap(representation, self._labels(open_positions(inside, outside, self.n_items)))
 
     def restrict(self, A: Iterable[int]) -> DPP:
         r"""DPP of :math:`Y \cap A`, with marginal kernel :math:`K_A`."""
         keep = self._positions(A)
-        return self._wrap(self._representation.restrict(keep), self._items[keep])
+        return self._wrap(self._representation.restrict(keep), self._labels(keep))
 
     def complement(self) -> DPP:
         r"""DPP of the items that do not appear, with marginal kernel :math:`I - K`."""
@@ -411,7 +425,7 @@ class DPP(SetDistribution):
 
         [KuleszaTaskar2012]_, section 2.3; differences within rounding count as zero. :math:`O(n^3)`.
         """
-        if not isinstance(other, DPP) or not np.array_equal(self._items, other._items):
+        if not isinstance(other, DPP) or not np.array_equal(self.items, other.items):
             raise DiversetError("dominates compares two DPPs over the same items")
         return is_positive_semidefinite(self.K - other.K, scale=1.0)
 

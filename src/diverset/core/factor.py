@@ -16,7 +16,7 @@ from scipy.linalg import blas
 
 from diverset._typing import Array, FloatArray, IntArray
 from diverset.errors import KernelError
-from diverset.numerics.linalg import block_length, gram, row_norms_squared
+from diverset.numerics.linalg import block_length, gram, positions_outside, row_norms_squared
 from diverset.numerics.validation import as_real_or_complex, is_sparse
 
 __all__ = ["RowFactor", "as_feature_rows"]
@@ -117,6 +117,10 @@ class RowFactor:
         rows = keep if self.rows is None else self.rows[keep]
         quality = None if self.quality is None else self.quality[keep]
         return RowFactor(self.base, rows, quality, self.transform)
+
+    def without(self, dropped: IntArray) -> RowFactor:
+        """All rows but these."""
+        return self.subset(positions_outside(dropped, self.n))
 
     def times(self, matrix: Array) -> RowFactor:
         """Rows multiplied by `matrix` on the right (a vector scales columns)."""

@@ -58,7 +58,7 @@ class KDPP(SetDistribution):
 
     def __init__(self, L_or_dpp: ArrayLike | DPP, k: int) -> None:
         self._dpp = L_or_dpp if isinstance(L_or_dpp, DPP) else DPP(L_or_dpp)
-        self._items = self._dpp.items
+        self._items = self._dpp._items
         self._k = check_size(k)
         spectrum = self._dpp._representation.spectrum
         if not spectrum.n_certain <= self._k <= spectrum.rank:
@@ -112,7 +112,7 @@ class KDPP(SetDistribution):
         if len(inside) + len(outside) == self.n_items:
             return self._log_prob(inside)
         if len(inside) == 1 and len(outside) == 0:
-            p = self.inclusion_probabilities[inside[0]]
+            p = self._inclusion_of(inside)
             return math.log(p) if p > 0.0 else -math.inf
         log_event = self._dpp._log_probability(inside, outside)
         if log_event == -math.inf:
@@ -127,7 +127,17 @@ class KDPP(SetDistribution):
         J is the random set of k eigenvectors ([KuleszaTaskar2012]_, section 5.2.3). Given the spectrum:
         O(nk) for the probabilities of the eigenvectors, by prefix and suffix tables, and one pass over V.
         """
-        return np.array(self._inclusion())
+        p = self._inclusion()
+        return np.array(p) if isinstance(p, np.ndarray) else p
+
+    def _inclusion_of(self, one: IntArray) -> float:
+        """Probability of a single item; of features held in blocks only its row is asked for."""
+        p = self._inclusion()
+        if isinstance(p, np.ndarray):
+            return float(p[one[0]])
+        representation = self._dpp._representation
+        weights = selection.selection_probabilities(representation.spectrum.support, self._k)
+        return float(np.clip(representation.spectral_block(one, one, weights).real[0, 0], 0.0, 1.0))
 
     def _inclusion(self) -> FloatArray:
         if "_inclusion_cache" not in self.__dict__:

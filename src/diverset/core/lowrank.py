@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 from scipy.special import expit
@@ -33,7 +34,6 @@ from diverset.core.representation import (
     Representation,
     impossible,
     no_likelihood_kernel,
-    open_positions,
 )
 from diverset.core.spectrum import Spectrum
 from diverset.numerics.linalg import (
@@ -45,7 +45,6 @@ from diverset.numerics.linalg import (
     log_det_gram,
     log_det_psd,
     null_basis,
-    positions_outside,
     solve_lower,
     squared_modulus,
 )
@@ -119,7 +118,7 @@ class _LowRank(Representation):
         if len(dropped) == 0:
             return self.gram
         if np.linalg.norm(self.gram, 2) > _DOWNDATE_LIMIT:
-            return self.factor.subset(positions_outside(dropped, self.n)).gram()
+            return self.factor.without(dropped).gram()
         rows = self.factor.take(dropped)
         rest: Array = self.gram - rows.conj().T @ rows
         return rest
@@ -174,7 +173,7 @@ class LowRankLikelihood(_LowRank):
     r"""L-ensemble with :math:`L = BB^*`, B of shape (n, D): the dual representation (section 3.3)."""
 
     @classmethod
-    def from_rows(cls, factor: RowFactor) -> LowRankLikelihood:
+    def from_rows(cls, factor: RowFactor) -> Self:
         """Dual kernel by one pass over the rows."""
         gram = factor.gram()
         top = float(np.linalg.norm(gram, 2)) if gram.size else 0.0
@@ -265,14 +264,13 @@ class LowRankLikelihood(_LowRank):
         rows = self.factor.take(inside)
         if log_det_gram(rows, self._row_noise(inside)) == -math.inf:
             raise impossible(inside, outside)
-        keep = open_positions(inside, outside, self.n)
         N = null_basis(rows)
-        factor = self.factor.subset(keep)
+        factor = self.factor.without(np.concatenate([inside, outside]))
         rest = self._rest_gram(outside)
         if len(inside):
             factor = factor.times(N)
             rest = self._hermitian(N.conj().T @ rest @ N)
-        return LowRankLikelihood(factor, np.array(rest), self._noise)._densified_if_small()
+        return type(self)(factor, np.array(rest), self._noise)._densified_if_small()
 
     def _densified_if_small(self) -> Representation:
         """The dense form, once there are no more items than features."""
@@ -294,14 +292,14 @@ class LowRankLikelihood(_LowRank):
             return from_eigenpairs(self._eigenpairs.thinned(rate), self.factor.base)
         M = math.sqrt(rate) * _adjoint_inverse(_lifted_cholesky((1.0 - rate) * self.gram))
         gram = self._hermitian(M.conj().T @ self.gram @ M)
-        return LowRankLikelihood(self.factor.times(M), gram, min(self._noise, EPS / max(1.0 - rate, EPS)))
+        return type(self)(self.factor.times(M), gram, min(self._noise, EPS / max(1.0 - rate, EPS)))
 
     def scale(self, log_factor: float) -> Representation:
         """Rows times exp(log_factor / 2)."""
         if self._eigenpairs is not None:
             return from_eigenpairs(self._eigenpairs.shifted(log_factor), self.factor.base)
         factor = math.exp(log_factor)
-        return LowRankLikelihood(self.factor.scaled(math.sqrt(factor)), factor * self.gram, factor * self._noise)
+        return type(self)(self.factor.scaled(math.sqrt(factor)), factor * self.gram, factor * self._noise)
 
 
 class LowRankMarginal(_LowRank):
@@ -382,13 +380,12 @@ class LowRankMarginal(_LowRank):
         if self.log_probability(inside, outside) == -math.inf:
             raise impossible(inside, outside)
         M = null_basis(self.factor.take(inside))
-        keep = open_positions(inside, outside, self.n)
         if len(outside):
             given = self.factor.take(outside) @ M
             R = cholesky_lower(add_to_diagonal(np.ascontiguousarray(-(given.conj().T @ given)), 1.0))
             assert R is not None  # the event has positive probability
             M = M @ _adjoint_inverse(R)
-        factor = self.factor.subset(keep).times(M)
+        factor = self.factor.without(np.concatenate([inside, outside])).times(M)
         return LowRankMarginal(factor, factor.gram(), EPS)._densified_if_small()
 
     def _densified_if_small(self) -> Representation:

@@ -48,7 +48,7 @@ class KDPPMixture(SetDistribution):
         if len(self._weights) != m:
             raise DiversetError(f"weights has {len(self._weights)} entries for {m} components; give one each")
         self._weights.flags.writeable = False
-        self._items = self._components[0].items
+        self._items = self._components[0]._items
 
     def __repr__(self) -> str:
         return f"KDPPMixture of {len(self._components)} over {self.n_items} items"
@@ -99,8 +99,8 @@ class KDPPMixture(SetDistribution):
         log_event = self._log_mix(logs)
         if log_event == -math.inf:
             raise ImpossibleEventError(
-                f"cannot condition on including {self._items[inside].tolist()} and excluding "
-                f"{self._items[outside].tolist()}: its probability is 0"
+                f"cannot condition on including {self._labels(inside).tolist()} and excluding "
+                f"{self._labels(outside).tolist()}: its probability is 0"
             )
         posterior = self._weights * np.exp(logs - log_event)
         kept = np.flatnonzero(posterior)

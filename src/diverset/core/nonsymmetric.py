@@ -66,6 +66,8 @@ class NonsymmetricDPP(SetDistribution):
     [0.5, 0.0, 0.5]
     """
 
+    _items: IntArray
+
     def __init__(self, L: ArrayLike, *, check: str = "auto") -> None:
         kernel, rounding = _as_square(L, name="L")
         _check_name(check)

@@ -47,7 +47,7 @@ class SizedDPP(SetDistribution):
         if not isinstance(dpp, DPP):
             raise DiversetError(f"dpp is a {type(dpp).__name__}; pass a DPP, such as DPP(L)")
         self._dpp = dpp
-        self._items = dpp.items
+        self._items = dpp._items
         pmf = as_probability_vector(size_probabilities, name="size_probabilities")
         spectrum = dpp._representation.spectrum
         sizes = np.flatnonzero(pmf)

@@ -16,7 +16,7 @@ from diverset.core.representation import Representation
 from diverset.errors import NoLikelihoodKernelError
 from diverset.inference.engine import Limits, Picks, greedy_dense, greedy_rows
 from diverset.inference.result import Selection
-from diverset.numerics.validation import check_fits_in_memory, check_size
+from diverset.numerics.validation import check_fits_in_memory, check_size, is_sparse
 
 __all__ = ["map_greedy"]
 
@@ -58,11 +58,10 @@ def map_greedy(dpp: DPP, k: int | None = None) -> Selection:
         )
     n = dpp.n_items
     wanted = n if k is None else min(check_size(k), n)
-    limits = Limits(np.ones(n, dtype=bool), stop=0.0 if k is None else -math.inf)
-    picks = _pick(representation, wanted, limits)
+    picks = _pick(representation, wanted, stop=0.0 if k is None else -math.inf)
     log_det = float(picks.gains.sum())
     return Selection(
-        indices=dpp.items[picks.positions],
+        indices=dpp._labels(picks.positions),
         gains=picks.gains,
         log_det=log_det,
         objective=log_det,
@@ -71,10 +70,14 @@ def map_greedy(dpp: DPP, k: int | None = None) -> Selection:
     )
 
 
-def _pick(representation: Representation, k: int, limits: Limits) -> Picks:
+def _pick(representation: Representation, k: int, stop: float) -> Picks:
     n = representation.n
     if isinstance(representation, LowRankLikelihood) and not np.iscomplexobj(representation.gram):
         factor = representation.factor
+        if not isinstance(factor.base, np.ndarray) and not is_sparse(factor.base):
+            from diverset.distributed.select import greedy_factor
+
+            return greedy_factor(factor, k, stop)
         plain = factor.transform is None and factor.rows is None and isinstance(factor.base, np.ndarray)
         if plain and factor.base.flags.c_contiguous and factor.base.dtype in (np.float32, np.float64):
             rows = factor.base
@@ -89,10 +92,10 @@ def _pick(representation: Representation, k: int, limits: Limits) -> Picks:
             factor=squares,
             bonus=np.zeros(n),
             weight=1.0,
-            limits=limits,
+            limits=Limits(np.ones(n, dtype=bool), stop=stop),
             beyond_rank=False,
         )
     everything = np.arange(n)
     check_fits_in_memory(16 * n * n, what=f"the kernel of {n} items")
     L = np.ascontiguousarray(representation.likelihood_block(everything, everything))
-    return greedy_dense(L, k, bonus=np.zeros(n), weight=1.0, limits=limits)
+    return greedy_dense(L, k, bonus=np.zeros(n), weight=1.0, limits=Limits(np.ones(n, dtype=bool), stop=stop))

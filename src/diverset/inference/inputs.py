@@ -12,7 +12,7 @@ import numpy as np
 
 from diverset._typing import Array, FloatArray, IntArray
 from diverset.errors import DiversetError, KernelError
-from diverset.numerics.validation import as_real_or_complex, check_finite, is_sparse
+from diverset.numerics.validation import as_real_or_complex, check_finite, is_blocked, is_sparse
 
 __all__ = ["Items", "as_column", "as_groups", "read_items"]
 
@@ -34,6 +34,11 @@ def read_items(features: Any, *, name: str = "features") -> Items:
     """Features of any supported kind, float32 or float64 kept, others converted; entries are not looked at."""
     if is_sparse(features):
         return Items(features.tocsr())
+    if is_blocked(features):
+        raise KernelError(
+            f"{name} are a dask array, which select, map_greedy and DPP.from_features take as it is; here they must be "
+            f"in memory: pass {name}.compute()"
+        )
     labels = None
     if hasattr(features, "to_numpy") and hasattr(features, "columns"):
         # pandas frames have an index of labels; polars frames have none.
@@ -43,8 +48,6 @@ def read_items(features: Any, *, name: str = "features") -> Items:
         raise KernelError(f"{name} is a frame still to be computed; collect it first, with .collect()")
     elif hasattr(features, "detach") and hasattr(features, "numpy"):
         features = _tensor_values(features, name)
-    elif hasattr(features, "compute") and hasattr(features, "chunks"):
-        features = features.compute()
     array = as_real_or_complex(features, name=name, ndim=2)
     if np.iscomplexobj(array):
         raise KernelError(f"{name} are complex; selection takes real features (DPP takes complex kernels)")

@@ -26,6 +26,7 @@ from diverset.numerics.validation import (
     check_positive_semidefinite,
     check_size,
     find_positions,
+    is_blocked,
     is_sparse,
 )
 
@@ -66,7 +67,8 @@ def select(
     ----------
     features : array_like of shape (n_items, n_features)
         One row per item: NumPy (float32 stays float32), lists, scipy.sparse, memory maps, torch CPU tensors, pandas
-        and polars frames (a pandas column beside a frame must have its index). With ``similarity="precomputed"``, the
+        and polars frames (a pandas column beside a frame must have its index); dask arrays and frames, whose blocks
+        stay where they are (:mod:`diverset.distributed`). With ``similarity="precomputed"``, the
         (n_items, n_items) similarity matrix.
     k : int
         How many; fewer come back only if there are fewer items, or `costs`, `per_group` or `min_quality` say so.
@@ -120,6 +122,14 @@ def select(
         raise DiversetError(f"method is {method!r}; choose one of {', '.join(_METHODS)}")
     wanted = check_size(k)
     dial = _check_dial(diversity)
+    if is_blocked(features):
+        from diverset.distributed.select import select_blocks
+
+        return select_blocks(
+            features, wanted, quality=quality, dial=dial, similarity=similarity, method=method, given=given,
+            exclude=exclude, costs=costs, budget=budget, window=window, min_quality=min_quality, groups=groups,
+            per_group=per_group, rng=rng,
+        )  # fmt: skip
     items = read_items(features)
     problem = _Problem(items, similarity, quality, dial)
     shown = _positions(given, items.n, "given")
@@ -147,7 +157,7 @@ def _check_dial(diversity: Any) -> float:
 
 
 def _positions(labels: Iterable[int] | None, n: int, name: str) -> IntArray:
-    return find_positions(() if labels is None else labels, np.arange(n), name=name)
+    return find_positions(() if labels is None else labels, range(n), name=name)
 
 
 def _limits(

@@ -20,6 +20,7 @@ from diverset.numerics.validation import (
     check_fits_in_memory,
     check_nonnegative,
     check_size,
+    is_blocked,
     is_sparse,
 )
 
@@ -67,7 +68,7 @@ def project(features: Any, dim: int, rng: RNGLike = None, *, method: str = "gaus
 
     Parameters
     ----------
-    features : array_like or scipy.sparse of shape (n_items, n_features)
+    features : array_like, scipy.sparse or dask array of shape (n_items, n_features)
         One row per item.
     dim : int
         Dimensions to project to; :func:`projection_dim` says how many keep a DPP close to what it was.
@@ -82,7 +83,8 @@ def project(features: Any, dim: int, rng: RNGLike = None, *, method: str = "gaus
     Returns
     -------
     ndarray of shape (n_items, dim)
-        The projected features. O(n D d), or d times the stored entries of sparse features.
+        The projected features, a dask array if the features are one. O(n D d), or d times the stored entries of
+        sparse features.
 
     Examples
     --------
@@ -92,6 +94,9 @@ def project(features: Any, dim: int, rng: RNGLike = None, *, method: str = "gaus
     >>> bool(np.abs(Z @ Z.T / (X @ X.T).trace() - X @ X.T / (X @ X.T).trace()).max() < 0.03)
     True
     """
+    if is_blocked(features):
+        blocks: Array = _project_blocks(features, check_count(dim, name="dim"), rng, method)
+        return blocks
     if not is_sparse(features):
         features = as_real_or_complex(features, name="features", ndim=2)
     check_fits_in_memory(8 * int(features.shape[1]) * check_count(dim, name="dim"), what="the projection matrix")
@@ -129,6 +134,20 @@ def _sign_sums(features: Any, dim: int, rng: np.random.Generator) -> FloatArray:
     Z = (2.0 * unit) * total.view(np.uint16)[:, :dim]
     Z -= unit * np.diff(features.indptr)[:, None]
     return np.asarray(Z)
+
+
+def _project_blocks(features: Any, dim: int, rng: RNGLike, method: str) -> Any:
+    """The same for a dask array, blocks of sparse matrices included: another dask array, not computed yet."""
+    features = features.rechunk({1: -1})
+    G = projection_matrix(features.shape[1], dim, rng=rng, method=method)
+    dtype = np.result_type(features.dtype, G.dtype)
+    return features.map_blocks(
+        _times, G=G, dtype=dtype, chunks=(features.chunks[0], (dim,)), meta=np.empty((0, 0), dtype)
+    )
+
+
+def _times(block: Any, G: FloatArray) -> Array:
+    return np.asarray(block @ G)
 
 
 def _check_rate(value: float, name: str) -> float:

@@ -31,6 +31,7 @@ __all__ = [
     "check_positive_semidefinite",
     "check_size",
     "find_positions",
+    "is_blocked",
     "is_positive_semidefinite",
     "is_sparse",
     "plain_array",
@@ -43,6 +44,11 @@ _TILE = 256
 def is_sparse(a: Any) -> bool:
     """Whether `a` is a SciPy sparse matrix or array, without importing scipy.sparse."""
     return hasattr(a, "tocsr") and type(a).__module__.startswith("scipy.sparse")
+
+
+def is_blocked(a: Any) -> bool:
+    """Whether `a` is an array or frame held in blocks and still to be computed (dask), told by what it can do."""
+    return hasattr(a, "compute") and hasattr(a, "to_delayed") and (hasattr(a, "chunks") or hasattr(a, "to_dask_array"))
 
 
 def plain_array(a: Any, *, name: str) -> Any:
@@ -284,7 +290,7 @@ def check_positive(value: Any, *, name: str) -> float:
     return number
 
 
-def find_positions(labels: Iterable[int], items: IntArray, *, name: str = "the set") -> IntArray:
+def find_positions(labels: Iterable[int], items: IntArray | range, *, name: str = "the set") -> IntArray:
     """Ascending positions of `labels` within the ascending ground set `items`."""
     if isinstance(labels, (int, np.integer)):
         raise LabelError(f"{name} is the number {labels}; pass a sequence of items, such as [{labels}]")
@@ -307,9 +313,12 @@ def find_positions(labels: Iterable[int], items: IntArray, *, name: str = "the s
     if (wanted[1:] == wanted[:-1]).any():
         twice = wanted[1:][wanted[1:] == wanted[:-1]][0]
         raise LabelError(f"{name} names item {twice} more than once; a set holds each item once")
-    positions = np.searchsorted(items, wanted)
-    found = positions < len(items)
-    found[found] = items[positions[found]] == wanted[found]
+    if isinstance(items, range):
+        positions, found = wanted, (wanted >= 0) & (wanted < len(items))
+    else:
+        positions = np.searchsorted(items, wanted)
+        found = positions < len(items)
+        found[found] = items[positions[found]] == wanted[found]
     if not found.all():
         missing = wanted[~found][0]
         if len(items) == 0:

@@ -32,7 +32,7 @@ from diverset.errors import DiversetError
 from diverset.numerics.linalg import positions_outside
 from diverset.numerics.validation import check_count, check_size
 from diverset.sampling.auto import choose
-from diverset.sampling.base import Sampler, kept_with
+from diverset.sampling.base import OwnSampler, Sampler, kept_with
 from diverset.sampling.batch import draw_batch, stream_draws
 
 __all__ = ["METHODS", "sample", "sampler_for", "stream"]
@@ -70,8 +70,7 @@ def stream(
 
 
 def _labelled(distribution: SetDistribution, positions: IntArray) -> IntArray:
-    labels: IntArray = distribution.items[positions]
-    return labels
+    return distribution._labels(positions)
 
 
 def sampler_for(distribution: SetDistribution, size: int, method: str = "auto") -> Sampler:
@@ -92,6 +91,9 @@ def sampler_for(distribution: SetDistribution, size: int, method: str = "auto") 
 
 
 def _prepare(representation: Representation, k: int | None, size: int, method: str) -> Sampler:
+    if isinstance(representation, OwnSampler):
+        own: Sampler = kept_with(representation, (method, k), lambda: representation.prepare_sampler(method, k))
+        return own
     if method == "auto":
         method = choose(representation, k, size)
     if method == "complement":

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
 from diverset._typing import IntArray
 from diverset.core.representation import Representation
 
-__all__ = ["Sampler", "kept_with"]
+__all__ = ["OwnSampler", "Sampler", "kept_with"]
 
 T = TypeVar("T")
 
@@ -36,6 +36,14 @@ class Sampler(abc.ABC):
     def chunk(self) -> int:
         """Draws worth doing in one call of :meth:`draw_many`: enough to matter, few enough to be interrupted."""
         return 64
+
+
+@runtime_checkable
+class OwnSampler(Protocol):
+    """A representation that is drawn from in its own way, such as one whose rows are on other machines."""
+
+    def prepare_sampler(self, method: str, k: int | None) -> Sampler:
+        """Sampler for a name from ``METHODS``; refuses those that it cannot serve."""
 
 
 def kept_with(representation: Representation, key: object, build: Callable[[], T]) -> T:

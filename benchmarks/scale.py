@@ -1,0 +1,200 @@
+"""Features beyond memory and on more than one worker: passes over a file, peak memory, strong and weak scaling.
+
+The first case makes a file of 10^7 x 64 float32 (2.6 GB) in a temporary folder, lets a process of its own work on it
+with Dask's threads, and reports that process's peak memory and how often it went through the file. The second runs the
+same questions on clusters of one and two worker processes with one thread each, features held in their memory.
+"""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.harness import Row, at_most, peer, state
+
+#: Rows and columns of the file, and what may be used of memory.
+N, D, MEMORY_GB = 10_000_000, 64, 2.0
+#: Rows of the cluster's features; for weak scaling, of each worker.
+ROWS, BLOCK = 2_000_000, 125_000
+K = 10
+
+
+def make_file(path: Path, n: int) -> None:
+    """Rows with a falling spectrum and lengths that differ, as embeddings have them."""
+    rng = np.random.default_rng(0)
+    spread = np.geomspace(1.0, 0.2, D).astype(np.float32)
+    file = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(n, D))
+    step = 250_000
+    for start in range(0, n, step):
+        m = min(step, n - start)
+        block = rng.standard_normal((m, D), dtype=np.float32) * spread
+        file[start : start + m] = block * (0.5 + rng.random((m, 1), dtype=np.float32))
+    file.flush()
+
+
+# one machine, out of core ------------------------------------------------------------------------------------------
+
+
+def out_of_core() -> Iterator[Row]:
+    """A file larger than the memory it may take."""
+    if peer("dask") is None:
+        yield state("out of core", "Dask is not installed")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "rows.npy"
+        make_file(path, N)
+        found = subprocess.run(
+            [sys.executable, "-m", "benchmarks.scale", str(path)], capture_output=True, text=True, check=True
+        )
+    result = json.loads(found.stdout.splitlines()[-1])
+    for name, (seconds, passes) in result["phases"].items():
+        yield state(
+            f"{N:,} x {D} from a file: {name}",
+            f"{seconds:.1f} s",
+            f"{passes:.2f} passes",
+            seconds=seconds,
+            passes=passes,
+        )
+    bar, peak = at_most(MEMORY_GB), result["peak_gb"]
+    yield Row(
+        "peak memory of all that", f"{peak:.2f} GB", f"file {result['file_gb']:.2f} GB", None, str(bar), bar.met(peak)
+    )
+
+
+def work_on(path: str) -> dict[str, Any]:
+    """What the process of its own does: every question, timed, with the passes over the file that it took."""
+    import diverset as dv
+    from diverset.distributed import storage
+
+    opened, mapped = 0, storage._mapped
+
+    def counted(*arguments: Any) -> Any:
+        nonlocal opened
+        opened += 1
+        return mapped(*arguments)
+
+    storage._mapped = counted  # type: ignore[assignment]
+    features = dv.distributed.read(path)
+    blocks = features.numblocks[0]
+    phases: dict[str, tuple[float, float]] = {}
+
+    def timed(name: str, call: Callable[[], Any]) -> Any:
+        nonlocal opened
+        opened, start = 0, time.perf_counter()
+        answer = call()
+        # Draws and probabilities open blocks, too, and read a few rows of them.
+        phases[name] = (time.perf_counter() - start, opened / blocks)
+        return answer
+
+    dpp = timed("C and the normaliser", lambda: dv.DPP.from_features(features))
+    kdpp = dpp.of_size(K)
+    timed("inclusion probabilities", lambda: dpp.inclusion_probabilities.compute())
+    timed(f"first draw of {K} items", lambda: kdpp.sample(rng=0))
+    timed("1,000 further draws", lambda: kdpp.sample(1000, rng=1))
+    timed("log-probability of a set", lambda: kdpp.log_prob(range(K)))
+    timed(f"greedy, {K} picks, dot", lambda: dv.select(features, K, similarity="dot"))
+    timed(f"greedy, {K} picks, cosine", lambda: dv.select(features, K))
+    timed(f"two rounds, {K} picks, cosine", lambda: dv.distributed.greedi(features, K))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
+    return {"phases": phases, "peak_gb": peak, "file_gb": os.path.getsize(path) / 1e9}
+
+
+# one and two workers -----------------------------------------------------------------------------------------------
+
+
+def workers() -> Iterator[Row]:
+    """Strong scaling: the same rows on one worker and on two; weak: as many rows for each."""
+    if peer("distributed") is None:
+        yield state("workers", "distributed is not installed")
+        return
+    times = {
+        ("one", ROWS): on_cluster(1, ROWS),
+        ("two", ROWS): on_cluster(2, ROWS),
+        ("one", ROWS // 2): on_cluster(1, ROWS // 2),
+    }
+    for name, (seconds, trips) in times["two", ROWS].items():
+        one, half = times["one", ROWS][name][0], times["one", ROWS // 2][name][0]
+        yield state(
+            f"{ROWS:,} x {D} on 1 and 2 workers: {name}",
+            f"{one:.2f} s and {seconds:.2f} s",
+            f"strong x{one / seconds:.2f}, weak {100 * half / seconds:.0f}%, {trips} round trips",
+            one=one,
+            two=seconds,
+            half_on_one=half,
+            round_trips=trips,
+        )
+
+
+def _rows(seed: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    spread = np.geomspace(1.0, 0.2, D).astype(np.float32)
+    return rng.standard_normal((BLOCK, D), dtype=np.float32) * spread * (0.5 + rng.random((BLOCK, 1), dtype=np.float32))
+
+
+def on_cluster(n_workers: int, n: int) -> dict[str, tuple[float, int]]:
+    """Seconds and round trips of each question on a fresh cluster, everything compiled and loaded before."""
+    import dask.array as da
+    from dask import delayed
+
+    import diverset as dv
+    from distributed import Client, LocalCluster, wait
+    from diverset.distributed import blocks as module
+
+    trips = 0
+    compute = module.compute
+
+    def counted(tasks: Any) -> Any:
+        nonlocal trips
+        trips += 1
+        return compute(tasks)
+
+    found: dict[str, tuple[float, int]] = {}
+
+    def timed(name: str, call: Callable[[], Any]) -> Any:
+        nonlocal trips
+        trips, start = 0, time.perf_counter()
+        answer = call()
+        found[name] = (time.perf_counter() - start, trips)
+        return answer
+
+    from diverset.distributed import greedy, model, sampling
+
+    patched = (module, model, sampling, greedy)
+    with (
+        LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=None, memory_limit="4GB") as cluster,
+        Client(cluster),
+    ):
+        parts = [da.from_delayed(delayed(_rows)(b), (BLOCK, D), dtype=np.float32) for b in range(n // BLOCK)]
+        features = da.concatenate(parts).persist()
+        wait(features)
+        for part in patched:
+            part.compute = counted
+        try:
+            warm = features[: n_workers * BLOCK]
+            dv.DPP.from_features(warm).of_size(K).sample(rng=0)
+            dv.select(warm, 2)
+            dpp = timed("C", lambda: dv.DPP.from_features(features))
+            timed("inclusion probabilities, added up", lambda: float(dpp.inclusion_probabilities.sum().compute()))
+            kdpp = dpp.of_size(K)
+            timed(f"first draw of {K}", lambda: kdpp.sample(rng=0))
+            timed("300 further draws", lambda: kdpp.sample(300, rng=1))
+            timed(f"greedy, {K} picks, dot", lambda: dv.select(features, K, similarity="dot"))
+            timed(f"greedy, {K} picks, cosine", lambda: dv.select(features, K))
+        finally:
+            for part in patched:
+                part.compute = compute
+    return found
+
+
+CASES = (out_of_core, workers)
+
+if __name__ == "__main__":
+    print(json.dumps(work_on(sys.argv[1])))

@@ -1,0 +1,456 @@
+r"""Exact greedy over blocks of rows: the picks of one machine, in a round trip for every batch of them.
+
+What an item can add only falls as picks are made, so whatever was known of it earlier is an upper bound. Each block is
+scanned where it is, by the lazy loop of :mod:`diverset.inference.engine`, and sends back the items of largest keys, its
+*candidates*, and the largest key among all others, its *rest*. Here the candidates of all blocks are picked from by the
+same rule, for as long as the best of them is above every block's rest: no item elsewhere can then be better. Where it
+is not, the blocks in the way, and only they, are scanned again in one round trip, which brings them up to date.
+
+The keys that decide are computed here, by the same compiled code and from the same rows as on one machine; workers only
+bound them. So the picks are the same ones, ties included: of equals, the first.
+
+Work: that of the lazy loop, on as many machines as there are. Kept with a block: 28 bytes a row (the norm, the bound,
+its step and its key). Moved in a round trip: the picks' directions to a block, and its candidates back.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from diverset._typing import Array, BoolArray, FloatArray, IntArray
+from diverset.core.factor import RowFactor
+from diverset.distributed.blocks import Blocks, as_block, compute, persist, task
+from diverset.errors import KernelError
+from diverset.inference.engine import Picks, _leverages, _orthonormal_rows, squared_norms
+from diverset.numerics.linalg import EPS, row_norms_squared
+from diverset.numerics.validation import is_sparse
+
+__all__ = ["BlockProblem", "Rules", "greedy_blocks"]
+
+_NONE = np.zeros(0, dtype=np.int64)
+_NO_COSTS = np.zeros(0)
+#: Candidates that a block sends at least, and all blocks together at most.
+_CANDIDATES, _POOL = 256, 1 << 15
+
+
+# what a worker does ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """What belongs to the items of one block besides their features; None and empty arrays where there is none."""
+
+    quality: FloatArray | None
+    bonus: FloatArray
+    open: BoolArray
+    groups: IntArray
+    costs: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """What is known of the items of one block; never changed, so that a lost block can be brought up to date again."""
+
+    norms: FloatArray
+    u0: FloatArray | None
+    bound: FloatArray
+    step: Array
+    keys: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """The items of a block with the largest keys, all that is known of them, and the largest key of the others."""
+
+    items: IntArray
+    X: Array
+    known: FloatArray
+    step: IntArray
+    groups: IntArray
+    costs: FloatArray
+    rest: float
+
+    #: Columns of `known`.
+    SCALE, FACTOR, U0, BONUS, BOUND, KEY = range(6)
+
+
+@dataclass(frozen=True, eq=False)
+class Round:
+    """Where the picks stand, as a worker needs to know: small."""
+
+    kind: str
+    weight: float
+    tolerance: float
+    Z: FloatArray
+    slack: FloatArray
+    inverse: FloatArray
+    closed_groups: BoolArray
+    left: float
+    half: FloatArray | None = None
+    doubt: float = 0.0
+
+
+def _readable(block: Any) -> Array:
+    """A block as the compiled loops take it."""
+    X = as_block(block)
+    if is_sparse(X):
+        raise KernelError(
+            "features are a dask array of sparse blocks; greedy takes dense ones: dv.project(features, dim) gives them"
+        )
+    if X.dtype.kind == "c":
+        raise KernelError("features are complex; selection takes real features (DPP takes complex kernels)")
+    if X.dtype not in (np.float32, np.float64):
+        X = X.astype(np.float64)
+    X = np.asarray(X).view()
+    X.flags.writeable = False
+    return X
+
+
+def _norms(X: Array, columns: Columns, kind: str, start: int) -> FloatArray:
+    """Squared norms of the items before they are made unit vectors; refuses what has none."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        norms = RowFactor(X, quality=columns.quality).norms_squared() if kind == "rows" else squared_norms(X)
+    if not np.isfinite(norms).all():
+        i = int(np.flatnonzero(~np.isfinite(norms))[0])
+        if np.isfinite(X[i]).all():
+            raise KernelError(
+                f"features[{start + i}] has a norm beyond the range of floats; divide the features by a constant"
+            )
+        j = int(np.flatnonzero(~np.isfinite(X[i]))[0])
+        raise KernelError(f"features[{start + i}, {j}] is {X[i, j]}; every entry must be finite")
+    if kind == "cosine" and len(norms) and norms.min() == 0.0:
+        raise KernelError(
+            f"features[{start + int(norms.argmin())}] is all zeros, and a zero vector has no direction; leave the item "
+            'out, or use similarity="dot"'
+        )
+    return norms
+
+
+def _scale_and_factor(norms: FloatArray, columns: Columns, kind: str) -> tuple[FloatArray, FloatArray]:
+    """Squared norms of the items, and the squared factor of each row, as ``greedy_rows`` takes them."""
+    ones = np.ones(len(norms))
+    if kind == "cosine":
+        return ones, 1.0 / norms
+    return _writable(norms), ones if columns.quality is None else columns.quality**2
+
+
+def _writable(a: FloatArray) -> FloatArray:
+    """What came from another process may not be written to, and would be another type to the compiled loops."""
+    return a if a.flags.writeable else a.copy()
+
+
+def _scanned(
+    block: Any, columns: Columns, before: tuple[State, Any] | None, now: Round, taken: IntArray, seed: int, count: int,
+    start: int,
+) -> tuple[State, Candidates]:  # fmt: skip
+    """One block brought up to date: its new state, and its candidates."""
+    from diverset.inference import _greedy_loops
+
+    loops: Any = _greedy_loops
+    X = _readable(block)
+    n = len(X)
+    fresh = before is None or now.half is not None
+    norms = before[0].norms if before is not None else _norms(X, columns, now.kind, start)
+    scale, factor = _scale_and_factor(norms, columns, now.kind)
+    if fresh:
+        u0 = None
+        if now.half is not None:
+            u0 = factor * _leverages(X, now.half.astype(X.dtype))
+        with np.errstate(divide="ignore"):
+            logs = np.log(scale) if u0 is None else np.log1p(u0 + now.doubt * scale)
+        keys = columns.bonus + now.weight * logs
+        keys[~columns.open] = -math.inf
+        state = State(norms, u0, (scale if u0 is None else u0).copy(), np.zeros(n, dtype=np.int32), keys)
+    else:
+        assert before is not None
+        state = before[0]
+    u0 = scale if state.u0 is None else _writable(state.u0)
+    bound, step, keys = state.bound.copy(), state.step.astype(np.int64), state.keys.copy()
+    keys[taken] = -math.inf
+    if len(columns.groups):
+        keys[now.closed_groups[columns.groups]] = -math.inf
+    if len(columns.costs):
+        keys[columns.costs > now.left] = -math.inf
+    loops.scan_linear(
+        X, scale, factor, u0, _writable(columns.bonus), now.weight, now.tolerance, _writable(now.inverse),
+        _writable(now.Z), now.Z.astype(X.dtype), _writable(now.slack), len(now.Z), bound, step, keys, seed, 0, n,
+    )  # fmt: skip
+    top = _largest(keys, count)
+    others = keys.copy()
+    others[top] = -math.inf
+    known = np.column_stack([a[top] for a in (scale, factor, u0, columns.bonus, bound, keys)])
+    candidates = Candidates(
+        start + top,
+        np.array(X[top]),
+        known,
+        step[top],
+        columns.groups[top] if len(columns.groups) else _NONE,
+        columns.costs[top] if len(columns.costs) else _NO_COSTS,
+        float(others.max(initial=-math.inf)),
+    )
+    return State(norms, state.u0, bound, step.astype(np.int32), keys), candidates
+
+
+def _largest(keys: FloatArray, count: int) -> IntArray:
+    """Ascending places of the largest keys above -inf; of equals, the first."""
+    if count < len(keys):
+        level = np.partition(keys, len(keys) - count)[len(keys) - count]
+        above = np.flatnonzero(keys > level)
+        equal = np.flatnonzero(keys == level)[: count - len(above)]
+        places = np.sort(np.concatenate([above, equal]))
+    else:
+        places = np.arange(len(keys))
+    largest: IntArray = places[keys[places] > -math.inf]
+    return largest
+
+
+def _second(pair: tuple[Any, Any]) -> Any:
+    return pair[1]
+
+
+# what is asked of it -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Rules:
+    """What may be picked, and what it earns; all but the numbers may be left out.
+
+    Parameters
+    ----------
+    weight : float
+        Weight of the log-volume; positive.
+    closed : ndarray of int64
+        Items not to pick.
+    caps : ndarray of int64
+        Picks that each group may have.
+    budget, stop : float
+        What all picks may cost, and the key that every pick must exceed.
+    """
+
+    weight: float = 1.0
+    closed: IntArray = field(default_factory=lambda: _NONE)
+    caps: IntArray = field(default_factory=lambda: _NONE)
+    budget: float = math.inf
+    stop: float = -math.inf
+
+
+class BlockProblem:
+    """Items in blocks, with what each of them earns: ready to be picked from.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        The features.
+    kind : {"cosine", "dot", "rows"}
+        Whether rows count as unit vectors, as they are, or with the quality of the blocks as a factor.
+    columns : list of delayed
+        A :class:`Columns` for every block.
+    """
+
+    def __init__(self, blocks: Blocks, kind: str, columns: list[Any]) -> None:
+        self.blocks = blocks
+        self.kind = kind
+        self.columns = columns
+        #: Round trips made, and blocks scanned in them.
+        self.round_trips = self.scans = 0
+
+    def items(self, rows: IntArray) -> FloatArray:
+        """Some items, scaled as they count, in double precision."""
+        B = self.blocks.fetch(rows)
+        if self.kind == "cosine" and len(rows):
+            B = np.sqrt(1.0 / squared_norms(B.astype(self.blocks.dtype)))[:, None] * B
+        return B
+
+
+def greedy_blocks(
+    problem: BlockProblem, k: int, rules: Rules, given: FloatArray | None = None, *, beyond_rank: bool = True
+) -> Picks:
+    """Up to k picks, those of :func:`diverset.inference.engine.greedy_rows`.
+
+    Parameters
+    ----------
+    problem : BlockProblem
+        The items.
+    k : int
+        Number of picks wanted.
+    rules : Rules
+        What may be picked.
+    given : ndarray of shape (g, D), optional
+        Items already shown: they repel.
+    beyond_rank : bool
+        Whether to go on past the rank.
+    """
+    D = problem.blocks.shape[1]
+    given = np.zeros((0, D)) if given is None else given
+    tolerance = 64.0 * D * EPS
+    search = _Search(problem, rules, tolerance)
+    basis = _orthonormal_rows(given, tolerance)
+    made, own = search.run(min(k, D - len(basis)), basis, np.zeros((0, 0)))
+    spent = None
+    if made < k and beyond_rank and rules.stop == -math.inf:
+        rows = np.vstack([given, *search.rows]) if search.rows else given
+        inverse = np.linalg.pinv(rows.T @ rows, hermitian=True) if len(rows) else np.zeros((D, D))
+        # Picking may have ended because the caps or the budget are spent, and not the rank.
+        more, _ = search.run(k - made, np.zeros((0, D)), inverse)
+        spent = made if more else None
+    log_det = float(np.log(own[:made]).sum()) if spent is None and len(given) == 0 else None
+    return Picks(np.array(search.picked, dtype=np.int64), np.array(search.gains), spent, log_det)
+
+
+class _Search:
+    """The picks so far, and what the blocks have said."""
+
+    def __init__(self, problem: BlockProblem, rules: Rules, tolerance: float) -> None:
+        self._problem = problem
+        self._rules = rules
+        self._tolerance = tolerance
+        self._caps, self._left = rules.caps.copy(), rules.budget
+        self._states: list[Any] = [None] * len(problem.blocks.parts)
+        dtype = problem.blocks.dtype
+        self._dtype = dtype if dtype in (np.float32, np.float64) else np.dtype(np.float64)
+        D = problem.blocks.shape[1]
+        self._unit = 8.0 * math.sqrt(D) * float(np.finfo(self._dtype).eps) + 4.0 * EPS
+        self.picked: list[int] = []
+        self.gains: list[float] = []
+        self.rows: list[FloatArray] = []
+
+    def run(self, wanted: int, start: FloatArray, inverse: FloatArray) -> tuple[int, FloatArray]:
+        """Picks from here on, by volume or (with an inverse) by leverage; how many, and their own potentials."""
+        from diverset.inference import _greedy_loops
+
+        loops: Any = _greedy_loops
+        D = self._problem.blocks.shape[1]
+        t, half, doubt = len(start), None, 0.0
+        if inverse.size:
+            lam, V = np.linalg.eigh(inverse)
+            half = V * np.sqrt(np.maximum(lam, 0.0))
+            doubt = (self._unit + 8.0 * D * EPS) * max(float(lam[-1]), 0.0)
+        Z = np.zeros((t + wanted, D))
+        Z[:t] = start
+        slack = np.full(t + wanted + 1, doubt)
+        if t:
+            slack[1 : t + 1] += self._unit * np.cumsum(row_norms_squared(start))
+        Z_low = Z.astype(self._dtype)
+        own = np.empty(t + wanted)
+        pool = _Pool(self._problem, self._dtype)
+        made = 0
+
+        def refresh(which: Sequence[int], first: bool = False) -> None:
+            now = Round(
+                self._problem.kind, self._rules.weight, self._tolerance, Z[:t].copy(), slack[: t + 1].copy(),
+                inverse.copy(), self._caps == 0, self._left, half if first else None, doubt,
+            )  # fmt: skip
+            self._refresh(which, now, pool, wanted - made)
+
+        if wanted > 0:
+            refresh(range(len(self._states)), first=True)
+        while made < wanted:
+            best, key, _, _ = loops.scan_linear(
+                pool.X, *pool.columns, self._rules.weight, self._tolerance, inverse, Z, Z_low, slack, t,
+                *pool.known, pool.seed, 0, len(pool.items),
+            )  # fmt: skip
+            late = pool.in_the_way(key, t)
+            if late:
+                refresh(late)
+                continue
+            if best < 0 or key <= self._rules.stop:
+                break
+            self.picked.append(int(pool.items[best]))
+            self.gains.append(float(key))
+            factor = pool.columns[1][best]
+            self.rows.append(math.sqrt(factor) * pool.X[best].astype(np.float64)[None])
+            self._left = loops.commit_linear(
+                best, pool.X, pool.columns[1], inverse, Z, Z_low, slack, own, self._unit, t, pool.known[2],
+                pool.groups, self._caps, pool.costs, self._left,
+            )  # fmt: skip
+            t += 1
+            made += 1
+        return made, own[len(start) :]
+
+    def _refresh(self, which: Sequence[int], now: Round, pool: _Pool, wanted: int) -> None:
+        """Scan these blocks again: one round trip."""
+        blocks = self._problem.blocks
+        # Enough that a block is rarely asked twice, and not more than this machine likes to hold.
+        count = max(1, min(max(_CANDIDATES, 4 * wanted), _POOL // len(self._states)))
+        taken = blocks.split(np.concatenate([self._rules.closed, np.array(self.picked, dtype=np.int64)]))
+        shared = task(_same, now)
+        asked = [
+            task(
+                _scanned, blocks.parts[b], self._problem.columns[b], self._states[b], shared, taken.get(b, _NONE),
+                pool.seed_of(b), count, int(blocks.starts[b]),
+            )
+            for b in which
+        ]  # fmt: skip
+        kept = persist(asked)
+        for b, pair in zip(which, kept, strict=True):
+            self._states[b] = pair
+        pool.update(which, compute([task(_second, pair) for pair in kept]), len(now.Z))
+        self._problem.round_trips += 1
+        self._problem.scans += len(which)
+
+
+def _same(a: Any) -> Any:
+    return a
+
+
+class _Pool:
+    """The candidates of all blocks in the order of the items, as the compiled loops take them."""
+
+    def __init__(self, problem: BlockProblem, dtype: Any) -> None:
+        self._problem = problem
+        self._dtype = dtype
+        self._of: dict[int, Candidates] = {}
+        self._at: dict[int, int] = {}
+        self.items: IntArray = _NONE
+        self.seed = -1
+
+    def update(self, which: Sequence[int], found: list[Candidates], t: int) -> None:
+        """Take in what blocks have sent, and keep what is known better of the candidates of others."""
+        self._keep()
+        for b, candidates in zip(which, found, strict=True):
+            # A copy: what the worker keeps must stay as it is.
+            own = replace(candidates, known=np.array(candidates.known), step=np.array(candidates.step))
+            self._of[b], self._at[b] = own, t
+        parts = [self._of[b] for b in sorted(self._of)]
+        self.items = np.concatenate([part.items for part in parts])
+        X = np.concatenate([part.X for part in parts])
+        X.flags.writeable = False
+        self.X = X
+        known = np.concatenate([part.known for part in parts])
+        scale, factor, u0, bonus, bound, keys = (np.ascontiguousarray(column) for column in known.T)
+        self.columns = (scale, factor, u0, bonus)
+        self.known = (bound, np.concatenate([part.step for part in parts]).astype(np.int64), keys)
+        self.groups = np.concatenate([part.groups for part in parts])
+        self.costs = np.concatenate([part.costs for part in parts])
+        self.seed = int(keys.argmax()) if len(keys) else -1
+
+    def _slices(self) -> dict[int, slice]:
+        start, found = 0, {}
+        for b in sorted(self._of):
+            found[b] = slice(start, start + len(self._of[b].items))
+            start = found[b].stop
+        return found
+
+    def _keep(self) -> None:
+        """Write back to the candidates what picking has found out about them."""
+        for b, part in self._slices().items():
+            known = self._of[b].known
+            known[:, Candidates.BOUND], known[:, Candidates.KEY] = self.known[0][part], self.known[2][part]
+            self._of[b].step[:] = self.known[1][part]
+
+    def seed_of(self, b: int) -> int:
+        """Place in a block of its most promising candidate."""
+        part = self._slices().get(b)
+        if part is None or part.start == part.stop:
+            return -1
+        best = int(self.known[2][part].argmax())
+        return int(self.items[part][best] - self._problem.blocks.starts[b])
+
+    def in_the_way(self, key: float, t: int) -> list[int]:
+        """Blocks that may hold a better item than the best candidate, whose key this is."""
+        return [b for b, part in self._of.items() if self._at[b] != t and part.rest >= key and part.rest > -math.inf]

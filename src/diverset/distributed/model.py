@@ -1,0 +1,222 @@
+r"""The dual representation over blocks of rows: L-ensembles of features that one machine need not hold.
+
+:class:`BlockFactor` answers what :class:`diverset.core.factor.RowFactor` answers, so the algebra of low-rank DPPs
+(:mod:`diverset.core.lowrank`) is used as it is: conditioning, thinning and scaling act on a small matrix. What the rows
+themselves are asked:
+
+=============================  ====================================================  =============================
+question                       how                                                   what travels
+=============================  ====================================================  =============================
+:math:`C = B^*B`               a Gram matrix of every block, added up in a tree      :math:`D^2` numbers a block
+the diagonal of K              blockwise, a lazy dask array                          nothing until it is computed
+:math:`L_A`, :math:`K_A`       the rows of A                                         :math:`|A|D` numbers
+=============================  ====================================================  =============================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from diverset._typing import Array, FloatArray, IntArray
+from diverset.core.factor import RowFactor
+from diverset.core.lowrank import LowRankLikelihood
+from diverset.distributed.blocks import Blocks, as_block, compute, lazy_array, local_factor, task, tree_sum
+from diverset.errors import DiversetError, KernelError
+from diverset.numerics.linalg import row_norms_squared
+from diverset.numerics.validation import check_fits_in_memory
+from diverset.sampling.base import Sampler
+
+__all__ = ["BlockFactor", "BlockLikelihood", "likelihood_of"]
+
+_NONE = np.zeros(0, dtype=np.int64)
+
+
+def _gram_of(block: Any, quality: FloatArray | None, dropped: IntArray) -> Array:
+    with np.errstate(over="ignore", invalid="ignore"):
+        return local_factor(block, quality, dropped)._base_gram()
+
+
+def _norms_of(
+    block: Any, quality: FloatArray | None, dropped: IntArray, matrix: Array | None, upper: bool
+) -> FloatArray:
+    return local_factor(block, quality, dropped).norms_squared(matrix, upper=upper)
+
+
+def _first_fault(block: Any) -> tuple[int, int, float] | None:
+    """Where a block has an entry that is not finite."""
+    for part, rows in RowFactor(as_block(block)).blocks():
+        bad = np.argwhere(~np.isfinite(rows))
+        if len(bad):
+            i, j = (int(x) for x in bad[0])
+            return part.start + i, j, rows[i, j]
+    return None
+
+
+class BlockFactor(RowFactor):
+    """Rows diag(q) F T, of shape (n, width), F in blocks; `removed` rows are left out.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        F and q.
+    removed : ndarray of int64
+        Ascending rows of F that do not belong: few, for they are listed here.
+    transform : ndarray of shape (D, width) or (D,), optional
+        T; a vector scales the columns.
+    """
+
+    def __init__(self, blocks: Blocks, removed: IntArray = _NONE, transform: Array | None = None) -> None:
+        self.base = blocks
+        self.rows = None
+        self.quality = None
+        self.transform = transform
+        self.removed = removed
+        self.n = blocks.shape[0] - len(removed)
+        self.width = blocks.shape[1] if transform is None or transform.ndim == 1 else transform.shape[1]
+        # A probability asks for the same few rows twice: for what they are, and for how large their rounding is.
+        self._last: tuple[IntArray, Array] | None = None
+
+    def _base_rows(self, positions: IntArray) -> IntArray:
+        """Rows of F at these positions: each is moved by the number removed before it."""
+        return positions + np.searchsorted(self.removed - np.arange(len(self.removed)), positions, side="right")
+
+    def _fetch(self, rows: IntArray | slice) -> Array:
+        wanted = np.arange(self.n)[rows] if isinstance(rows, slice) else rows
+        last = self._last
+        if last is None or not np.array_equal(last[0], wanted):
+            last = (wanted, self.base.fetch(self._base_rows(wanted)))
+            self._last = last
+        return last[1]
+
+    def dropped(self) -> list[IntArray]:
+        """Places in each block of the rows that are left out."""
+        found = self.base.split(self.removed)
+        return [found.get(b, _NONE) for b in range(len(self.base.parts))]
+
+    def tasks(self, function: Any, *shared: Any) -> list[Any]:
+        """``function(block, quality, dropped, *shared)`` for every block."""
+        blocks = self.base
+        # Named once in the graph, however many blocks there are.
+        constants = [task(_same, s) if isinstance(s, np.ndarray) else s for s in shared]
+        triples = zip(blocks.parts, blocks.quality, self.dropped(), strict=True)
+        return [task(function, part, quality, dropped, *constants) for part, quality, dropped in triples]
+
+    def lengths(self) -> IntArray:
+        """Rows of each block that belong."""
+        lengths: IntArray = self.base.lengths - np.array([len(d) for d in self.dropped()], dtype=np.int64)
+        return lengths
+
+    def blocks(self) -> Iterator[tuple[slice, Array]]:
+        """Consecutive blocks of diag(q) F, before T, one at a time."""
+        start = 0
+        for fetched in self.tasks(_whole):
+            rows = compute([fetched])[0]
+            yield slice(start, start + len(rows)), rows
+            start += len(rows)
+
+    def subset(self, keep: IntArray) -> RowFactor:
+        """Only these rows, in this order, and here."""
+        check_fits_in_memory(8 * len(keep) * self.base.shape[1], what=f"the features of {len(keep)} items")
+        return RowFactor(self._fetch(keep), transform=self.transform)
+
+    def without(self, dropped: IntArray) -> RowFactor:
+        """All rows but these."""
+        removed = np.sort(np.concatenate([self.removed, self._base_rows(dropped)]))
+        return BlockFactor(self.base, removed, self.transform)
+
+    def times(self, matrix: Array) -> RowFactor:
+        """Rows multiplied by `matrix` on the right."""
+        return BlockFactor(self.base, self.removed, self.combined(matrix))
+
+    def scaled(self, factor: float) -> RowFactor:
+        """Rows times a number."""
+        T = np.ones(self.base.shape[1]) if self.transform is None else self.transform
+        return BlockFactor(self.base, self.removed, factor * T)
+
+    def _base_gram(self) -> Array:
+        C: Array = compute([tree_sum(self.tasks(_gram_of))])[0]
+        return C
+
+    def _refuse_nonfinite(self) -> None:
+        starts = self.base.starts
+        for start, fault in zip(starts, compute([task(_first_fault, part) for part in self.base.parts]), strict=False):
+            if fault is not None:
+                i, j, value = fault
+                raise KernelError(f"features[{start + i}, {j}] is {value}; every entry must be finite")
+        raise KernelError(
+            "products of the features overflow; divide the features (or the quality) by their largest entry"
+        )
+
+    def norms_squared(self, matrix: Array | None = None, *, upper: bool = False) -> FloatArray:
+        """Squared norms of the rows, times `matrix` first if given: a dask array, computed when it is asked for."""
+        transform = self.transform if matrix is None else self.combined(matrix)
+        lazy: FloatArray = lazy_array(
+            self.tasks(_norms_of, transform, upper and self.transform is None), self.lengths()
+        )
+        return lazy
+
+    def outer(self) -> Array:
+        r""":math:`B B^*`, dense, for few items."""
+        B = self.take(np.arange(self.n))
+        return np.asarray(B @ B.conj().T)
+
+
+def _same(a: Any) -> Any:
+    return a
+
+
+def _whole(block: Any, quality: FloatArray | None, dropped: IntArray) -> Array:
+    factor = local_factor(block, quality, dropped)
+    return factor.take(np.arange(factor.n))
+
+
+class BlockLikelihood(LowRankLikelihood):
+    r"""L-ensemble with :math:`L = BB^*`, B in blocks elsewhere; see the module docstring."""
+
+    factor: BlockFactor
+
+    def spectral_diagonal(self, weights: FloatArray) -> FloatArray:
+        r"""Diagonal of :math:`V\,\mathrm{diag}(w)\,V^*`, lazy: squared norms of the rows of :math:`V\sqrt w`."""
+        return self.factor.norms_squared(self.eigenvector_map * np.sqrt(weights))
+
+    @property
+    def eigenvector_map(self) -> Array:
+        """The small matrix that turns the rows of B into those of V."""
+        values, vectors = self._eigh
+        cut = len(values) - self.spectrum.rank
+        scaled: Array = vectors[:, cut:] / np.sqrt(values[cut:])
+        return scaled
+
+    def prepare_sampler(self, method: str, k: int | None) -> Sampler:
+        """Rejection sampling with the cumulative sums on the workers."""
+        if method not in ("auto", "rejection"):
+            raise DiversetError(
+                f'method is {method!r}; features in blocks are drawn from by method="rejection" '
+                "(features.compute() brings them here, for the other samplers)"
+            )
+        from diverset.distributed.sampling import BlockSampler
+
+        return BlockSampler.of(self, k)
+
+
+def likelihood_of(features: Any, quality: Any = None) -> tuple[Any, range]:
+    """Representation of the DPP of features in blocks, and its labels.
+
+    One pass over the features. With at least as many features as items they come here: the dense kernel is smaller.
+    """
+    blocks = Blocks.of(features, quality)
+    n, width = blocks.shape
+    if width < n:
+        return BlockLikelihood.from_rows(BlockFactor(blocks)), range(n)
+    from diverset.core.dense import DenseLikelihood
+
+    check_fits_in_memory(
+        16 * n * n, what=f"the kernel of {n} items", remedy="project the features to fewer than n dimensions"
+    )
+    B = blocks.fetch(np.arange(n))
+    if not np.isfinite(row_norms_squared(B)).all():
+        BlockFactor(blocks)._refuse_nonfinite()
+    return DenseLikelihood(RowFactor(B).outer()), range(n)

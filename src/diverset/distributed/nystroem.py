@@ -1,0 +1,104 @@
+r"""Nystroem features, blockwise: any kernel over many items, as a dask array of few columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from diverset import kernels
+from diverset._typing import Array, FloatArray, RNGLike
+from diverset.distributed.blocks import Blocks, as_block, lazy_array, task
+from diverset.errors import KernelError
+from diverset.numerics.linalg import EPS
+from diverset.numerics.validation import as_real_or_complex, check_count, check_positive, is_sparse
+
+__all__ = ["nystroem"]
+
+
+def nystroem(
+    features: Any,
+    landmarks: Any = 256,
+    *,
+    kernel: Callable[[Array, Array], Array] | None = None,
+    length_scale: float | None = None,
+    rng: RNGLike = None,
+) -> Any:
+    r"""Features :math:`\Phi = k(X, Z)\,U\Lambda^{-1/2}` with :math:`k(Z, Z) = U \Lambda U^\top`, Z a few landmarks.
+
+    :math:`\Phi\Phi^\top` is the Nystroem approximation of the kernel matrix: never above it, exact between landmarks,
+    and exact everywhere once the landmarks span it ([WilliamsSeeger2001]_).
+
+    Parameters
+    ----------
+    features : dask array of shape (n_items, n_features)
+        One row per item.
+    landmarks : int or array_like of shape (m, n_features)
+        How many items to take as landmarks, all alike likely, or the landmarks themselves.
+    kernel : callable, optional
+        ``kernel(X, Z)`` gives the (len(X), len(Z)) similarities; :func:`diverset.kernels.rbf` by default.
+    length_scale : float, optional
+        Of that default; the median distance of the landmarks if left out.
+    rng : int, Generator or None
+        Seed or generator for the landmarks.
+
+    Returns
+    -------
+    dask array of shape (n_items, m)
+        Not computed yet: O(m(D + m)) an item, where the item is. For :meth:`diverset.DPP.from_features`,
+        ``select(..., similarity="dot")`` and whatever takes features. Fewer columns if landmarks depend on one another.
+
+    Examples
+    --------
+    >>> import numpy as np, dask.array as da, diverset as dv
+    >>> X = np.random.default_rng(0).random((2000, 2))
+    >>> phi = dv.distributed.nystroem(da.from_array(X, chunks=500), 60, length_scale=0.5, rng=0).compute()
+    >>> bool(np.abs(phi @ phi.T - dv.kernels.rbf(X, length_scale=0.5)).max() < 1e-3)
+    True
+    """
+    blocks = Blocks.of(features)
+    Z = _landmarks(blocks, landmarks, rng)
+    if kernel is None:
+        scale = (
+            kernels.median_heuristic(Z) if length_scale is None else check_positive(length_scale, name="length_scale")
+        )
+        kernel = _Rbf(scale)
+    K = np.asarray(kernel(Z, Z), dtype=np.float64)
+    if K.shape != (len(Z), len(Z)) or not np.isfinite(K).all():
+        raise KernelError(f"kernel(Z, Z) has shape {K.shape} for {len(Z)} landmarks; it must be square and finite")
+    lam, U = np.linalg.eigh((K + K.T) / 2.0)
+    kept = lam > len(lam) * EPS * max(float(lam[-1]), 0.0)
+    if not kept.any():
+        raise KernelError("the kernel of the landmarks is zero; give other landmarks, or another kernel")
+    half = U[:, kept] / np.sqrt(lam[kept])
+    parts = [task(_features_of, part, kernel, Z, half) for part in blocks.parts]
+    return lazy_array(parts, blocks.lengths, np.float64, half.shape[1])
+
+
+class _Rbf:
+    """The default kernel; a class, so that it can be sent to workers."""
+
+    def __init__(self, length_scale: float) -> None:
+        self.length_scale = length_scale
+
+    def __call__(self, X: Array, Z: Array) -> FloatArray:
+        return kernels.rbf(X, Z, length_scale=self.length_scale)
+
+
+def _landmarks(blocks: Blocks, landmarks: Any, rng: RNGLike) -> FloatArray:
+    n, width = blocks.shape
+    if np.ndim(landmarks) == 0:
+        m = min(check_count(landmarks, name="landmarks"), n)
+        rows = np.sort(np.random.default_rng(rng).choice(n, size=m, replace=False))
+        return np.asarray(blocks.fetch(rows))
+    Z = np.array(as_real_or_complex(landmarks, name="landmarks", ndim=2), dtype=np.float64)
+    if Z.shape[1] != width:
+        raise KernelError(f"landmarks have {Z.shape[1]} features and the items {width}; they must have as many")
+    return Z
+
+
+def _features_of(block: Any, kernel: Callable[[Array, Array], Array], Z: FloatArray, half: FloatArray) -> FloatArray:
+    X = as_block(block)
+    X = X.toarray() if is_sparse(X) else np.asarray(X)
+    return np.asarray(kernel(X, Z) @ half)

@@ -1,0 +1,277 @@
+r"""Exact repeated draws from features in blocks, without moving them.
+
+The sampler of :mod:`diverset.sampling.rejection` asks two things of the items: to propose one by the law
+:math:`|V_{\cdot j}|^2` of a column of the eigenvectors :math:`V = BA`, and for the rows of V that were proposed. Here a
+proposal is made in three steps, of which only the first is taken on this machine:
+
+1. a column j of the draw, and a level within its mass of 1; the masses of the *blocks*, r numbers each, say which;
+2. on the worker that has it, cumulative sums over *segments* of rows, kept there, say which segment;
+3. the rows of the segment, multiplied by A there and then, say which row. It comes back, r numbers long.
+
+V is never stored: what stays on the workers is 8r bytes for every 128 rows. All proposals of a batch of draws go out
+together, :math:`m(H_m + 1)` for a draw of m items where :math:`m H_m` are needed on average; draws that need more ask
+again together. So a batch takes two or three round trips, and a draw moves :math:`O(m \log m)` rows.
+
+Draws depend on the seed alone: not on the number of workers, nor (but for ties in rounding) on how rows were cut into
+blocks.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from diverset._typing import Array, FloatArray, IntArray
+from diverset.distributed.blocks import compute, local_factor, persist, task, tree_sum
+from diverset.distributed.model import BlockFactor, BlockLikelihood
+from diverset.errors import KernelError
+from diverset.numerics.linalg import cholesky_lower, row_norms_squared, solve_lower, squared_modulus
+from diverset.sampling.base import Sampler, kept_with
+from diverset.sampling.eigenvectors import EigenvectorLaw
+
+__all__ = ["BlockProposals", "BlockSampler", "ElementaryDraw"]
+
+#: Rows whose squares are added up in one cumulative sum.
+SEGMENT = 128
+#: Segments worked on at a time: when they are added up, and when rows are proposed from them.
+_SEGMENTS, _GATHERED = 32, 64
+#: Departure of V*V from the identity from which V is made orthonormal once more, as in numerics.linalg.
+_ORTHONORMAL = 1e-12
+#: Bytes of proposed rows that one batch of draws may bring here, and the most draws in it.
+_BATCH_BYTES, _BATCH_DRAWS = 1 << 25, 4096
+
+
+def _sums_of(
+    block: Any, quality: FloatArray | None, dropped: IntArray, A: Array, signs: FloatArray
+) -> tuple[FloatArray, FloatArray, Array]:
+    """Cumulative sums of squared columns over segments of a block, their total, and the block's part of V*V signs."""
+    factor = local_factor(block, quality, dropped)
+    r = A.shape[1]
+    sums = np.zeros((-(-factor.n // SEGMENT), r))
+    probe = np.zeros(r, dtype=A.dtype)
+    for first in range(0, len(sums), _SEGMENTS):
+        start = first * SEGMENT
+        V = factor._fetch(slice(start, min(start + _SEGMENTS * SEGMENT, factor.n))) @ A
+        probe = probe + V.conj().T @ (V @ signs)
+        sums[first : first + _SEGMENTS] = np.add.reduceat(squared_modulus(V), np.arange(0, len(V), SEGMENT), axis=0)
+    total = sums.sum(axis=0)
+    # By column, as they are searched.
+    return np.asfortranarray(np.cumsum(sums, axis=0)), total, probe
+
+
+def _head(kept: tuple[FloatArray, FloatArray, Array]) -> tuple[FloatArray, Array]:
+    return kept[1], kept[2]
+
+
+def _eigenvector_gram(block: Any, quality: FloatArray | None, dropped: IntArray, A: Array) -> Array:
+    # Of the rows of V as they are computed: A* C A would be as wrong as the eigenvectors are.
+    total = np.zeros((A.shape[1], A.shape[1]), dtype=A.dtype)
+    for _, rows in local_factor(block, quality, dropped).blocks():
+        V = rows @ A
+        total = total + V.conj().T @ V
+    return total
+
+
+def _proposed(
+    block: Any,
+    quality: FloatArray | None,
+    dropped: IntArray,
+    A: Array,
+    kept: tuple[FloatArray, FloatArray, Array],
+    columns: IntArray,
+    levels: FloatArray,
+) -> tuple[IntArray, Array]:
+    """Rows of one block proposed by levels within the masses of columns: their places, and the rows of V."""
+    factor, sums = local_factor(block, quality, dropped), kept[0]
+    places = np.empty(len(columns), dtype=np.int64)
+    rows = np.empty((len(columns), A.shape[1]), dtype=np.result_type(A, np.float64))
+    segment = np.zeros(len(columns), dtype=np.int64)
+    for j in np.unique(columns):
+        own = columns == j
+        # The last segment with any mass takes what rounding leaves over.
+        last = np.searchsorted(sums[:, j], sums[-1, j])
+        segment[own] = np.minimum(np.searchsorted(sums[:, j], levels[own], side="right"), last)
+    before = np.where(segment > 0, sums[segment - 1, columns], 0.0)
+    share = (levels - before) / (sums[segment, columns] - before)
+    for start in range(0, len(columns), _GATHERED):
+        part = slice(start, start + _GATHERED)
+        at = segment[part, None] * SEGMENT + np.arange(SEGMENT)
+        X = factor._fetch(np.minimum(at, factor.n - 1).ravel()).reshape(*at.shape, -1)
+        weights = squared_modulus(np.matmul(X, A[:, columns[part]].T[:, :, None])[:, :, 0])
+        mass = np.cumsum(np.where(at < factor.n, weights, 0.0), axis=1)
+        beyond = mass > share[part, None] * mass[:, -1:]
+        # Likewise the last row with any.
+        place = np.where(beyond[:, -1], beyond.argmax(axis=1), (mass < mass[:, -1:]).sum(axis=1))
+        places[part] = at[:, 0] + place
+        rows[part] = X[np.arange(len(place)), place] @ A
+    return places, rows
+
+
+class BlockProposals:
+    """What all draws share: the map A with :math:`V = BA` orthonormal, and the masses of columns by block.
+
+    Parameters
+    ----------
+    factor : BlockFactor
+        The rows B.
+    A : ndarray of shape (D, r)
+        Eigenvectors of C, scaled.
+    """
+
+    def __init__(self, factor: BlockFactor, A: Array) -> None:
+        self.factor = BlockFactor(factor.base, factor.removed)
+        self.A = factor.combined(A)
+        self.starts = np.concatenate([[0], np.cumsum(factor.lengths())])
+        r = self.A.shape[1]
+        signs = np.random.default_rng(0).choice([-1.0, 1.0], size=r)
+        for attempt in range(3):
+            self.kept = persist(self.factor.tasks(_sums_of, self.A, signs))
+            heads = compute([task(_head, kept) for kept in self.kept])
+            # Twice is enough; what is left then is the rounding of V itself.
+            if attempt == 2 or np.abs(sum(probe for _, probe in heads) - signs).max(initial=0.0) <= _ORTHONORMAL:
+                break
+            self._straighten()
+        self.cumulative = np.concatenate([np.zeros((1, r)), np.cumsum([total for total, _ in heads], axis=0)])
+
+    def _straighten(self) -> None:
+        """Project off each eigenvector what points along those with larger eigenvalues, as orthonormal_columns does."""
+        G: Array = compute([tree_sum(self.factor.tasks(_eigenvector_gram, self.A))])[0]
+        R = cholesky_lower(np.ascontiguousarray((G + G.conj().T)[::-1, ::-1] / 2.0))
+        if R is None:
+            raise KernelError("the eigenvectors of the features are not independent to rounding; scale the features")
+        # Columns from the last: the reversed V is Q R*, so Q is the reversed V times R^-*.
+        self.A = self.A[:, ::-1] @ solve_lower(R, np.eye(len(R)), adjoint=True)[:, ::-1]
+
+    def propose(self, columns: IntArray, uniforms: FloatArray) -> tuple[IntArray, Array]:
+        """Items proposed from columns, and their rows of V; one round trip."""
+        at = uniforms * self.cumulative[-1, columns]
+        block = np.zeros(len(columns), dtype=np.int64)
+        for j in np.unique(columns):
+            own = columns == j
+            block[own] = np.searchsorted(self.cumulative[1:-1, j], at[own], side="right")
+        levels = at - self.cumulative[block, columns]
+        shared = task(_same, self.A)
+        dropped, base = self.factor.dropped(), self.factor.base
+        wanted = np.unique(block)
+        found = compute(
+            [
+                task(
+                    _proposed, base.parts[b], base.quality[b], dropped[b], shared, self.kept[b],
+                    columns[block == b], levels[block == b],
+                )
+                for b in wanted
+            ]
+        )  # fmt: skip
+        items = np.empty(len(columns), dtype=np.int64)
+        rows = np.empty((len(columns), self.A.shape[1]), dtype=np.result_type(self.A, np.float64))
+        for b, (places, part) in zip(wanted, found, strict=True):
+            items[block == b], rows[block == b] = self.starts[b] + places, part
+        return items, rows
+
+
+def _same(a: Any) -> Any:
+    return a
+
+
+class ElementaryDraw:
+    """Phase two of one draw: the items accepted so far, and a basis W of the directions left.
+
+    The steps are those of :class:`diverset.sampling.rejection.ElementaryRejection`, many proposals at a time.
+
+    Parameters
+    ----------
+    J : ndarray of int64
+        The eigenvectors of the draw; as many items will be accepted.
+    """
+
+    def __init__(self, J: IntArray) -> None:
+        self.J = J
+        self.items: list[int] = []
+        self.W: Array = np.eye(len(J))
+
+    @property
+    def done(self) -> bool:
+        """Whether all items have been drawn."""
+        return len(self.W) == 0
+
+    def ask(self, rng: np.random.Generator) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Columns, levels within them and levels of acceptance for as many proposals as are likely to be enough."""
+        m, s = len(self.J), len(self.W)
+        count = math.ceil(m * (1.0 + sum(1.0 / i for i in range(1, s + 1))))
+        which, where, level = rng.random((3, count))
+        return self.J[(which * m).astype(np.int64)], where, level
+
+    def consider(self, items: IntArray, rows: Array, level: FloatArray) -> None:
+        """Accept or refuse proposals, one after the other: each with probability residual over squared norm."""
+        norms = row_norms_squared(rows)
+        Y = rows @ self.W.T
+        open_ = ~np.isin(items, self.items)
+        first = 0
+        while not self.done:
+            fits = open_[first:] & (row_norms_squared(Y[first:]) > level[first:] * norms[first:])
+            if not fits.any():
+                return
+            i = first + int(fits.argmax())
+            h = Y[i].copy()
+            length, last = float(np.linalg.norm(h)), abs(h[-1])
+            h[-1] += h[-1] * (length / last) if last > 0.0 else length
+            # Reflect the item's coordinates onto the last basis vector, and drop that.
+            tau = 1.0 / (length * (length + last))
+            self.W = (self.W - tau * np.outer(h, h.conj() @ self.W))[:-1]
+            Y = (Y - tau * np.outer(Y @ h.conj(), h))[:, :-1]
+            self.items.append(int(items[i]))
+            open_ &= items != items[i]
+            first = i + 1
+
+
+class BlockSampler(Sampler):
+    """Draws of a DPP or k-DPP of features in blocks.
+
+    Parameters
+    ----------
+    proposals : BlockProposals
+        Set up once for a representation.
+    law : EigenvectorLaw
+        Phase one.
+    """
+
+    def __init__(self, proposals: BlockProposals, law: EigenvectorLaw) -> None:
+        self.proposals = proposals
+        self.law = law
+
+    @classmethod
+    def of(cls, representation: BlockLikelihood, k: int | None) -> BlockSampler:
+        """Sampler of a DPP (k None) or k-DPP; one more pass over the features, whatever k is."""
+        law = EigenvectorLaw.of(representation.spectrum.support, k)
+        factor, A = representation.factor, representation.eigenvector_map
+        return cls(kept_with(representation, "block proposals", lambda: BlockProposals(factor, A)), law)
+
+    @property
+    def chunk(self) -> int:
+        """Draws of one batch, by the rows that they bring here."""
+        m = self.law.mean_size + 1.0
+        rows = m * (2.0 + math.log(m))
+        return max(1, min(_BATCH_DRAWS, int(_BATCH_BYTES / (8.0 * rows * self.proposals.A.shape[1]))))
+
+    def draw(self, rng: np.random.Generator) -> IntArray:
+        """One draw."""
+        return self.draw_many(1, rng)[0]
+
+    def draw_many(self, size: int, rng: np.random.Generator) -> list[IntArray]:
+        """Several draws, their proposals together."""
+        draws = [ElementaryDraw(self.law.draw(rng)) for _ in range(size)]
+        left = [draw for draw in draws if not draw.done]
+        while left:
+            asked = [draw.ask(rng) for draw in left]
+            items, rows = self.proposals.propose(
+                np.concatenate([a[0] for a in asked]), np.concatenate([a[1] for a in asked])
+            )
+            start = 0
+            for draw, (columns, _, level) in zip(left, asked, strict=True):
+                part = slice(start, start + len(columns))
+                draw.consider(items[part], rows[part][:, draw.J], level)
+                start = part.stop
+            left = [draw for draw in left if not draw.done]
+        return [np.sort(np.array(draw.items, dtype=np.int64)) for draw in draws]

@@ -1,0 +1,266 @@
+"""Features from files, as dask arrays whose blocks are read where they are needed and given up after use.
+
+A memory map that one process holds open counts as that process's memory as far as it was read, and does not travel to
+others. Here every block opens the file for itself, so a pass over a file of any size takes the memory of a few blocks.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from diverset._typing import Array, IntArray
+from diverset.distributed.blocks import Blocks, compute, lazy_array, task
+from diverset.errors import DiversetError, KernelError, MissingExtraError
+
+__all__ = ["ParquetRows", "read", "rows_of"]
+
+#: Bytes of a block, unless told otherwise.
+BLOCK_BYTES = 1 << 26
+
+
+def read(
+    path: str | os.PathLike[str], columns: str | Sequence[str] | None = None, *, block_bytes: int = BLOCK_BYTES
+) -> Any:
+    """Features in a file or folder as a dask array, of shape (n_items, n_features), nothing of it read yet.
+
+    Parameters
+    ----------
+    path : path-like
+        ``.npy`` (rows in C order), a ``.zarr`` folder, or Parquet: a file, a folder of files, or an address that fsspec
+        knows (``s3://...``), which all workers can reach.
+    columns : str or sequence of str, optional
+        For Parquet: columns of numbers, side by side, or one column of lists; by default, all of the file.
+    block_bytes : int
+        About how much of the file is one block (Zarr: its chunks are the blocks).
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, diverset as dv
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(f"{folder}/x.npy", np.eye(6, 4, dtype=np.float32))
+    ...     dv.select(dv.distributed.read(f"{folder}/x.npy", block_bytes=32), 2, similarity="dot").indices
+    array([0, 1])
+    """
+    name = os.fspath(path)
+    suffix = Path(name.rstrip("/")).suffix.lower()
+    if suffix == ".npy":
+        return _read_npy(name, block_bytes)
+    if suffix == ".zarr":
+        return _read_zarr(name)
+    if suffix in (".parquet", ".pq") or Path(name).is_dir() or "://" in name:
+        return ParquetRows(name, block_bytes=block_bytes).features(columns)
+    raise DiversetError(f"{name} is no .npy, .zarr or .parquet; features are read in blocks from one of those")
+
+
+def _read_npy(path: str, block_bytes: int) -> Any:
+    try:
+        whole = np.load(path, mmap_mode="r", allow_pickle=False)
+    except FileNotFoundError:
+        raise DiversetError(f"cannot read {path}: there is no such file") from None
+    except (ValueError, EOFError, OSError) as error:
+        raise DiversetError(f"{path} is not an NPY file that can be mapped: {error}") from None
+    if whole.ndim != 2 or not whole.flags.c_contiguous:
+        raise KernelError(f"{path} has shape {whole.shape}; expected (n_items, n_features) in C order")
+    n, width = whole.shape
+    dtype, offset = whole.dtype, int(whole.offset)
+    row = width * dtype.itemsize
+    step = max(1, block_bytes // max(row, 1))
+    starts = range(0, n, step) if n else (0,)
+    lengths = [min(step, n - start) for start in starts]
+    full = os.path.abspath(path)
+    parts = [task(_mapped, full, dtype.str, offset + a * row, m, width) for a, m in zip(starts, lengths, strict=True)]
+    return lazy_array(parts, lengths, dtype, width)
+
+
+def _mapped(path: str, dtype: str, offset: int, length: int, width: int) -> Array:
+    """A few rows of a file, mapped for as long as somebody holds them: only what is looked at is read."""
+    if length == 0:
+        return np.zeros((0, width), dtype=dtype)
+    return np.memmap(path, dtype=dtype, mode="r", offset=offset, shape=(length, width))
+
+
+def _read_zarr(path: str) -> Any:
+    try:
+        import dask.array
+        import zarr  # noqa: F401
+    except ImportError as error:
+        raise MissingExtraError('Zarr needs two packages more: pip install "diverset[dask]" zarr') from error
+    from_zarr: Any = dask.array.from_zarr
+    return from_zarr(path)
+
+
+def rows_of(features: Any, rows: IntArray) -> Array:
+    """Some rows of a dask array, in double precision: only these rows travel, in one round trip."""
+    return Blocks.of(features).fetch(np.asarray(rows, dtype=np.int64))
+
+
+class ParquetRows:
+    """Rows of Parquet files: columns as dask arrays, and a few rows as they are.
+
+    Parameters
+    ----------
+    path : str
+        A file, a folder of ``.parquet`` files (in the order of their names), or an fsspec address of either.
+    block_bytes : int
+        Row groups are joined to blocks of about this size.
+    """
+
+    def __init__(self, path: str, *, block_bytes: int = BLOCK_BYTES) -> None:
+        self.path = path
+        self._parquet = _pyarrow()
+        files = _files_of(path)
+        #: Of each block: the file, the row groups, and the number of rows.
+        self.blocks: list[tuple[str, tuple[int, ...], int]] = []
+        for file in files:
+            with _opened(file) as handle:
+                try:
+                    parquet = self._parquet.ParquetFile(handle)
+                except Exception as error:
+                    raise DiversetError(f"{file} is not a Parquet file, or is damaged") from error
+                self.schema = parquet.schema_arrow
+                self._join(file, parquet.metadata, block_bytes)
+        self.n = sum(rows for _, _, rows in self.blocks)
+        if not self.blocks:
+            raise DiversetError(f"{path} has no rows")
+
+    def _join(self, file: str, metadata: Any, block_bytes: int) -> None:
+        groups: list[int] = []
+        size = rows = 0
+        for g in range(metadata.num_row_groups):
+            group = metadata.row_group(g)
+            groups.append(g)
+            size, rows = size + group.total_byte_size, rows + group.num_rows
+            if size >= block_bytes or g == metadata.num_row_groups - 1:
+                if rows:
+                    self.blocks.append((file, tuple(groups), rows))
+                groups, size, rows = [], 0, 0
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns."""
+        return list(self.schema.names)
+
+    def features(self, columns: str | Sequence[str] | None = None) -> Any:
+        """Columns side by side, or one column of lists, as a dask array."""
+        names = self.names if columns is None else [columns] if isinstance(columns, str) else list(columns)
+        self._check(names)
+        first = _features_of(self.blocks[0][0], self.blocks[0][1][:1], tuple(names))
+        parts = [task(_features_of, file, groups, tuple(names)) for file, groups, _ in self.blocks]
+        return lazy_array(parts, [rows for _, _, rows in self.blocks], first.dtype, first.shape[1])
+
+    def column(self, name: str) -> Any:
+        """One column of single values as a dask array."""
+        self._check([name])
+        dtype = self.schema.field(name).type.to_pandas_dtype()
+        parts = [task(_column_of, file, groups, name) for file, groups, _ in self.blocks]
+        return lazy_array(parts, [rows for _, _, rows in self.blocks], dtype)
+
+    def _check(self, names: list[str]) -> None:
+        unknown = next((name for name in names if name not in self.names), None)
+        if unknown is not None:
+            raise DiversetError(f"{self.path} has no column {unknown!r}; its columns are {', '.join(self.names[:20])}")
+
+    def take(self, rows: IntArray) -> dict[str, list[Any]]:
+        """All columns over some rows, in their order; blocks without any are not read."""
+        starts = np.cumsum([0, *(m for _, _, m in self.blocks)])
+        block = np.searchsorted(starts, rows, side="right") - 1
+        wanted = np.unique(block)
+        tasks = [task(_rows_of, *self.blocks[b][:2], rows[block == b] - starts[b]) for b in wanted]
+        columns: dict[str, list[Any]] = {name: [None] * len(rows) for name in self.names}
+        for b, found in zip(wanted, compute(tasks), strict=True):
+            for at, i in enumerate(np.flatnonzero(block == b)):
+                for name in self.names:
+                    columns[name][i] = found[name][at]
+        return columns
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow.parquet
+    except ImportError as error:
+        raise MissingExtraError('Parquet files need pyarrow: pip install "diverset[tables]"') from error
+    return pyarrow.parquet
+
+
+def _files_of(path: str) -> list[str]:
+    if "://" in path:
+        import fsspec
+
+        filesystem, root = fsspec.core.url_to_fs(path)
+        if not filesystem.isdir(root):
+            return [path]
+        return [filesystem.unstrip_protocol(found) for found in sorted(filesystem.glob(f"{root}/*.parquet"))]
+    if os.path.isdir(path):
+        found = sorted(os.path.abspath(file) for file in Path(path).glob("*.parquet"))
+        if not found:
+            raise DiversetError(f"{path} is a folder without .parquet files")
+        return found
+    if not os.path.exists(path):
+        raise DiversetError(f"cannot read {path}: there is no such file")
+    return [os.path.abspath(path)]
+
+
+def _opened(file: str) -> Any:
+    if "://" in file:
+        import fsspec
+
+        return fsspec.open(file, "rb").open()
+    return open(file, "rb")
+
+
+def _table(file: str, groups: tuple[int, ...], names: list[str] | None) -> Any:
+    with _opened(file) as handle:
+        return _pyarrow().ParquetFile(handle).read_row_groups(list(groups), columns=names, use_threads=False)
+
+
+def _features_of(file: str, groups: tuple[int, ...], names: tuple[str, ...]) -> Array:
+    """Row groups as an array, on the worker that needs them."""
+    table = _table(file, groups, list(names))
+    if len(names) == 1 and hasattr(table.schema.field(names[0]).type, "value_type"):
+        return _lists(table.column(names[0]).combine_chunks(), names[0], file)
+    columns = [_numbers(table.column(name), name, file) for name in names]
+    dtype = np.result_type(np.float32, *columns)
+    result = np.empty((table.num_rows, len(names)), dtype=dtype)
+    for j, column in enumerate(columns):
+        result[:, j] = column
+    return result
+
+
+def _numbers(column: Any, name: str, file: str) -> Array:
+    values = column.to_numpy()
+    if values.dtype.kind not in "biuf":
+        raise KernelError(f"column {name!r} of {file} holds {column.type}; leave it out, or turn it into numbers")
+    return np.asarray(values)
+
+
+def _lists(column: Any, name: str, file: str) -> Array:
+    """A column of lists of one length as a matrix."""
+    import pyarrow as pa
+
+    if isinstance(column, pa.ChunkedArray):
+        column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+    if column.null_count:
+        raise KernelError(f"column {name!r} of {file} has a row without a list; every row needs one")
+    flat = column.flatten().to_numpy(zero_copy_only=False)
+    width = len(flat) // max(len(column), 1)
+    lengths = np.asarray(column.value_lengths()) if hasattr(column, "value_lengths") else np.full(len(column), width)
+    if (lengths != width).any():
+        raise KernelError(f"column {name!r} of {file} has lists of {lengths.min()} to {lengths.max()} numbers")
+    if flat.dtype.kind not in "biuf":
+        raise KernelError(f"column {name!r} of {file} holds lists of {flat.dtype}; they must be numbers")
+    return np.asarray(flat).reshape(len(column), width)
+
+
+def _column_of(file: str, groups: tuple[int, ...], name: str) -> Array:
+    values: Array = _table(file, groups, [name]).column(name).to_numpy()
+    return values
+
+
+def _rows_of(file: str, groups: tuple[int, ...], rows: IntArray) -> dict[str, list[Any]]:
+    table = _table(file, groups, None).take(rows)
+    return {name: table.column(name).to_pylist() for name in table.schema.names}

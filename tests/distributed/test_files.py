@@ -1,0 +1,161 @@
+"""Features read in blocks from files; two rounds; Nystroem features; the command line."""
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import diverset as dv
+from diverset.cli import app
+from diverset.errors import DiversetError, KernelError
+
+da = pytest.importorskip("dask.array", reason="Dask is not installed")
+
+
+@pytest.fixture(scope="module")
+def X():
+    return np.random.default_rng(0).standard_normal((1000, 6)).astype(np.float32)
+
+
+def test_npy(X, tmp_path):
+    np.save(tmp_path / "x.npy", X)
+    lazy = dv.distributed.read(tmp_path / "x.npy", block_bytes=1000)
+    assert lazy.numblocks[0] == 25
+    np.testing.assert_array_equal(lazy.compute(), X)
+    np.testing.assert_array_equal(dv.select(lazy, 9).indices, dv.select(X, 9).indices)
+    np.testing.assert_array_equal(dv.distributed.rows_of(lazy, [7, 3, 900]), X[[7, 3, 900]])
+    np.save(tmp_path / "f.npy", np.asfortranarray(X))
+    with pytest.raises(KernelError, match="C order"):
+        dv.distributed.read(tmp_path / "f.npy")
+    (tmp_path / "bad.npy").write_bytes(b"\x93NUMPY nothing")
+    with pytest.raises(DiversetError, match=r"bad\.npy is not an NPY file"):
+        dv.distributed.read(tmp_path / "bad.npy")
+    with pytest.raises(DiversetError, match="no such file"):
+        dv.distributed.read(tmp_path / "none.npy")
+    with pytest.raises(DiversetError, match=r"no \.npy"):
+        dv.distributed.read(tmp_path / "x.txt")
+
+
+def test_zarr(X, tmp_path):
+    zarr = pytest.importorskip("zarr", reason="Zarr is not installed")
+    store = zarr.open_array(str(tmp_path / "x.zarr"), mode="w", shape=X.shape, chunks=(300, 4), dtype=X.dtype)
+    store[:] = X
+    np.testing.assert_array_equal(dv.select(dv.distributed.read(tmp_path / "x.zarr"), 9), dv.select(X, 9))
+
+
+def write_parquet(path, X, *, lists=False, **columns):
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    import pyarrow.parquet as parquet
+
+    features = (
+        {"vector": pa.array(X.tolist(), pa.list_(pa.float32()))} if lists else {f"e{j}": X[:, j] for j in range(6)}
+    )
+    parquet.write_table(pa.table({**columns, **features}), path, row_group_size=150)
+
+
+@pytest.mark.parametrize("lists", [False, True])
+def test_parquet(X, tmp_path, lists):
+    write_parquet(tmp_path / "x.parquet", X, lists=lists, score=np.arange(1000.0), name=[f"n{i}" for i in range(1000)])
+    columns = "vector" if lists else [f"e{j}" for j in range(6)]
+    lazy = dv.distributed.read(tmp_path / "x.parquet", columns, block_bytes=1)
+    assert lazy.numblocks[0] == 7
+    np.testing.assert_array_equal(lazy.compute(), X)
+    rows = dv.distributed.ParquetRows(str(tmp_path / "x.parquet"), block_bytes=1)
+    np.testing.assert_array_equal(rows.column("score").compute(), np.arange(1000.0))
+    assert rows.take(np.array([999, 3]))["name"] == ["n999", "n3"]
+    with pytest.raises(DiversetError, match="no column 'other'"):
+        rows.column("other")
+    with pytest.raises(KernelError, match="'name'"):
+        rows.features(["score", "name"])
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    write_parquet(folder / "a.parquet", X[:400], lists=lists)
+    write_parquet(folder / "b.parquet", X[400:], lists=lists)
+    np.testing.assert_array_equal(dv.distributed.read(folder).compute(), X)
+    np.testing.assert_array_equal(dv.distributed.read(f"file://{folder}").compute(), X)
+
+
+def test_two_rounds(X):
+    lazy, q = da.from_array(X, chunks=130), np.random.default_rng(1).random(1000)
+    found = dv.distributed.greedi(lazy, 5, quality=q, diversity=0.6)
+    best = dv.select(X, 5, quality=q, diversity=0.6)
+    assert len(set(found.indices.tolist())) == 5
+    assert best.objective - 0.5 < found.objective
+    again = dv.select(X[found.indices], 5, quality=q[found.indices], diversity=0.6)
+    assert found.objective == pytest.approx(again.objective, rel=1e-9)
+    # One part is all there is: the picks of one machine.
+    np.testing.assert_array_equal(
+        dv.distributed.greedi(lazy.rechunk(-1), 5, quality=q).indices, dv.select(X, 5, quality=q)
+    )
+    with pytest.raises(DiversetError, match="method is 'exact'"):
+        dv.distributed.greedi(lazy, 5, method="exact")
+
+
+@pytest.mark.parametrize("method", ["greedy", "local-search"])
+def test_two_rounds_keep_the_bound_by_enumeration(method):
+    """The union of the parts' picks holds a set near the best one, far within the proven factor."""
+    from itertools import combinations
+
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((18, 3))
+    best = max(np.linalg.slogdet(X[list(Y)] @ X[list(Y)].T)[1] for Y in combinations(range(18), 3))
+    lazy = da.from_array(X, chunks=6)
+    found = dv.distributed.greedi(lazy, 3, diversity=1.0, similarity="dot", method=method)
+    assert best - 2.0 * np.log(6.0) <= found.log_det <= best + 1e-12
+
+
+def test_nystroem(X):
+    lazy = da.from_array(X, chunks=130)
+    K = dv.kernels.rbf(X, length_scale=3.0)
+    phi = dv.distributed.nystroem(lazy, 50, length_scale=3.0, rng=0)
+    assert isinstance(phi, da.Array)
+    below = K - phi.compute() @ phi.compute().T
+    assert np.linalg.eigvalsh(below).min() > -1e-8  # never above the kernel
+    rows = np.sort(np.random.default_rng(0).choice(1000, size=50, replace=False))
+    np.testing.assert_allclose(below[np.ix_(rows, rows)], 0.0, atol=1e-8)  # exact between landmarks
+    exact = dv.distributed.nystroem(lazy[:40], X[:40], length_scale=3.0).compute()
+    np.testing.assert_allclose(exact @ exact.T, K[:40, :40], atol=1e-7)
+    linear = dv.distributed.nystroem(lazy, 30, kernel=lambda A, Z: A @ Z.T, rng=0)
+    assert linear.shape[1] == 6
+    np.testing.assert_array_equal(dv.select(linear, 5, similarity="dot"), dv.select(X, 5, similarity="dot"))
+    with pytest.raises(KernelError, match="landmarks have 2 features"):
+        dv.distributed.nystroem(lazy, np.ones((3, 2)))
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(a) for a in arguments])
+
+
+def test_command_line(X, tmp_path):
+    q = np.random.default_rng(1).random(1000)
+    write_parquet(tmp_path / "x.parquet", X, lists=True, score=q, name=[f"n{i}" for i in range(1000)])
+    out = tmp_path / "picks.csv"
+    result = run("select", tmp_path / "x.parquet", "--dask", "here", "-k", 5, "--quality", "score", "-o", out)
+    assert result.exit_code == 0, result.output
+    expected = dv.select(X, 5, quality=q).indices
+    lines = out.read_text(encoding="utf-8").splitlines()
+    assert [line.split(",")[1] for line in lines[1:]] == [f"n{i}" for i in expected]
+    assert "5 of 1,000 rows" in result.output
+    page = tmp_path / "picks.html"
+    assert run("select", tmp_path / "x.parquet", "--dask", "here", "-k", 5, "-o", page).exit_code == 0
+    assert "1,000 rows" in page.read_text(encoding="utf-8")
+    np.save(tmp_path / "x.npy", X)
+    result = run("select", tmp_path / "x.npy", "--dask", "here", "-k", 3)
+    assert result.exit_code == 0, result.output
+    assert all(str(i + 1) in result.output for i in dv.select(X, 3))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--given", "3"], "--given and --exclude"),
+        (["--text", "name"], "--text does not go with --dask"),
+        (["--features", "nothing"], "no column 'nothing'"),
+        (["-k", "2000"], "has 1000 rows"),
+        (["--method", "exact"], "method is 'exact'"),
+    ],
+)
+def test_bad_requests_are_one_line(X, tmp_path, arguments, message):
+    write_parquet(tmp_path / "x.parquet", X, lists=True, name=["a"] * 1000)
+    result = run("select", tmp_path / "x.parquet", "--dask", "here", *arguments)
+    assert result.exit_code == 2
+    assert message in result.output
