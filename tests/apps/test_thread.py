@@ -1,6 +1,7 @@
 """The thread command: files in, threads out, and one line for what is wrong."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -43,7 +44,7 @@ def run(tmp_path, monkeypatch):
     return call
 
 
-OPTIONS = ("-k", 3, "-r", 4, "--max-share", 0.5)
+OPTIONS = ("-k", 3, "-r", 4, "--max-share", 0.5, "--max-similarity", 1.0)
 
 
 def test_json_markdown_and_page(run, tmp_path):
@@ -62,6 +63,7 @@ def test_json_markdown_and_page(run, tmp_path):
         times = [item["time"] for item in thread["items"]]
         assert times == sorted(times)
     page = (tmp_path / "threads.html").read_text()
+    assert set(map(len, re.findall(r"<time>(.*?)</time>", page))) == {10}  # hours would run into the headlines
     assert "<b>3</b>" not in page
     assert "http" not in page.replace("http-equiv", "").replace("http://www.w3.org/2000/svg", "")
     assert "\\<b\\>" in (tmp_path / "threads.md").read_text()

@@ -102,11 +102,12 @@ def run_thread(
         result = thread_corpus(corpus, options, cache=cache, update=update)
     for remark in notes:
         say(remark)
-    report(result, Console() if console is None else console)
+    # The file first: who reads only the first lines of what is printed still gets it.
     if output is not None:
         title = f"{len(result.threads)} threads through {len(corpus):,} documents of {Path(source.name).name}"
         write_threads(output, result, options, title)
         say(f"written to {output}")
+    report(result, Console() if console is None else console)
     return result
 
 

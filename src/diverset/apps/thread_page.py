@@ -169,7 +169,7 @@ def _chip(t: int, words: Sequence[str], colour: str) -> str:
 
 def _card(t: int, thread: IntArray, corpus: Corpus, words: Sequence[str], colour: str) -> str:
     lines = "".join(
-        f'<li id="item-{t}-{r}" tabindex="-1"><time>{escape(day_of(corpus.times[i]))}</time>'
+        f'<li id="item-{t}-{r}" tabindex="-1"><time>{escape(day_of(corpus.times[i])[:10])}</time>'
         f"<span>{escape(corpus.titles[i])}</span></li>"
         for r, i in enumerate(thread.tolist())
     )
