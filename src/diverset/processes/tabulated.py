@@ -141,7 +141,7 @@ class TabulatedProcess(SetDistribution):
         left = np.setdiff1d(np.arange(self.n_items), np.concatenate([inside, outside]))
         # Rows that fit come in the order of the bits that are left.
         conditioned = object.__new__(TabulatedProcess)
-        conditioned._set(self._items[left].copy(), self._log_law[fits])
+        conditioned._set(np.take(self._items, left), self._log_law[fits])
         return conditioned
 
     @overload
