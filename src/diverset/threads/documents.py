@@ -55,6 +55,7 @@ def document_graph(
     damping: float = 0.15,
     analyzer: Callable[[str], list[str]] | None = None,
     progress: Progress | None = None,
+    client: Any = None,
 ) -> DocumentGraph:
     """Documents as nodes, with edges to later documents that are similar.
 
@@ -75,6 +76,8 @@ def document_graph(
         Of LexRank, which weighs the nodes: thresholded, binarised, and scaled so that the mean weight is 1.
     progress : callable, optional
         Told the stage, how much is done, and of how much.
+    client : dask.distributed.Client, optional
+        Compare documents on its workers.
 
     Notes
     -----
@@ -86,11 +89,13 @@ def document_graph(
     tell("counting words", 0, len(corpus))
     vectors, terms = term_vectors(corpus.texts, min_documents=min_documents, max_share=max_share, analyzer=analyzer)
     tell("counting words", len(corpus), len(corpus))
-    found = _neighbourhoods(vectors, threshold, neighbours, tell)
+    found = _neighbourhoods(vectors, threshold, neighbours, tell, client)
     return DocumentGraph(_graph_of(corpus, found, damping, max_similarity, tell), vectors, terms)
 
 
-def _neighbourhoods(vectors: Any, threshold: float, neighbours: int | None, tell: Progress) -> Neighbourhoods:
+def _neighbourhoods(
+    vectors: Any, threshold: float, neighbours: int | None, tell: Progress, client: Any = None
+) -> Neighbourhoods:
     n = vectors.shape[0]
     nearest = max(min(1000, n // 10), 2) if neighbours is None else check_count(neighbours, name="neighbours")
     return neighbourhoods(
@@ -98,6 +103,7 @@ def _neighbourhoods(vectors: Any, threshold: float, neighbours: int | None, tell
         threshold=threshold,
         nearest=nearest,
         progress=lambda done, total: tell("comparing documents", done, total),
+        client=client,
     )
 
 

@@ -6,7 +6,7 @@ and forgotten.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -95,6 +95,7 @@ def neighbourhoods(
     threshold: float,
     nearest: int,
     progress: Callable[[int, int], None] | None = None,
+    client: Any = None,
 ) -> Neighbourhoods:
     """Similar pairs and nearest documents of unit vectors.
 
@@ -108,6 +109,8 @@ def neighbourhoods(
         How many of the most similar documents to list for each; those with nothing in common are not listed.
     progress : callable, optional
         Told how many documents of how many are done.
+    client : dask.distributed.Client, optional
+        Compare blocks of documents on its workers. The vectors are sent to each once; what comes back is the result.
 
     Notes
     -----
@@ -118,41 +121,67 @@ def neighbourhoods(
 
     n = vectors.shape[0]
     near = min(check_count(nearest, name="nearest"), n)
-    least = check_nonnegative(threshold, name="threshold")
-    across = vectors.T.tocsr()
+    least = max(check_nonnegative(threshold, name="threshold"), float(np.finfo(np.float32).tiny))
     step = max(1, _BLOCK_BYTES // (4 * n))
-    pairs: list[tuple[IntArray, IntArray, FloatArray]] = []
-    listed: list[IntArray] = []
-    counts = np.zeros(n, dtype=np.int64)
-    for start in range(0, n, step):
-        stop = min(start + step, n)
-        block = (vectors[start:stop] @ across).toarray()
-        own = np.arange(stop - start)
-        # Every document is the most similar to itself, also one without words, and is no pair.
-        block[own, own + start] = np.inf
-        top = (
-            np.argpartition(block, n - near, axis=1)[:, n - near :]
-            if near < n
-            else np.tile(np.arange(n), (len(own), 1))
-        )
-        some = np.take_along_axis(block, top, axis=1) > 0.0
-        for i in range(stop - start):
-            found = np.sort(top[i, some[i]])
-            counts[start + i] = len(found)
-            listed.append(found.astype(np.int32))
-        block[own, own + start] = -1.0
-        rows, columns = np.nonzero(block >= max(least, np.finfo(np.float32).tiny))
-        pairs.append((rows + start, columns.astype(np.int32), block[rows, columns]))
+    starts = range(0, n, step)
+    found: list[_Compared] = []
+    for start, block in zip(starts, _blocks(vectors, starts, step, near, least, client), strict=True):
+        found.append(block)
         if progress is not None:
-            progress(stop, n)
-    indptr = np.concatenate([[0], np.cumsum(counts)])
-    ones = np.ones(int(indptr[-1]), dtype=np.float32)
-    neighbours = csr_array((ones, np.concatenate(listed), indptr), shape=(n, n))
-    rows = np.concatenate([p[0] for p in pairs])
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
-    data = np.minimum(np.concatenate([p[2] for p in pairs]), 1.0)
-    similar = csr_array((data, np.concatenate([p[1] for p in pairs]), indptr), shape=(n, n))
+            progress(min(start + step, n), n)
+    ends = np.concatenate([[0], np.cumsum(np.concatenate([block.counts for block in found]))])
+    listed = np.concatenate([block.listed for block in found])
+    neighbours = csr_array((np.ones(len(listed), dtype=np.float32), listed, ends), shape=(n, n))
+    rows = np.concatenate([block.rows for block in found])
+    ends = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
+    cosines = np.minimum(np.concatenate([block.cosines for block in found]), 1.0)
+    similar = csr_array((cosines, np.concatenate([block.columns for block in found]), ends), shape=(n, n))
     return Neighbourhoods(similar, neighbours)
+
+
+class _Compared(NamedTuple):
+    """What is kept of a block of similarities: the nearest of every row, and the pairs that are similar."""
+
+    counts: IntArray
+    listed: IntArray
+    rows: IntArray
+    columns: IntArray
+    cosines: FloatArray
+
+
+def _blocks(vectors: Any, starts: range, step: int, near: int, least: float, client: Any) -> Iterator[_Compared]:
+    """Blocks of documents compared with all, in their order; here, or on the workers of a cluster."""
+    across = vectors.T.tocsr()
+    if client is None:
+        for start in starts:
+            yield _compare(vectors, across, start, step, near, least)
+        return
+    shared, turned = client.scatter([vectors, across], broadcast=True)
+    jobs = [client.submit(_compare, shared, turned, start, step, near, least, pure=False) for start in starts]
+    for job in jobs:
+        block: _Compared = job.result()
+        yield block
+        job.release()
+
+
+def _compare(vectors: Any, across: Any, start: int, step: int, near: int, least: float) -> _Compared:
+    """One block: its similarities to all documents are made, read, and forgotten."""
+    n = vectors.shape[0]
+    block = (vectors[start : start + step] @ across).toarray()
+    own = np.arange(len(block))
+    # Every document is the most similar to itself, also one without words, and is no pair.
+    block[own, own + start] = np.inf
+    if near < n:
+        top = np.argpartition(block, n - near, axis=1)[:, n - near :]
+    else:
+        top = np.tile(np.arange(n), (len(own), 1))
+    top = np.sort(top, axis=1)
+    some = np.take_along_axis(block, top, axis=1) > 0.0
+    block[own, own + start] = -1.0
+    rows, columns = np.nonzero(block >= least)
+    return _Compared(
+        some.sum(axis=1), top[some].astype(np.int32), rows + start, columns.astype(np.int32), block[rows, columns]
+    )
 
 
 def salient_terms(vectors: Any, terms: list[str], nodes: IntArray, n: int = 6) -> list[str]:
