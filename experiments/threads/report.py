@@ -15,6 +15,7 @@ from diverset.threads import DocumentGraph, bootstrap_mean
 __all__ = [
     "Results",
     "coherence_table",
+    "days_table",
     "draw_map",
     "draw_neighbours",
     "draw_timeline",
