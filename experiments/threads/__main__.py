@@ -18,6 +18,7 @@ from diverset.threads import ThreadModel, coherence, document_graph, interlopers
 from experiments.threads.data import DEVELOPMENT, read_aan, read_cora, read_reuters, read_timelines
 from experiments.threads.report import (
     coherence_table,
+    days_table,
     draw_map,
     draw_neighbours,
     draw_timeline,
@@ -64,6 +65,7 @@ def timelines(data: Path, out: Path) -> None:
         print(f"timeline17: {name} in {time.perf_counter() - begin:.0f} s", flush=True)
     ordered = {name: results[name] for name in SYSTEMS if name in results}
     write(out / "threads_human.rst", human_table(ordered))
+    write(out / "threads_days.rst", days_table(ordered))
     write(out / "threads_coherence.rst", coherence_table(ordered))
 
 

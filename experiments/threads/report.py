@@ -15,6 +15,7 @@ from diverset.threads import DocumentGraph, bootstrap_mean
 __all__ = [
     "Results",
     "coherence_table",
+    "days_table",
     "draw_map",
     "draw_neighbours",
     "draw_timeline",
@@ -27,6 +28,7 @@ __all__ = [
 Results = Mapping[str, Mapping[str, Sequence[float | None]]]
 OURS = "k-SDPP, drawn"
 ROUGE = ("rouge-1", "rouge-2", "rouge-su4")
+DAYS = ("date F1", "concat R1", "agree R1", "align R1")
 
 
 def _known(values: Sequence[float | None]) -> list[float]:
@@ -51,36 +53,36 @@ def _list_table(rows: Sequence[Sequence[str]], widths: str = "auto") -> str:
 
 
 def human_table(results: Results) -> str:
-    """The counterpart of table 10: similarity to human timelines."""
-    heads = ["cosine", "ROUGE-1 F", "P / R", "ROUGE-2 F", "P / R", "ROUGE-SU4 F", "P / R"]
-    heads += ["date F1", "concat R1", "agree R1", "align R1"]
-    rows = [["system", *heads]]
+    """The counterpart of table 10: similarity to human timelines, and drawn threads less each baseline."""
+    rows = [["system", "cosine", *(f"{m.upper()} F, P / R" for m in ROUGE)]]
     for system, found in results.items():
         cells = [_cell(found["cosine"], 1)]
         for metric in ROUGE:
-            cells.append(_cell(found[f"{metric} f"], 1))
-            cells.append(
-                " / ".join(f"{np.mean(_known(found[f'{metric} {part}'])):.1f}" for part in ("precision", "recall"))
-            )
-        cells += [_cell(found[name], 1) for name in ("date F1", "concat R1", "agree R1", "align R1")]
+            both = " / ".join(f"{np.mean(_known(found[f'{metric} {part}'])):.1f}" for part in ("precision", "recall"))
+            cells.append(f"{_cell(found[f'{metric} f'], 1)}, {both}")
         rows.append([_name(system, found["cosine"]), *cells])
-    rows += _differences(results)
-    return _list_table(rows)
+    return _list_table(rows + _differences(results, ("cosine", *(f"{m} f" for m in ROUGE))))
 
 
-def _differences(results: Results) -> list[list[str]]:
-    """Drawn threads less each baseline, collection by collection; how often a bootstrapped mean is above zero."""
+def days_table(results: Results) -> str:
+    """Scores that look at days: date F1 and date-aware ROUGE-1, and drawn threads less each baseline."""
+    rows = [["system", *DAYS]]
+    for system, found in results.items():
+        rows.append([_name(system, found["cosine"]), *(_cell(found[name], 1) for name in DAYS)])
+    return _list_table(rows + _differences(results, DAYS))
+
+
+def _differences(results: Results, names: Sequence[str]) -> list[list[str]]:
+    """Drawn threads less each baseline, collection by collection."""
     rows = []
     for system in results:
         if system.startswith("k-SDPP"):
             continue
         cells = []
-        for name in ("cosine", *(f"{m} f" for m in ROUGE), "date F1", "concat R1", "agree R1", "align R1"):
+        for name in names:
             pairs = zip(results[OURS][name], results[system][name], strict=True)
             b = bootstrap_mean([a - x for a, x in pairs if a is not None and x is not None])
             cells.append(f"{b.mean:+.1f} ({b.low:+.1f} to {b.high:+.1f})")
-            if name.endswith(" f"):
-                cells.append("")
         rows.append([f"drawn less {_name(system, results[system]['cosine'])}", *cells])
     return rows
 

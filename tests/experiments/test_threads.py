@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from experiments.threads import __main__ as experiment
-from experiments.threads.report import coherence_table, human_table
+from experiments.threads.report import coherence_table, days_table, human_table
 
 #: Eight stories with words of their own: each word stays below the share that is too common.
 WORDS = {
@@ -69,4 +69,5 @@ def test_tables_carry_intervals():
     results = {system: {name: [value, value + 2.0] for name in names} for system, value in systems.items()}
     assert "31.0 (30.0 to 32.0)" in human_table(results)
     assert "+10.0 (+10.0 to +10.0)" in human_table(results)
+    assert "+10.0 (+10.0 to +10.0)" in days_table(results)
     assert "21.000 (20.000 to 22.000)" in coherence_table(results)

@@ -188,7 +188,7 @@ class ThreadModel:
 
     @cached_property
     def structured(self) -> StructuredKDPP:
-        """The k-SDPP over the structures of :meth:`ThreadChain.factor_graph`."""
+        """The k-SDPP over threads as structures: one part for each position; nodes are values, the last one is stop."""
         dpp = StructuredDPP(self._chain.factor_graph())
         if self._k > dpp.rank:
             raise SizeError(
@@ -251,7 +251,7 @@ class ThreadModel:
         return sets[0] if n is None else sets
 
     def best(self, *, n_starts: int = 16, rng: RNGLike = 0) -> ThreadSet:
-        """A set of high probability, grown greedily; see :func:`diverset.threads.best.best_threads`."""
+        """A set of high probability, grown greedily: a heuristic; see ``diverset.threads.best``."""
         from diverset.threads.best import best_threads
 
         return best_threads(self, n_starts=n_starts, rng=rng)
