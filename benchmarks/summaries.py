@@ -101,7 +101,7 @@ def lexrank_peers() -> Iterator[Row]:
     model = default_summarizer()
     yield compare(
         "greedy summary, beside our LexRank",
-        lambda: model.summarize(cluster),
+        lambda: model.summarize(documents),
         lambda: LexRank().summarize(cluster),
         name="our LexRank",
     )
@@ -110,7 +110,7 @@ def lexrank_peers() -> Iterator[Row]:
             theirs = package.LexRank(documents, stopwords=package.STOPWORDS["en"])
         yield compare(
             "greedy summary, beside lexrank 0.1",
-            lambda: model.summarize(cluster),
+            lambda: model.summarize(documents),
             lambda: theirs.get_summary(list(cluster.sentences), summary_size=5, threshold=None),
             name="lexrank",
             is_peer=True,

@@ -59,7 +59,7 @@ def _difference(values: np.ndarray) -> str:
 
 
 def _list_table(rows: list[list[str]]) -> str:
-    lines = [".. list-table::", "   :header-rows: 1", ""]
+    lines = [".. list-table::", "   :header-rows: 1", "   :class: numbers", ""]
     for row in rows:
         lines += [f"   {'* -' if i == 0 else '  -'} {cell}".rstrip() for i, cell in enumerate(row)]
     return "\n".join(lines) + "\n"

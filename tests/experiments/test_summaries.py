@@ -1,0 +1,84 @@
+"""The experiment on summaries: splits that do not leak, intervals, tables, and a run on made-up clusters."""
+
+import gzip
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from diverset.errors import DiversetError
+from diverset.text import Cluster
+from experiments.summaries import report, study
+from experiments.summaries.data import HALVES, Fold, Task, at_random, by_topic, read_task
+
+DATA = Path(os.environ.get("DIVERSET_DATA", Path(__file__).parents[3] / "shared" / "data"))
+
+
+def check_folds(folds, n):
+    tested = [t for fold in folds for t in fold.test]
+    assert sorted(tested) == list(range(n))
+    for fold in folds:
+        parts = [set(fold.learn), set(fold.develop), set(fold.test)]
+        assert sum(map(len, parts)) == len(set.union(*parts)) == n
+        assert all(parts)
+
+
+def test_folds_are_apart():
+    check_folds(at_random(23), 23)
+    topics = [topic for half, _ in HALVES for topic in sorted(half)] * 3
+    folds = by_topic(topics)
+    check_folds(folds, len(topics))
+    for fold in folds:
+        learned, developed, tested = ({topics[t] for t in part} for part in (fold.learn, fold.develop, fold.test))
+        assert not learned & developed
+        assert not (learned | developed) & tested
+
+
+def test_reader(tmp_path):
+    (tmp_path / "opinosis").mkdir()
+    with gzip.open(tmp_path / "opinosis" / "opinosis.jsonl.gz", "wt", encoding="utf-8") as file:
+        for t in range(6):
+            file.write(json.dumps({"id": t, "documents": [["A b c.", "D."]], "references": ["A b."]}) + "\n")
+    task = read_task("opinosis", tmp_path)
+    assert (len(task.clusters), task.max_bytes) == (6, 120)
+    with pytest.raises(DiversetError, match="t17_daily"):
+        read_task("t17_daily", tmp_path)
+
+
+@pytest.mark.skipif(not (DATA / "t17_daily").exists(), reason="the public data are not here")
+def test_the_topics_of_the_news_are_known():
+    task = read_task("t17_daily", DATA)
+    check_folds(task.folds, len(task.clusters))
+    assert max(len(document) for cluster in task.clusters for document in cluster.documents) <= 12
+
+
+def test_bootstrap_interval():
+    values = np.random.default_rng(0).standard_normal(400)
+    low, high = study.bootstrap(values.tolist())
+    assert low < values.mean() < high
+    assert high - low == pytest.approx(2 * 1.96 * values.std() / 20, rel=0.1)
+
+
+@pytest.mark.slow
+def test_a_run_fills_all_tables(monkeypatch):
+    rng = np.random.default_rng(0)
+    words = np.array([f"w{i}" for i in range(40)])
+    clusters = []
+    for _ in range(6):
+        documents = [[" ".join(rng.choice(words, 6)) + "." for _ in range(5)] for _ in range(3)]
+        clusters.append(Cluster(documents, [documents[0][0] + " " + documents[1][0]]))
+    monkeypatch.setattr(study, "POOL", 200)
+    monkeypatch.setattr(study, "SIZES", (100, 200))
+    monkeypatch.setattr(report, "SYSTEMS", ("begin", "dpp-greedy", "dpp-mbr100", "dpp-mbr200"))
+    monkeypatch.setattr(report, "TIMED", ("begin", "dpp-greedy"))
+    task = Task("made up", clusters, 60, [Fold([0, 1], [2], [3, 4, 5]), Fold([3, 4], [5], [0, 1, 2])])
+    found = study.run(task, say=lambda line: None)
+    tables = report.tables("made_up", found)
+    assert set(found.scores["dpp-mbr200"]) == set(range(6))
+    assert all(0 <= value <= 1 for scores in found.scores.values() for row in scores.values() for value in row)
+    assert len(tables) == 3
+    assert all(text.startswith(".. list-table::") for text in tables.values())
+    oracle, random = (np.mean([row[0] for row in found.scores[name].values()]) for name in ("oracle", "random"))
+    assert oracle > random
