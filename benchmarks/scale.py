@@ -2,7 +2,8 @@
 
 The first case makes a file of 10^7 x 64 float32 (2.6 GB) in a temporary folder, lets a process of its own work on it
 with Dask's threads, and reports that process's peak memory and how often it went through the file. The second runs the
-same questions on clusters of one and two worker processes with one thread each, features held in their memory.
+same questions on clusters of one and two worker processes with one thread each, features held in their memory; the
+third with many blocks of few rows.
 """
 
 import json
@@ -24,6 +25,8 @@ from benchmarks.harness import Row, at_most, peer, state
 N, D, MEMORY_GB = 10_000_000, 64, 2.0
 #: Rows of the cluster's features; for weak scaling, of each worker.
 ROWS, BLOCK = 2_000_000, 125_000
+#: Many blocks of few rows, for what a block costs by itself.
+BLOCKS, SHORT = 200, 1_000
 K = 10
 
 
@@ -133,13 +136,30 @@ def workers() -> Iterator[Row]:
         )
 
 
-def _rows(seed: int) -> np.ndarray:
+def many_blocks() -> Iterator[Row]:
+    """Many blocks of few rows: what is left is what blocks cost by themselves, which grows with their number."""
+    if peer("distributed") is None:
+        yield state("many blocks", "distributed is not installed")
+        return
+    for name, (seconds, trips) in on_cluster(2, BLOCKS * SHORT, SHORT).items():
+        yield state(
+            f"{BLOCKS:,} blocks of {SHORT} rows on 2 workers: {name}",
+            f"{seconds:.2f} s",
+            f"{1e3 * seconds / BLOCKS:.2f} ms a block, {trips} round trips",
+            seconds=seconds,
+            round_trips=trips,
+        )
+
+
+def _rows(seed: int, length: int) -> np.ndarray:
     rng = np.random.default_rng(seed)
     spread = np.geomspace(1.0, 0.2, D).astype(np.float32)
-    return rng.standard_normal((BLOCK, D), dtype=np.float32) * spread * (0.5 + rng.random((BLOCK, 1), dtype=np.float32))
+    return (
+        rng.standard_normal((length, D), dtype=np.float32) * spread * (0.5 + rng.random((length, 1), dtype=np.float32))
+    )
 
 
-def on_cluster(n_workers: int, n: int) -> dict[str, tuple[float, int]]:
+def on_cluster(n_workers: int, n: int, length: int = BLOCK) -> dict[str, tuple[float, int]]:
     """Seconds and round trips of each question on a fresh cluster, everything compiled and loaded before."""
     import dask.array as da
     from dask import delayed
@@ -172,13 +192,13 @@ def on_cluster(n_workers: int, n: int) -> dict[str, tuple[float, int]]:
         LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=None, memory_limit="4GB") as cluster,
         Client(cluster),
     ):
-        parts = [da.from_delayed(delayed(_rows)(b), (BLOCK, D), dtype=np.float32) for b in range(n // BLOCK)]
+        parts = [da.from_delayed(delayed(_rows)(b, length), (length, D), dtype=np.float32) for b in range(n // length)]
         features = da.concatenate(parts).persist()
         wait(features)
         for part in patched:
             part.compute = counted
         try:
-            warm = features[: n_workers * BLOCK]
+            warm = features[: n_workers * length]
             dv.DPP.from_features(warm).of_size(K).sample(rng=0)
             dv.select(warm, 2)
             dpp = timed("C", lambda: dv.DPP.from_features(features))
@@ -194,7 +214,7 @@ def on_cluster(n_workers: int, n: int) -> dict[str, tuple[float, int]]:
     return found
 
 
-CASES = (out_of_core, workers)
+CASES = (out_of_core, workers, many_blocks)
 
 if __name__ == "__main__":
     print(json.dumps(work_on(sys.argv[1])))

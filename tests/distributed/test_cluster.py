@@ -101,3 +101,15 @@ def test_the_command_line_picks_on_a_cluster(cluster, here, tmp_path):
     assert result.exit_code == 0, result.output
     rows = out.read_text(encoding="utf-8").splitlines()[1:]
     assert [int(row.split(",")[0]) for row in rows] == here["picks"].indices.tolist()
+
+
+def test_features_kept_on_the_workers(on_cluster, here):
+    """Blocks that are there already are used as they are, and stay for as long as the model needs them."""
+    features = blocks_for_tests.features().persist()
+    there = dv.DPP.from_features(features)
+    part = dv.DPP.from_features(features[:1200])
+    del features
+    assert there.log_prob([3, 700, 2999]) == pytest.approx(here["dpp"].log_prob([3, 700, 2999]), rel=1e-11)
+    assert part.log_prob([3, 700]) == pytest.approx(
+        dv.DPP.from_features(here["X"][:1200]).log_prob([3, 700]), rel=1e-11
+    )

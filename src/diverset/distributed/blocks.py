@@ -154,6 +154,7 @@ class Blocks:
         self.shape = (int(self.starts[-1]), int(width))
         self.dtype = np.dtype(dtype)
         self.quality: list[Any] = [None] * len(parts) if quality is None else quality
+        self.source: Any = None
 
     @classmethod
     def of(cls, features: Any, quality: Any = None) -> Blocks:
@@ -161,7 +162,9 @@ class Blocks:
         _dask()
         x = _as_dask_array(features, 2, "features")
         lengths = x.chunks[0]
-        blocks = cls([part[0] for part in x.to_delayed().tolist()], lengths, x.shape[1], x.dtype)
+        blocks = cls(_delayed_blocks(x), lengths, x.shape[1], x.dtype)
+        # Blocks on workers stay there for as long as somebody holds them.
+        blocks.source = x
         if quality is not None:
             blocks.quality = blocks.column(quality)
         return blocks
@@ -183,7 +186,7 @@ class Blocks:
         if len(values) != n:
             raise KernelError(f"{name} has {len(values)} entries for {n} items; give one per item")
         if is_blocked(values):
-            pieces = values.rechunk((tuple(int(m) for m in self.lengths),)).to_delayed().ravel().tolist()
+            pieces = _delayed_blocks(values.rechunk((tuple(int(m) for m in self.lengths),)))
         else:
             pieces = [values[a:b] for a, b in pairwise(starts)]
         return persist(
@@ -220,6 +223,34 @@ class Blocks:
         for b, part in zip(wanted, found, strict=True):
             result[block == b] = part
         return result
+
+
+def _delayed_blocks(x: Any) -> list[Any]:
+    """Blocks of rows as delayed objects, each with its own part of the graph: with all of it, graphs would be long."""
+    from dask.delayed import Delayed
+    from dask.highlevelgraph import HighLevelGraph
+    from dask.optimization import cull
+
+    delayed: Any = Delayed
+    keys = list(_flat(x.__dask_keys__()))
+    raw = x.__dask_graph__()
+    graph = dict(x.__dask_optimize__(raw, keys))
+    parts = []
+    for key in keys:
+        # Of a block that is on a worker already the optimised graph has nothing left.
+        own = cull(graph, [key])[0] if key in graph else {key: raw[key]}
+        layer = f"block-{'-'.join(str(part) for part in key)}"
+        parts.append(delayed(key, HighLevelGraph.from_collections(layer, own, dependencies=()), layer=layer))
+    return parts
+
+
+def _flat(keys: Any) -> Iterator[Any]:
+    """Keys of blocks in their order, however they are nested."""
+    for key in keys:
+        if isinstance(key, list):
+            yield from _flat(key)
+        else:
+            yield key
 
 
 def _as_dask_array(a: Any, ndim: int, name: str) -> Any:
