@@ -30,7 +30,7 @@ R = np.array([0.01, 0.1, 0.29, 0.3, 0.31, 1.0, 3.0])
         (SoftCore(0.1, n=5), lambda r: math.exp(-((0.1 / r) ** 5))),
         (LinearCore(0.3), lambda r: min(r / 0.3, 1.0)),
     ],
-    ids=repr,
+    ids=["strauss", "hard core", "very soft core", "soft core", "linear core"],
 )
 def test_potentials(interaction, psi):
     assert interaction.psi(R) == pytest.approx([psi(r) for r in R], abs=1e-14)
