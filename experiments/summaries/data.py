@@ -29,7 +29,7 @@ __all__ = ["DATA_SETS", "Fold", "Task", "read_task"]
 
 BUDGETS = {"t17_daily": 400, "review_summaries": 300, "opinosis": 120}
 DATA_SETS = tuple(BUDGETS)
-#: Sentences of each document at most: transcripts run to thousands, and news begins with what is new.
+#: Sentences of each document at most, to bound the processor time: transcripts run to thousands.
 FIRST_SENTENCES = 12
 #: The halves of t17_daily, each with the topics on which dials are chosen.
 HALVES = (
