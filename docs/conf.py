@@ -70,8 +70,9 @@ html_theme_options = {
 
 
 def _skip_foreign(app, what, name, obj, skip, options):
-    """Leave out what estimators inherit from scikit-learn: its texts refer to pages of its own."""
-    return True if (getattr(obj, "__module__", None) or "").startswith("sklearn.") else None
+    """Leave out what classes inherit from other libraries: those texts refer to pages of their own."""
+    foreign = ("sklearn.", "torch.", "collections.abc", "_collections_abc")
+    return True if (getattr(obj, "__module__", None) or "").startswith(foreign) else None
 
 
 def setup(app):
