@@ -56,11 +56,13 @@ html_theme = "pydata_sphinx_theme"
 html_title = "diverset"
 html_static_path = ["_static"]
 html_css_files = ["diverset.css"]
+html_search_scorer = "_static/scorer.js"
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
     "show_prev_next": True,
     "navigation_with_keys": False,
+    "header_links_before_dropdown": 6,
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
     "footer_end": [],

@@ -14,12 +14,12 @@ import diverset as dv
 from diverset.learn import Comparison, KDPPMixtureLearner
 
 margin = np.linspace(-4.0, 4.0, 400)
-figure, axes = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
-axes[0].plot(margin, np.logaddexp(0.0, -margin), color="#c8102e", lw=2, label="logistic")
-axes[0].plot(margin, np.maximum(0.0, -margin), color="0.4", lw=1.2, ls="--", label="hinge at 0")
-axes[0].plot(margin, margin < 0, color="#1f4e8c", lw=1.2, ls=":", label="mistake")
-axes[0].set(xlabel="margin $x$", ylabel="loss", title=r"$\log(1 + e^{-x})$")
-axes[0].legend(frameon=False)
+figure, axis = plt.subplots(figsize=(6, 3.8), layout="constrained")
+axis.plot(margin, np.logaddexp(0.0, -margin), color="#c8102e", lw=2, label="logistic")
+axis.plot(margin, np.maximum(0.0, -margin), color="0.4", lw=1.2, ls="--", label="hinge at 0")
+axis.plot(margin, margin < 0, color="#1f4e8c", lw=1.2, ls=":", label="mistake")
+axis.set(xlabel="margin $x$", ylabel="loss", title=r"$\log(1 + e^{-x})$")
+axis.legend(frameon=False)
 
 # %%
 # A learner
@@ -42,5 +42,6 @@ for _ in range(80):
     comparisons.append(Comparison(kernels, one if better else other, other if better else one))
 learner = KDPPMixtureLearner().fit(comparisons)
 names = ["first\ncoordinate", "second\ncoordinate", "noise"]
-axes[1].bar(names, learner.weights_, color=["#c8102e", "#1f4e8c", "0.6"])
-axes[1].set(ylabel=r"weight $\theta$", ylim=(0, 1.05), title=f"learned weights; {learner.score(comparisons):.0%} right")
+figure, axis = plt.subplots(figsize=(6, 3.8), layout="constrained")
+axis.bar(names, learner.weights_, color=["#c8102e", "#1f4e8c", "0.6"])
+axis.set(ylabel=r"weight $\theta$", ylim=(0, 1.05), title=f"learned weights; {learner.score(comparisons):.0%} right")

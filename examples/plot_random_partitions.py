@@ -27,27 +27,28 @@ edge_x, edge_y = np.array(edge_x), np.array(edge_y)
 u = np.linspace(-2.0, 2.0, 200)
 limit = 2.0 / np.pi * (u * np.arcsin(u / 2.0) + np.sqrt(4.0 - u**2))
 scale = np.sqrt(theta)
-figure, axes = plt.subplots(1, 2, figsize=(10.5, 3.9), layout="constrained")
-axes[0].plot(
+figure, axis = plt.subplots(figsize=(6, 3.9), layout="constrained")
+axis.plot(
     (edge_x - edge_y) / scale, (edge_x + edge_y) / scale, color="#1f4e8c", lw=1.2, label=f"partition of {rows.sum()}"
 )
-axes[0].plot(u, limit, color="#c8102e", lw=1.5, label="limit shape")
-axes[0].plot([-2.6, 0, 2.6], [2.6, 0, 2.6], color="0.6", lw=1)
-axes[0].set(aspect="equal", title="A random partition", xlim=(-2.7, 2.7), ylim=(0, 2.9))
-axes[0].legend(frameon=False, loc="upper center", fontsize=9)
+axis.plot(u, limit, color="#c8102e", lw=1.5, label="limit shape")
+axis.plot([-2.6, 0, 2.6], [2.6, 0, 2.6], color="0.6", lw=1)
+axis.set(aspect="equal", title="A random partition", xlim=(-2.7, 2.7), ylim=(0, 2.9))
+axis.legend(frameon=False, loc="upper center", fontsize=9)
 
 # %%
 # The kernel's diagonal ripples about the limit density, one ripple for each of the last rows.
 
 partitions = PoissonizedPlancherel(100.0)
-axes[1].plot(
+figure, axis = plt.subplots(figsize=(6.5, 3.9), layout="constrained")
+axis.plot(
     partitions.sites, partitions.dpp.inclusion_probabilities, "o-", ms=3, color="#1f4e8c", label="discrete Bessel"
 )
-axes[1].plot(
+axis.plot(
     partitions.sites, partitions.limit_density(), color="#c8102e", lw=1.5, label=r"$\arccos(x/2\sqrt{\theta})/\pi$"
 )
-axes[1].set(xlabel="site", ylabel="probability", title=r"Sites $\lambda_i - i$ taken, $\theta = 100$", xlim=(-27, 27))
-axes[1].legend(frameon=False, fontsize=9)
+axis.set(xlabel="site", ylabel="probability", title=r"Sites $\lambda_i - i$ taken, $\theta = 100$", xlim=(-27, 27))
+axis.legend(frameon=False, fontsize=9)
 
 # %%
 # The longest increasing subsequence

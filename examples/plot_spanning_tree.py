@@ -20,12 +20,12 @@ graph = nx.grid_2d_graph(40, 40)
 trees = SpanningTrees(graph)
 tree = nx.Graph(trees.edges[e] for e in trees.sample(rng=1))
 way = nx.shortest_path(tree, (0, 0), (39, 39))
-figure, axes = plt.subplots(1, 2, figsize=(11, 5.2), layout="constrained")
+figure, axis = plt.subplots(figsize=(6, 5.6), layout="constrained")
 for u, v in tree.edges:
-    axes[0].plot(*zip(u, v, strict=True), color="0.25", lw=1.5, solid_capstyle="round")
-axes[0].plot(*zip(*way, strict=True), color="#c8102e", lw=3, label="from corner to corner")
-axes[0].set(aspect="equal", xticks=[], yticks=[], title="A uniform spanning tree, by Wilson's algorithm")
-axes[0].legend(loc="upper center", bbox_to_anchor=(0.5, 0.0), frameon=False)
+    axis.plot(*zip(u, v, strict=True), color="0.25", lw=1.5, solid_capstyle="round")
+axis.plot(*zip(*way, strict=True), color="#c8102e", lw=3, label="from corner to corner")
+axis.set(aspect="equal", xticks=[], yticks=[], title="A uniform spanning tree, by Wilson's algorithm")
+axis.legend(loc="upper center", bbox_to_anchor=(0.5, 0.0), frameon=False)
 
 # %%
 # The kernel around one edge
@@ -43,12 +43,13 @@ given = currents.dpp.condition(include=[centre]).inclusion_probabilities
 others = np.delete(np.arange(len(K)), centre)
 assert np.allclose(np.diagonal(K)[others] - given, change[others])
 top = np.sort(change)[-2]
+figure, axis = plt.subplots(figsize=(6.6, 5.2), layout="constrained")
 for e, (u, v) in enumerate(currents.edges):
     colour = "#c8102e" if e == centre else plt.cm.viridis(np.sqrt(change[e] / top))
-    axes[1].plot(*zip(u, v, strict=True), color=colour, lw=5)
-axes[1].set(aspect="equal", xticks=[], yticks=[], title="Given the red edge: how much less likely are others")
+    axis.plot(*zip(u, v, strict=True), color=colour, lw=5)
+axis.set(aspect="equal", xticks=[], yticks=[], title="Given the red edge: how much less likely are others")
 scale = plt.cm.ScalarMappable(plt.matplotlib.colors.PowerNorm(0.5, 0, top), "viridis")
-figure.colorbar(scale, ax=axes[1], shrink=0.8, label="fall of the probability")
+figure.colorbar(scale, ax=axis, shrink=0.8, label="fall of the probability")
 
 # %%
 # Trees are counted by a determinant, and every draw has as many edges as there are nodes, less one.
