@@ -98,6 +98,20 @@ def test_one_round_trip_serves_many_picks(data, monkeypatch):
     assert trips == [7]
 
 
+def test_blocks_without_rows(data):
+    X = data["X"][:500]
+    lazy = da.from_array(X, chunks=((0, 200, 0, 300, 0), (12,)))
+    np.testing.assert_array_equal(dv.select(lazy, 15).indices, dv.select(X, 15).indices)
+    here, there = dv.DPP.from_features(X), dv.DPP.from_features(lazy)
+    assert there.log_prob([3, 300]) == pytest.approx(here.log_prob([3, 300]), rel=1e-11)
+    np.testing.assert_allclose(there.inclusion_probabilities.compute(), here.inclusion_probabilities, rtol=1e-12)
+    whole = dv.DPP.from_features(da.from_array(X, chunks=100)).of_size(4).sample(20, rng=0)
+    np.testing.assert_array_equal(np.stack(there.of_size(4).sample(20, rng=0)), np.stack(whole))
+    nothing = da.zeros((0, 3))
+    assert len(dv.select(nothing, 4)) == 0
+    assert dv.DPP.from_features(nothing).log_normalizer == 0.0
+
+
 def test_drawn_sets():
     rng = np.random.default_rng(0)
     X, q = rng.standard_normal((500, 5)), rng.random(500)
