@@ -98,6 +98,21 @@ def test_one_round_trip_serves_many_picks(data, monkeypatch):
     assert trips == [7]
 
 
+def test_sparse_blocks():
+    import scipy.sparse
+
+    X = scipy.sparse.random(600, 40, density=0.2, random_state=0, format="csr")
+    X = X[np.flatnonzero(np.diff(X.indptr))]
+    lazy = da.from_array(X.toarray(), chunks=(130, 40)).map_blocks(scipy.sparse.csr_matrix)
+    q = np.random.default_rng(0).random(X.shape[0])
+    for arguments in ({"k": 10, "quality": q}, {"k": 50, "similarity": "dot"}, {"k": 8, "given": [5, 500]}):
+        here, there = dv.select(X, **arguments), dv.select(lazy, **arguments)
+        np.testing.assert_array_equal(there.indices, here.indices)
+        np.testing.assert_allclose(there.gains, here.gains, rtol=1e-9)
+    assert len(dv.select(lazy, 4, quality=q, method="sample", rng=0)) == 4
+    assert len(dv.distributed.greedi(lazy, 4)) == 4
+
+
 def test_blocks_without_rows(data):
     X = data["X"][:500]
     lazy = da.from_array(X, chunks=((0, 200, 0, 300, 0), (12,)))
