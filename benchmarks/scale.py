@@ -189,7 +189,9 @@ def on_cluster(n_workers: int, n: int, length: int = BLOCK) -> dict[str, tuple[f
 
     patched = (module, model, sampling, greedy)
     with (
-        LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=None, memory_limit="4GB") as cluster,
+        LocalCluster(
+            n_workers=n_workers, threads_per_worker=1, dashboard_address="127.0.0.1:0", memory_limit="4GB"
+        ) as cluster,
         Client(cluster),
     ):
         parts = [da.from_delayed(delayed(_rows)(b, length), (length, D), dtype=np.float32) for b in range(n // length)]
