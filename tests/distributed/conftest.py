@@ -20,7 +20,7 @@ def cluster():
     distributed = pytest.importorskip("distributed", reason="distributed is not installed")
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None, silence_logs=50
+            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0", silence_logs=50
         ) as local,
         distributed.Client(local, set_as_default=False) as client,
     ):

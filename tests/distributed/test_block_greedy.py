@@ -98,6 +98,35 @@ def test_one_round_trip_serves_many_picks(data, monkeypatch):
     assert trips == [7]
 
 
+def test_sparse_blocks():
+    import scipy.sparse
+
+    X = scipy.sparse.random(600, 40, density=0.2, random_state=0, format="csr")
+    X = X[np.flatnonzero(np.diff(X.indptr))]
+    lazy = da.from_array(X.toarray(), chunks=(130, 40)).map_blocks(scipy.sparse.csr_matrix)
+    q = np.random.default_rng(0).random(X.shape[0])
+    for arguments in ({"k": 10, "quality": q}, {"k": 50, "similarity": "dot"}, {"k": 8, "given": [5, 500]}):
+        here, there = dv.select(X, **arguments), dv.select(lazy, **arguments)
+        np.testing.assert_array_equal(there.indices, here.indices)
+        np.testing.assert_allclose(there.gains, here.gains, rtol=1e-9)
+    assert len(dv.select(lazy, 4, quality=q, method="sample", rng=0)) == 4
+    assert len(dv.distributed.greedi(lazy, 4)) == 4
+
+
+def test_blocks_without_rows(data):
+    X = data["X"][:500]
+    lazy = da.from_array(X, chunks=((0, 200, 0, 300, 0), (12,)))
+    np.testing.assert_array_equal(dv.select(lazy, 15).indices, dv.select(X, 15).indices)
+    here, there = dv.DPP.from_features(X), dv.DPP.from_features(lazy)
+    assert there.log_prob([3, 300]) == pytest.approx(here.log_prob([3, 300]), rel=1e-11)
+    np.testing.assert_allclose(there.inclusion_probabilities.compute(), here.inclusion_probabilities, rtol=1e-12)
+    whole = dv.DPP.from_features(da.from_array(X, chunks=100)).of_size(4).sample(20, rng=0)
+    np.testing.assert_array_equal(np.stack(there.of_size(4).sample(20, rng=0)), np.stack(whole))
+    nothing = da.zeros((0, 3))
+    assert len(dv.select(nothing, 4)) == 0
+    assert dv.DPP.from_features(nothing).log_normalizer == 0.0
+
+
 def test_drawn_sets():
     rng = np.random.default_rng(0)
     X, q = rng.standard_normal((500, 5)), rng.random(500)

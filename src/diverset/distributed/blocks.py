@@ -232,13 +232,14 @@ def _delayed_blocks(x: Any) -> list[Any]:
     from dask.optimization import cull
 
     delayed: Any = Delayed
+    needed: Any = cull
     keys = list(_flat(x.__dask_keys__()))
     raw = x.__dask_graph__()
     graph = dict(x.__dask_optimize__(raw, keys))
     parts = []
     for key in keys:
         # Of a block that is on a worker already the optimised graph has nothing left.
-        own = cull(graph, [key])[0] if key in graph else {key: raw[key]}
+        own = needed(graph, [key])[0] if key in graph else {key: raw[key]}
         layer = f"block-{'-'.join(str(part) for part in key)}"
         parts.append(delayed(key, HighLevelGraph.from_collections(layer, own, dependencies=()), layer=layer))
     return parts

@@ -28,14 +28,14 @@ from diverset.distributed.blocks import Blocks, as_block, compute, persist, task
 from diverset.errors import KernelError
 from diverset.inference.engine import Picks, _leverages, _orthonormal_rows, squared_norms
 from diverset.numerics.linalg import EPS, row_norms_squared
-from diverset.numerics.validation import is_sparse
+from diverset.numerics.validation import check_fits_in_memory, is_sparse
 
-__all__ = ["BlockProblem", "Rules", "greedy_blocks"]
+__all__ = ["BlockProblem", "Rules", "greedy_blocks", "readable"]
 
 _NONE = np.zeros(0, dtype=np.int64)
 _NO_COSTS = np.zeros(0)
-#: Candidates that a block sends at least, and all blocks together at most.
-_CANDIDATES, _POOL = 256, 1 << 15
+#: Candidates that a block sends at least; and how many, and how many bytes, all blocks together send at most.
+_CANDIDATES, _POOL, _POOL_BYTES = 256, 1 << 15, 1 << 28
 
 
 # what a worker does ------------------------------------------------------------------------------------------------
@@ -95,13 +95,16 @@ class Round:
     doubt: float = 0.0
 
 
-def _readable(block: Any) -> Array:
+def readable(block: Any) -> Array:
     """A block as the compiled loops take it."""
     X = as_block(block)
     if is_sparse(X):
-        raise KernelError(
-            "features are a dask array of sparse blocks; greedy takes dense ones: dv.project(features, dim) gives them"
+        check_fits_in_memory(
+            X.dtype.itemsize * X.shape[0] * X.shape[1],
+            what=f"a block of {X.shape[0]} x {X.shape[1]} features, which greedy takes dense,",
+            remedy="make blocks of fewer rows (rechunk), or project the features (dv.project)",
         )
+        X = X.toarray()
     if X.dtype.kind == "c":
         raise KernelError("features are complex; selection takes real features (DPP takes complex kernels)")
     if X.dtype not in (np.float32, np.float64):
@@ -152,7 +155,7 @@ def _scanned(
     from diverset.inference import _greedy_loops
 
     loops: Any = _greedy_loops
-    X = _readable(block)
+    X = readable(block)
     n = len(X)
     fresh = before is None or now.half is not None
     norms = before[0].norms if before is not None else _norms(X, columns, now.kind, start)
@@ -376,7 +379,8 @@ class _Search:
         """Scan these blocks again: one round trip."""
         blocks = self._problem.blocks
         # Enough that a block is rarely asked twice, and not more than this machine likes to hold.
-        count = max(1, min(max(_CANDIDATES, 4 * wanted), _POOL // len(self._states)))
+        room = min(_POOL, _POOL_BYTES // (self._dtype.itemsize * max(blocks.shape[1], 1)))
+        count = max(1, min(max(_CANDIDATES, 4 * wanted), room // len(self._states)))
         taken = blocks.split(np.concatenate([self._rules.closed, np.array(self.picked, dtype=np.int64)]))
         shared = task(_same, now)
         asked = [

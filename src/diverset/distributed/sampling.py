@@ -150,7 +150,9 @@ class BlockProposals:
         block = np.zeros(len(columns), dtype=np.int64)
         for j in np.unique(columns):
             own = columns == j
-            block[own] = np.searchsorted(self.cumulative[1:-1, j], at[own], side="right")
+            # The last block with any mass takes what rounding leaves over.
+            last = np.searchsorted(self.cumulative[1:, j], self.cumulative[-1, j])
+            block[own] = np.minimum(np.searchsorted(self.cumulative[1:-1, j], at[own], side="right"), last)
         levels = at - self.cumulative[block, columns]
         shared = task(_same, self.A)
         dropped, base = self.factor.dropped(), self.factor.base

@@ -13,7 +13,7 @@ from diverset._typing import FloatArray, IntArray, RNGLike
 from diverset.core.dpp import DPP
 from diverset.core.factor import RowFactor
 from diverset.distributed.blocks import Blocks, compute, persist, task
-from diverset.distributed.greedy import BlockProblem, Columns, Rules, greedy_blocks
+from diverset.distributed.greedy import BlockProblem, Columns, Rules, greedy_blocks, readable
 from diverset.distributed.model import BlockFactor, BlockLikelihood
 from diverset.errors import DiversetError
 from diverset.inference.engine import Picks, squared_norms
@@ -299,7 +299,7 @@ def _weights(block: Any, scores: FloatArray | None, w: float, top: float, cosine
     """Factor of each row of a block, so that the DPP of the rows has the objective's probabilities."""
     q = np.ones(block.shape[0]) if scores is None else np.exp(0.5 * w * (scores - top))
     if cosine:
-        q = q / np.sqrt(squared_norms(np.ascontiguousarray(block)))
+        q = q / np.sqrt(squared_norms(readable(block)))
     return q
 
 
