@@ -37,10 +37,22 @@ class _OneLineErrors(TyperGroup):
             code = _complain(str(error))
         except Exception as error:
             # Usage errors: depending on its version, Typer brings Click along or has it inside.
-            if not hasattr(error, "format_message"):
+            if hasattr(error, "format_message"):
+                code = _complain(error.format_message())
+            elif _was_interrupted(error):
+                code = INTERRUPTED
+            else:
                 raise
-            code = _complain(error.format_message())
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def _was_interrupted(error: BaseException | None) -> bool:
+    """Whether an interrupt is behind an error: in compiled code it comes out as a SystemError."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _complain(message: str) -> int:
