@@ -2,6 +2,7 @@
 
 import os
 from importlib.metadata import version as installed_version
+from pathlib import Path
 
 os.environ.setdefault("MPLBACKEND", "agg")
 
@@ -56,7 +57,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "diverset"
 html_static_path = ["_static"]
 html_css_files = ["diverset.css"]
-html_search_scorer = "_static/scorer.js"
+html_search_scorer = str(Path(__file__).parent / "scorer.js")
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
