@@ -20,26 +20,26 @@ def close():
 
 def test_every_limb_is_drawn_in_the_colour_of_its_pose():
     poses = np.random.default_rng(0).uniform(0, 50, (2, 3, 2, 2))
-    ax = plot_poses(poses, colours=["red", "blue"])
+    artists = plot_poses(poses, colours=["red", "blue"])
     for pose, colour in zip(poses, ("red", "blue"), strict=True):
-        drawn = [line.get_xydata() for line in ax.lines if line.get_color() == colour]
+        drawn = [line.get_xydata() for line in artists if line.get_color() == colour]
         for limb in pose:
             assert any(line.shape == limb.shape and (line == limb).all() for line in drawn)
         assert any(line.shape == (3, 2) and (line == pose[:, 0]).all() for line in drawn)
-    assert ax.yaxis_inverted()
+    assert artists[0].axes.yaxis_inverted()
 
 
 def test_clouds_add_up_as_light():
     clouds = np.zeros((2, 3, 4))
     clouds[0, 0, 0] = clouds[1, 2, 3] = 1.0
     clouds[0, 1, 1] = 0.25
-    ax = plot_clouds(clouds, (0.0, 40.0, 5.0, 35.0), colours=["#ff0000", "#0000ff"])
-    image = ax.images[0].get_array()
+    (drawn,) = plot_clouds(clouds, (0.0, 40.0, 5.0, 35.0), colours=["#ff0000", "#0000ff"])
+    image = drawn.get_array()
     assert image[0, 0].tolist() == [1.0, 0.0, 0.0]
     assert image[2, 3].tolist() == [0.0, 0.0, 1.0]
     assert image[1, 1].tolist() == [0.5, 0.0, 0.0]  # the root of a quarter
-    assert ax.images[0].get_extent() == [0.0, 40.0, 35.0, 5.0]
-    dim = plot_clouds(clouds, (0, 1, 0, 1), top=4.0, ax=plt.figure().add_subplot()).images[0].get_array()
+    assert drawn.get_extent() == [0.0, 40.0, 35.0, 5.0]
+    dim = plot_clouds(clouds, (0, 1, 0, 1), top=4.0, ax=plt.figure().add_subplot())[0].get_array()
     assert dim[0, 0, 0] == pytest.approx(np.sqrt(1 / 4) * 0xE4 / 0xFF)  # the first of the usual colours, half as bright
 
 

@@ -130,8 +130,8 @@ def test_export():
     graph = small().to_networkx()
     assert sorted(data["label"] for _, data in graph.nodes(data=True) if data["kind"] == "part") == ["a", "b"]
     assert graph.number_of_edges() == 3
-    ax = dv.plots.plot_factor_graph(small())
-    assert {text.get_text() for text in ax.texts} >= {"a", "b"}
+    artists = dv.plots.plot_factor_graph(small())
+    assert {text.get_text() for text in artists[0].axes.texts} >= {"a", "b"}
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """Pictures, drawn with Matplotlib; nothing else in the package needs it.
 
-Every function takes ``ax=``. Those for one kind of mark return the artists they drew, whose ``axes`` they know; those
-that fill whole panels return the axes. Matplotlib is an extra: without it these functions raise
+Every function takes ``ax=`` (``axes=`` where it fills several panels) and returns the artists it drew, which know their
+``axes``. Matplotlib is an extra: without it these functions raise
 :class:`~diverset.errors.MissingExtraError` with the command that installs it.
 """
 

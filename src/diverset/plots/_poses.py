@@ -11,6 +11,7 @@ from diverset.errors import DiversetError
 from diverset.plots._matplotlib import new_axes
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
 __all__ = ["plot_clouds", "plot_poses"]
@@ -22,7 +23,7 @@ POSE_COLOURS = ("#ff3b6b", "#35a7ff", "#ffe74c", "#6bf178", "#c287ff", "#ff9f1c"
 
 def plot_poses(
     poses: ArrayLike, *, ax: "Axes | None" = None, colours: Sequence[Any] = POSE_COLOURS, linewidth: float = 2.0
-) -> "Axes":
+) -> "list[Artist]":
     """Draw the limbs of poses, a colour for each pose, a dot at each reference point.
 
     Parameters
@@ -35,6 +36,11 @@ def plot_poses(
         Of the poses, from the first on again when there are more.
     linewidth : float
         In points.
+
+    Returns
+    -------
+    list of Artist
+        The limbs and the dots of one pose after the other.
     """
     limbs = np.asarray(poses, dtype=np.float64)
     if limbs.ndim != 4 or limbs.shape[2:] != (2, 2):
@@ -43,15 +49,17 @@ def plot_poses(
         ax = new_axes()
         ax.set_aspect("equal")
         ax.invert_yaxis()
+    drawn: list[Artist] = []
     for k, pose in enumerate(limbs):
         colour = colours[k % len(colours)]
         for limb in pose:
             # A dark edge, so that any colour shows on any picture.
             ax.plot(*limb.T, color="black", linewidth=linewidth + 1.5, solid_capstyle="round")
         for limb in pose:
-            ax.plot(*limb.T, color=colour, linewidth=linewidth, solid_capstyle="round")
-        ax.plot(*pose[:, 0].T, "o", color=colour, markeredgecolor="black", markersize=linewidth + 1.5, linestyle="none")
-    return ax
+            drawn += ax.plot(*limb.T, color=colour, linewidth=linewidth, solid_capstyle="round")
+        dot: Any = {"color": colour, "markeredgecolor": "black", "markersize": linewidth + 1.5, "linestyle": "none"}
+        drawn += ax.plot(*pose[:, 0].T, "o", **dot)
+    return drawn
 
 
 def plot_clouds(
@@ -61,7 +69,7 @@ def plot_clouds(
     top: float | None = None,
     colours: Sequence[Any] = PART_COLOURS,
     ax: "Axes | None" = None,
-) -> "Axes":
+) -> "list[Artist]":
     """Draw part marginals as clouds, a colour for each part, the brighter the more probable.
 
     Parameters
@@ -76,6 +84,11 @@ def plot_clouds(
         Of the parts.
     ax : Axes, optional
         Where to draw.
+
+    Returns
+    -------
+    list of Artist
+        The image.
     """
     given = np.asarray(clouds, dtype=np.float64)
     if given.ndim != 3 or len(given) > len(colours):
@@ -86,8 +99,7 @@ def plot_clouds(
         ax = new_axes()
     left, right, above, below = box
     image = _blend(given, float(given.max()) if top is None else top, colours)
-    ax.imshow(image, extent=(left, right, below, above), interpolation="bilinear")
-    return ax
+    return [ax.imshow(image, extent=(left, right, below, above), interpolation="bilinear")]
 
 
 def _blend(clouds: FloatArray, top: float, colours: Sequence[Any]) -> FloatArray:

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from diverset.plots._matplotlib import new_axes, require_matplotlib
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
 __all__ = ["plot_selection"]
@@ -27,7 +28,7 @@ def plot_selection(
     selected_label: str = "selected",
     baseline_label: str = "baseline",
     ax: "Axes | None" = None,
-) -> "Axes":
+) -> "list[Artist]":
     """Show which points were selected, and optionally what another method would have taken.
 
     Parameters
@@ -49,8 +50,9 @@ def plot_selection(
 
     Returns
     -------
-    ax : Axes
-        The axes, with labelled artists but no legend yet.
+    list of Artist
+        The dots of all points, the rings of the baseline if there is one, and the discs of the selection; labelled,
+        with no legend yet.
     """
     require_matplotlib()
     points = np.asarray(positions, dtype=np.float64)
@@ -63,9 +65,9 @@ def plot_selection(
         share = np.asarray(weights, dtype=np.float64)
         area = 5.0 + 160.0 * share / (share.max() if largest_weight is None else largest_weight)
     x, y = points[:, 0], points[:, 1]
-    ax.scatter(x, y, s=area.tolist(), color=OTHERS, linewidths=0, zorder=2)
+    drawn: list[Artist] = [ax.scatter(x, y, s=area.tolist(), color=OTHERS, linewidths=0, zorder=2)]
     if rivals.size:
         ring: dict[str, Any] = {"facecolors": "none", "edgecolors": BASELINE, "linewidths": 1.6}
-        ax.scatter(x[rivals], y[rivals], s=110, zorder=4, label=baseline_label, **ring)
-    ax.scatter(x[picks], y[picks], s=42, color=SELECTED, linewidths=0, zorder=5, label=selected_label)
-    return ax
+        drawn.append(ax.scatter(x[rivals], y[rivals], s=110, zorder=4, label=baseline_label, **ring))
+    drawn.append(ax.scatter(x[picks], y[picks], s=42, color=SELECTED, linewidths=0, zorder=5, label=selected_label))
+    return drawn

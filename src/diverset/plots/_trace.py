@@ -1,7 +1,7 @@
 """Pictures of a draw step by step, as in figure 8 of Kulesza and Taskar (2012)."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +12,7 @@ from diverset.plots._selection import SELECTED
 from diverset.sampling.trace import SamplingTrace
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
 __all__ = ["plot_trace_line", "plot_trace_plane"]
@@ -23,7 +24,7 @@ def plot_trace_line(
     *,
     steps: Sequence[int] | None = None,
     axes: "Sequence[Axes] | None" = None,
-) -> "list[Axes]":
+) -> "list[Artist]":
     """Law of the next pick along a line, one panel a step, earlier picks marked.
 
     Parameters
@@ -39,8 +40,8 @@ def plot_trace_line(
 
     Returns
     -------
-    list of Axes
-        The panels.
+    list of Artist
+        Of each panel the law, and the marks of earlier picks.
     """
     x = np.asarray(positions, dtype=np.float64)
     if x.shape != trace.items.shape:
@@ -48,17 +49,18 @@ def plot_trace_line(
     shown, panels = _panels(trace, steps, axes, width=2.4, height=2.2)
     order = np.argsort(x)
     top = max((trace.probabilities[t].max() for t in shown), default=1.0)
+    drawn: list[Artist] = []
     for t, ax in zip(shown, panels, strict=True):
-        ax.plot(x[order], trace.probabilities[t][order], color="0.2", linewidth=1.5)
+        drawn += ax.plot(x[order], trace.probabilities[t][order], color="0.2", linewidth=1.5)
         ax.fill_between(x[order], trace.probabilities[t][order], color="0.85")
         before = x[np.searchsorted(trace.items, trace.picks[:t])]
-        ax.plot(before, np.zeros(t), "o", color=SELECTED, markersize=6, clip_on=False, zorder=3)
+        drawn += ax.plot(before, np.zeros(t), "o", color=SELECTED, markersize=6, clip_on=False, zorder=3)
         low, high = float(x.min()), float(x.max())
         ax.set(title=_title(t), xlabel="position", yticks=[], ylim=(0.0, 1.08 * top), xlim=(low, high))
         ax.set_xticks([low, high])
     if panels:
         panels[0].set_ylabel("probability")
-    return panels
+    return drawn
 
 
 def plot_trace_plane(
@@ -67,7 +69,7 @@ def plot_trace_plane(
     *,
     steps: Sequence[int] | None = None,
     axes: "Sequence[Axes] | None" = None,
-) -> "list[Axes]":
+) -> "list[Artist]":
     """Law of the next pick in the plane, one panel a step: lighter is more probable, picks are marked.
 
     Parameters
@@ -81,8 +83,8 @@ def plot_trace_plane(
 
     Returns
     -------
-    list of Axes
-        The panels.
+    list of Artist
+        Of each panel the law, and the marks of earlier picks.
     """
     xy = np.asarray(positions, dtype=np.float64)
     if xy.shape != (len(trace.items), 2):
@@ -90,19 +92,22 @@ def plot_trace_plane(
     shown, panels = _panels(trace, steps, axes, width=2.2, height=2.5)
     columns, rows = np.unique(xy[:, 0]), np.unique(xy[:, 1])
     grid = len(columns) * len(rows) == len(xy)
+    drawn: list[Artist] = []
     for t, ax in zip(shown, panels, strict=True):
         law = trace.probabilities[t]
         if grid:
             image = np.zeros((len(rows), len(columns)))
             image[np.searchsorted(rows, xy[:, 1]), np.searchsorted(columns, xy[:, 0])] = law
-            ax.pcolormesh(columns, rows, image, cmap="gray", vmin=0.0, shading="nearest", rasterized=True)
+            mesh = ax.pcolormesh(columns, rows, image, cmap="gray", vmin=0.0, shading="nearest", rasterized=True)
+            drawn.append(mesh)
         else:
-            ax.scatter(xy[:, 0], xy[:, 1], c=law, s=12, cmap="gray", vmin=0.0)
+            drawn.append(ax.scatter(xy[:, 0], xy[:, 1], c=law, s=12, cmap="gray", vmin=0.0))
             ax.set_facecolor("0.15")
         before = xy[np.searchsorted(trace.items, trace.picks[:t])]
-        ax.plot(before[:, 0], before[:, 1], "o", color=SELECTED, markeredgecolor="white", markersize=6, clip_on=False)
+        mark: Any = {"color": SELECTED, "markeredgecolor": "white", "markersize": 6, "clip_on": False}
+        drawn += ax.plot(before[:, 0], before[:, 1], "o", **mark)
         ax.set(title=_title(t), xticks=[], yticks=[], aspect="equal")
-    return panels
+    return drawn
 
 
 def _title(t: int) -> str:
