@@ -2,9 +2,9 @@
 A summary, and what it was chosen from
 ======================================
 
-Figure 12 of Kulesza and Taskar (2012) shows summaries of news clusters. Here five short reports, made up for this package,
-are summarised in fifty words by the model that comes along: quality says how much a sentence is worth by itself, the
-determinant that no two say the same, and the probability of a sentence weighs both.
+Figure 12 of Kulesza and Taskar (2012) shows summaries of news clusters. Here five short reports, made up for this
+package, are summarised in fifty words by the model that comes along: quality says how much a sentence is worth by
+itself, the determinant that no two say the same, and the probability of a sentence weighs both.
 """
 
 import json
