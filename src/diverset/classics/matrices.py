@@ -7,6 +7,7 @@ nothing of a matrix.
 
 from __future__ import annotations
 
+import abc
 import math
 from functools import cached_property
 
@@ -36,11 +37,13 @@ class _MatrixEnsemble(ProjectionProcess):
         """Points from the eigenvalues of random matrices, of shape (size, n_points); the kernel is not used."""
         return self._points_of(self.sample_matrices(size, rng=rng))
 
+    @abc.abstractmethod
     def _matrices(self, size: int, rng: np.random.Generator) -> Array:
-        raise NotImplementedError
+        """Random matrices, of shape (size, n_points, n_points)."""
 
+    @abc.abstractmethod
     def _points_of(self, matrices: Array) -> Array:
-        raise NotImplementedError
+        """Their eigenvalues, on the scale of the process."""
 
 
 class Ginibre(_MatrixEnsemble):

@@ -2,6 +2,7 @@ r"""What summaries by DPPs are compared with, behind the same ``summarize`` ([Ku
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -22,7 +23,7 @@ from diverset.text.tfidf import Tfidf
 __all__ = ["Begin", "LexRank", "Oracle", "Random", "RelevanceMMR", "Submodular"]
 
 
-class _Rival(Estimator):
+class _Rival(Estimator, abc.ABC):
     """A way to choose sentences that needs no training."""
 
     def fit(self, clusters: Iterable[Cluster]) -> Any:
@@ -35,8 +36,9 @@ class _Rival(Estimator):
         model = getattr(self, "tfidf_", None) or Tfidf.from_documents(cluster.documents or [""])
         return model.vectors(cluster.sentences).matrix
 
+    @abc.abstractmethod
     def _choose(self, cluster: Cluster, budget: Budget, rng: RNGLike) -> Any:
-        raise NotImplementedError
+        """Sentences of the summary."""
 
     def summarize(
         self,
