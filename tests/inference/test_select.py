@@ -8,8 +8,17 @@ import scipy.sparse
 
 import diverset as dv
 from diverset.errors import DiversetError, KernelError, LabelError, SizeError
+from diverset.inference import rows
 
 RNG = np.random.default_rng(0)
+
+
+@pytest.fixture(autouse=True, params=["at once", "in rounds"])
+def schedule(request, monkeypatch):
+    """Few items are picked from at once, many in rounds by several threads; here few are, too."""
+    if request.param == "in rounds":
+        for name, value in {"_ROUNDS_FROM": 1, "_THREADS_FROM": 1, "_ROUND": 3, "_POOL": 8}.items():
+            monkeypatch.setattr(rows, name, value)
 
 
 def cosine(X):
@@ -138,6 +147,36 @@ def textbook_ridge(S, q, k, d):
         ]
         picked.append(int(np.argmax(gains)))
     return picked
+
+
+@pytest.mark.parametrize("name", ["random", "copies", "few kinds"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("scores", [None, "even", "steep"])
+def test_many_items_as_without_laziness(name, dtype, scores):
+    n, D, k = 3000, 25, 40
+    X = RNG.standard_normal((n, D))
+    if name == "copies":
+        X[1::2] = X[::2] * 2.0 ** (np.arange(n // 2)[:, None] % 3)  # the same directions, to the last bit
+    if name == "few kinds":
+        X = X[:30][RNG.integers(0, 30, size=n)]
+    X = X.astype(dtype)
+    q = {None: np.zeros(n), "even": RNG.random(n), "steep": 20.0 * RNG.random(n) ** 3}[scores]
+    chosen = dv.select(X, k=k, quality=q, diversity=0.5)
+    assert chosen.rank_spent == D
+    U = X.astype(float) / np.linalg.norm(X.astype(float), axis=1, keepdims=True)
+    left = np.ones(n, dtype=bool)
+    for t, pick in enumerate(chosen.indices):
+        B = U[chosen.indices[:t]]
+        if t < D:  # what is left of each item beside the picks
+            Q = np.linalg.qr(B.T)[0]
+            volume = 1.0 - ((U @ Q) ** 2).sum(axis=1)
+        else:  # one and its leverage
+            volume = 1.0 + np.einsum("ij,ij->i", U @ np.linalg.inv(B.T @ B), U)
+        keys = np.where(left & (volume > 1e-9), 0.5 * q + 0.5 * np.log(np.maximum(volume, 1e-9)), -np.inf)
+        assert keys[pick] >= keys.max() - 1e-9
+        assert pick == np.flatnonzero(keys >= keys[pick] - 1e-13)[0]
+        np.testing.assert_allclose(chosen.gains[t], keys[pick], atol=1e-6)
+        left[pick] = False
 
 
 def test_near_duplicates_come_out_as_in_exact_arithmetic():

@@ -1,7 +1,7 @@
 r"""Exact greedy over blocks of rows: the picks of one machine, in a round trip for every batch of them.
 
 What an item can add only falls as picks are made, so whatever was known of it earlier is an upper bound. Each block is
-scanned where it is, by the lazy loop of :mod:`diverset.inference.engine`, and sends back the items of largest keys, its
+scanned where it is, by the lazy loop of :mod:`diverset.inference.rows`, and sends back the items of largest keys, its
 *candidates*, and the largest key among all others, its *rest*. Here the candidates of all blocks are picked from by the
 same rule, for as long as the best of them is above every block's rest: no item elsewhere can then be better. Where it
 is not, the blocks in the way, and only they, are scanned again in one round trip, which brings them up to date.
@@ -26,7 +26,8 @@ from diverset._typing import Array, BoolArray, FloatArray, IntArray
 from diverset.core.factor import RowFactor
 from diverset.distributed.blocks import Blocks, as_block, compute, persist, task
 from diverset.errors import KernelError
-from diverset.inference.engine import Picks, _leverages, _orthonormal_rows, squared_norms
+from diverset.inference.engine import Picks
+from diverset.inference.rows import leverages, orthonormal_rows, rounding, squared_norms
 from diverset.numerics.linalg import EPS, row_norms_squared
 from diverset.numerics.validation import check_fits_in_memory, is_sparse
 
@@ -153,6 +154,7 @@ def _scanned(
 ) -> tuple[State, Candidates]:  # fmt: skip
     """One block brought up to date: its new state, and its candidates."""
     from diverset.inference import _greedy_loops
+    from diverset.inference._panels import as_panels
 
     loops: Any = _greedy_loops
     X = readable(block)
@@ -163,7 +165,7 @@ def _scanned(
     if fresh:
         u0 = None
         if now.half is not None:
-            u0 = factor * _leverages(X, now.half.astype(X.dtype))
+            u0 = factor * leverages(X, now.half.astype(X.dtype))
         with np.errstate(divide="ignore"):
             logs = np.log(scale) if u0 is None else np.log1p(u0 + now.doubt * scale)
         keys = columns.bonus + now.weight * logs
@@ -181,7 +183,8 @@ def _scanned(
         keys[columns.costs > now.left] = -math.inf
     loops.scan_linear(
         X, scale, factor, u0, _writable(columns.bonus), now.weight, now.tolerance, _writable(now.inverse),
-        _writable(now.Z), now.Z.astype(X.dtype), _writable(now.slack), len(now.Z), bound, step, keys, seed, 0, n,
+        _writable(now.Z), as_panels(now.Z, X.dtype), _writable(now.slack), len(now.Z), bound, step, keys, seed,
+        np.arange(n),
     )  # fmt: skip
     top = _largest(keys, count)
     others = keys.copy()
@@ -273,7 +276,7 @@ class BlockProblem:
 def greedy_blocks(
     problem: BlockProblem, k: int, rules: Rules, given: FloatArray | None = None, *, beyond_rank: bool = True
 ) -> Picks:
-    """Up to k picks, those of :func:`diverset.inference.engine.greedy_rows`.
+    """Up to k picks, those of :func:`diverset.inference.rows.greedy_rows`.
 
     Parameters
     ----------
@@ -292,7 +295,7 @@ def greedy_blocks(
     given = np.zeros((0, D)) if given is None else given
     tolerance = 64.0 * D * EPS
     search = _Search(problem, rules, tolerance)
-    basis = _orthonormal_rows(given, tolerance)
+    basis = orthonormal_rows(given, tolerance)
     made, own = search.run(min(k, D - len(basis)), basis, np.zeros((0, 0)))
     spent = None
     if made < k and beyond_rank and rules.stop == -math.inf:
@@ -317,7 +320,7 @@ class _Search:
         dtype = problem.blocks.dtype
         self._dtype = dtype if dtype in (np.float32, np.float64) else np.dtype(np.float64)
         D = problem.blocks.shape[1]
-        self._unit = 8.0 * math.sqrt(D) * float(np.finfo(self._dtype).eps) + 4.0 * EPS
+        self._unit = rounding(D, self._dtype)
         self.picked: list[int] = []
         self.gains: list[float] = []
         self.rows: list[FloatArray] = []
@@ -325,6 +328,7 @@ class _Search:
     def run(self, wanted: int, start: FloatArray, inverse: FloatArray) -> tuple[int, FloatArray]:
         """Picks from here on, by volume or (with an inverse) by leverage; how many, and their own potentials."""
         from diverset.inference import _greedy_loops
+        from diverset.inference._panels import as_panels
 
         loops: Any = _greedy_loops
         D = self._problem.blocks.shape[1]
@@ -338,7 +342,7 @@ class _Search:
         slack = np.full(t + wanted + 1, doubt)
         if t:
             slack[1 : t + 1] += self._unit * np.cumsum(row_norms_squared(start))
-        Z_low = Z.astype(self._dtype)
+        panels = as_panels(start, self._dtype, room=wanted)
         own = np.empty(t + wanted)
         pool = _Pool(self._problem, self._dtype)
         made = 0
@@ -353,9 +357,9 @@ class _Search:
         if wanted > 0:
             refresh(range(len(self._states)), first=True)
         while made < wanted:
-            best, key, _, _ = loops.scan_linear(
-                pool.X, *pool.columns, self._rules.weight, self._tolerance, inverse, Z, Z_low, slack, t,
-                *pool.known, pool.seed, 0, len(pool.items),
+            best, key, _ = loops.scan_linear(
+                pool.X, *pool.columns, self._rules.weight, self._tolerance, inverse, Z, panels, slack, t,
+                *pool.known, pool.seed, np.arange(len(pool.items)),
             )  # fmt: skip
             late = pool.in_the_way(key, t)
             if late:
@@ -368,7 +372,7 @@ class _Search:
             factor = pool.columns[1][best]
             self.rows.append(math.sqrt(factor) * pool.X[best].astype(np.float64)[None])
             self._left = loops.commit_linear(
-                best, pool.X, pool.columns[1], inverse, Z, Z_low, slack, own, self._unit, t, pool.known[2],
+                best, pool.X, pool.columns[1], inverse, Z, panels, slack, own, self._unit, t, pool.known[2],
                 pool.groups, self._caps, pool.costs, self._left,
             )  # fmt: skip
             t += 1

@@ -16,9 +16,10 @@ from diverset.distributed.blocks import Blocks, compute, persist, task
 from diverset.distributed.greedy import BlockProblem, Columns, Rules, greedy_blocks, readable
 from diverset.distributed.model import BlockFactor, BlockLikelihood
 from diverset.errors import DiversetError
-from diverset.inference.engine import Picks, squared_norms
+from diverset.inference.engine import Picks
 from diverset.inference.inputs import as_column, as_groups
 from diverset.inference.result import Selection
+from diverset.inference.rows import squared_norms
 from diverset.numerics.linalg import EPS, log_det_gram, row_norms_squared
 from diverset.numerics.validation import check_positive, check_size, find_positions, is_blocked
 

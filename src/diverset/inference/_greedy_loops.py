@@ -1,4 +1,4 @@
-# mypy: disable-error-code="untyped-decorator, no-any-return"
+# mypy: disable-error-code="untyped-decorator, no-any-return, call-arg"
 r"""Compiled greedy selection by threshold-lazy evaluation.
 
 Every item i has a potential :math:`u_i = u_i^0 - f_i \sum_t (z_t \cdot x_i)^2` that falls with every pick t (the
@@ -17,52 +17,26 @@ import numba
 import numpy as np
 
 from diverset._typing import Array, FloatArray, IntArray
+from diverset.inference._panels import PANELS, panel_squares, panel_width, prefetch_row
 
-__all__ = ["advance_dense", "commit_linear", "pick_dense", "pick_linear", "scan_linear", "squared_norms"]
+__all__ = [
+    "advance_dense",
+    "commit_linear",
+    "first_keys",
+    "gather_linear",
+    "pick_dense",
+    "pick_few",
+    "pick_linear",
+    "scan_linear",
+    "squared_norms",
+]
 
-#: Picks by which an item is brought forward at least, once it is looked at.
-_STRIDE = 24
-#: Rows that are found before the first of them is worked on.
-_AHEAD = 64
+#: Rows that are found before the first of them is worked on, and how many of them memory is asked for ahead.
+_GROUP = 64
+_AHEAD = 4
 
 #: The order of additions is free in bounds and does not matter in finalists beyond rounding.
 _FAST = {"reassoc", "contract", "nsz"}
-
-
-@numba.njit(cache=True, fastmath=_FAST)
-def _sum_of_squares(Z: Array, first: int, last: int, x: Array) -> float:
-    """Squared products of the rows first..last-1 of Z with x, added up; products in the precision of x.
-
-    Eight at a time, in as many registers: x is then loaded once for eight products, none of which waits for another.
-    Sums start from a constant zero, or the compiler would leave the last numbers of every row to a scalar loop.
-    """
-    zero = x.dtype.type(0)
-    total = 0.0
-    s = first
-    while s + 8 <= last:
-        z0, z1, z2, z3, z4, z5, z6, z7 = Z[s], Z[s + 1], Z[s + 2], Z[s + 3], Z[s + 4], Z[s + 5], Z[s + 6], Z[s + 7]
-        a0, a1, a2, a3, a4, a5, a6, a7 = zero, zero, zero, zero, zero, zero, zero, zero
-        for j in range(x.size):
-            a0 += z0[j] * x[j]
-            a1 += z1[j] * x[j]
-            a2 += z2[j] * x[j]
-            a3 += z3[j] * x[j]
-            a4 += z4[j] * x[j]
-            a5 += z5[j] * x[j]
-            a6 += z6[j] * x[j]
-            a7 += z7[j] * x[j]
-        # Squared in double precision: products of large float32 rows would overflow.
-        total += np.float64(a0) ** 2 + np.float64(a1) ** 2 + np.float64(a2) ** 2 + np.float64(a3) ** 2
-        total += np.float64(a4) ** 2 + np.float64(a5) ** 2 + np.float64(a6) ** 2 + np.float64(a7) ** 2
-        s += 8
-    while s < last:
-        z0 = Z[s]
-        a0 = zero
-        for j in range(x.size):
-            a0 += z0[j] * x[j]
-        total += np.float64(a0) ** 2
-        s += 1
-    return total
 
 
 @numba.njit(cache=True, nogil=True, fastmath=_FAST)
@@ -103,13 +77,91 @@ def _key(u: float, bonus: float, weight: float, leverage: bool) -> float:
     return bonus + weight * math.log(u) if u > 0.0 else -math.inf
 
 
+@numba.njit(inline="always")
+def _forward(
+    X: Array,
+    c: int,
+    end: int,
+    scale: FloatArray,
+    factor: FloatArray,
+    bonus: FloatArray,
+    weight: float,
+    leverage: bool,
+    panels: Array,
+    slack: FloatArray,
+    bound: FloatArray,
+    step: IntArray,
+    keys: FloatArray,
+) -> float:
+    """Bring item c forward to pick `end`, which lies in the `PANELS` panels from its own step on; returns its key."""
+    u = bound[c] - factor[c] * panel_squares(panels, step[c], end, X[c])
+    key = _key(u + slack[end] * scale[c], bonus[c], weight, leverage)
+    # A bound is never -inf: that marks items out of the running, which only the exact value may say.
+    bound[c], step[c], keys[c] = u, end, max(key, -1e300)
+    return keys[c]
+
+
 @numba.njit(cache=True)
-def _touch(x: Array) -> float:
-    """Read one number of every cache line of a row, so that it is on its way when it is needed."""
-    total = 0.0
-    for j in range(0, x.size, 16):
-        total += x[j]
-    return total
+def first_keys(scale: FloatArray, bonus: FloatArray, weight: float, available: Array) -> FloatArray:
+    """Keys before the first pick, from the squared norms; -inf for what is not available."""
+    keys = np.empty(scale.size)
+    for i in range(scale.size):
+        keys[i] = _key(scale[i], bonus[i], weight, False) if available[i] else -math.inf
+    return keys
+
+
+@numba.njit(cache=True, nogil=True)
+def gather_linear(
+    X: Array,
+    scale: FloatArray,
+    factor: FloatArray,
+    bonus: FloatArray,
+    weight: float,
+    leverage: bool,
+    panels: Array,
+    slack: FloatArray,
+    t: int,
+    bound: FloatArray,
+    step: IntArray,
+    keys: FloatArray,
+    level: float,
+    lo: int,
+    hi: int,
+    pool: IntArray,
+) -> int:
+    """Bring items lo..hi-1 forward, each to pick t or until its key falls below `level`.
+
+    Those that stay are written to ``pool[lo:]``; returns their number. No other item can have a key of `level` or more
+    until keys are made anew.
+    """
+    waiting = np.empty(_GROUP, dtype=np.int64)
+    block = PANELS * panels.shape[2]
+    stay = i = lo
+    while i < hi:
+        # Rows are looked at in groups, found first: while one is worked on, memory fetches the next.
+        m = 0
+        while i < hi and m < _GROUP:
+            if keys[i] >= level and keys[i] > -math.inf:
+                waiting[m] = i
+                m += 1
+            i += 1
+        for w in range(min(m, _AHEAD)):
+            prefetch_row(X, waiting[w])
+        # All rows of a group meet the same few panels before any meets the next: both stay close to the processor.
+        for end in range(block, t + block, block):
+            for w in range(m):
+                if end == block and w + _AHEAD < m:
+                    prefetch_row(X, waiting[w + _AHEAD])
+                c = waiting[w]
+                if step[c] < min(end, t) and keys[c] >= level:
+                    _forward(
+                        X, c, min(end, t), scale, factor, bonus, weight, leverage, panels, slack, bound, step, keys
+                    )
+        for w in range(m):
+            if keys[waiting[w]] >= level:
+                pool[stay] = waiting[w]
+                stay += 1
+    return stay - lo
 
 
 @numba.njit(cache=True, nogil=True)
@@ -123,97 +175,86 @@ def scan_linear(
     tolerance: float,
     inverse: FloatArray,
     Z: FloatArray,
-    Z_low: Array,
+    panels: Array,
     slack: FloatArray,
     t: int,
     bound: FloatArray,
     step: IntArray,
     keys: FloatArray,
     seed: int,
-    lo: int,
-    hi: int,
-) -> tuple[int, float, int, float]:
-    """Of items lo..hi-1, the one with the largest key after t picks, its key, and a runner-up (-1 if none was seen).
+    items: IntArray,
+) -> tuple[int, float, int]:
+    """Of some items, the one with the largest key after t picks, its key, and a runner-up (-1 if none was seen).
 
-    Ties go to the lowest index. ``seed``, any item, is looked at first: a good key lets the others stop early. The last
-    number returned means nothing; without it the compiler would leave out the reading ahead.
+    Ties go to the lowest index. ``seed``, one of the items or -1, is looked at first: a good key lets the others stop
+    early.
     """
     leverage = inverse.size > 0
     best, theta, second = -1, -math.inf, -1
-    if lo <= seed < hi and keys[seed] > -math.inf:
+    if seed >= 0 and keys[seed] > -math.inf:
         u = _exact_potential(Z, t, X[seed], u0[seed], factor[seed], inverse)
         if leverage or u > tolerance * scale[seed]:
             best, theta = seed, _key(u, bonus[seed], weight, leverage)
-            bound[seed], step[seed], keys[seed] = u, t, theta
-    waiting = np.empty(_AHEAD, dtype=np.int64)
-    touched = 0.0
-    i = lo
-    while i < hi:
-        # Rows are looked at in groups, found first: while one is worked on, memory fetches the next.
-        m = 0
-        while i < hi and m < _AHEAD:
-            if keys[i] >= theta and i != seed and keys[i] > -math.inf:
-                waiting[m] = i
-                m += 1
-            i += 1
-        for w in range(m):
-            if w + 1 < m:
-                touched += _touch(X[waiting[w + 1]])
-            c = waiting[w]
-            s = step[c]
-            u = bound[c]
-            key = keys[c]
-            if key < theta:
-                continue
-            # A row that has been fetched is brought forward a good deal, so that it need not be fetched again soon.
-            while s < t:
-                target = min(t, s + _STRIDE)
-                u -= factor[c] * _sum_of_squares(Z_low, s, target, X[c])
-                s = target
-                key = _key(u + slack[s] * scale[c], bonus[c], weight, leverage)
-                if key < theta:
-                    break
-            bound[c], step[c] = u, s
-            # A bound is never -inf: that marks items out of the running, which only the exact value may say.
-            keys[c] = max(key, -1e300)
-            if keys[c] < theta:
-                continue
-            u = _exact_potential(Z, t, X[c], u0[c], factor[c], inverse)
-            if not leverage and u <= tolerance * scale[c]:
-                keys[c] = -math.inf
-                continue
-            key = _key(u, bonus[c], weight, leverage)
-            bound[c], step[c], keys[c] = u, t, key
-            if key > theta or (key == theta and c < best):
-                second = best
-                best, theta = c, key
-            else:
-                second = c
-    return best, theta, second, touched
+            bound[seed], step[seed], keys[seed] = u - slack[t] * scale[seed], t, theta
+    width = panels.shape[2]
+    for c in items:
+        if keys[c] < theta or c == seed or keys[c] == -math.inf:
+            continue
+        while step[c] < t and keys[c] >= theta:
+            # To the end of the last of the panels; the width of a panel is a power of two.
+            end = min(t, (step[c] | (width - 1)) + 1 + (PANELS - 1) * width)
+            _forward(X, c, end, scale, factor, bonus, weight, leverage, panels, slack, bound, step, keys)
+        if keys[c] < theta:
+            continue
+        u = _exact_potential(Z, t, X[c], u0[c], factor[c], inverse)
+        if not leverage and u <= tolerance * scale[c]:
+            keys[c] = -math.inf
+            continue
+        key = _key(u, bonus[c], weight, leverage)
+        # Rounding that came before need not be allowed for any more.
+        bound[c], step[c], keys[c] = u - slack[t] * scale[c], t, key
+        if key > theta or (key == theta and c < best):
+            second = best
+            best, theta = c, key
+        else:
+            second = c
+    return best, theta, second
 
 
-@numba.njit(cache=True)
-def _direction(X: Array, i: int, factor: float, Z: FloatArray, t: int, inverse: FloatArray) -> tuple[FloatArray, float]:
-    """The vector z by which picking item i lowers every potential, u -= factor (z . x)^2, and i's own potential.
+@numba.njit(cache=True, fastmath=_FAST)
+def _set_direction(X: Array, i: int, factor: float, Z: FloatArray, t: int, inverse: FloatArray) -> float:
+    """Write to Z[t] the vector z by which picking item i lowers every potential, u -= factor (z . x)^2.
 
-    Of a near-duplicate the potential has twice the digits here that it has as a difference of squares.
+    Returns i's own potential. Of a near-duplicate it has twice the digits here that it has as a difference of squares.
     """
-    D = X.shape[1]
-    x = np.empty(D)
-    root = math.sqrt(factor)
-    for j in range(D):
-        x[j] = root * X[i, j]
+    z = Z[t]
+    x = math.sqrt(factor) * X[i].astype(np.float64)
     if inverse.size:
         # Sherman and Morrison: M + xx' has the inverse M^-1 - zz'.
-        z = inverse @ x
-        u = np.dot(z, x)
-        return z / math.sqrt(1.0 + u), u
-    z = x
-    for _ in range(2):  # twice is enough to be orthogonal to rounding
-        for s in range(t):
-            z = z - Z[s] * np.dot(Z[s], z)
-    u = np.dot(z, z)
-    return z / math.sqrt(u), u
+        for j in range(z.size):
+            z[j] = _dot(inverse[j], x)
+        u = _dot(z, x)
+        length = math.sqrt(1.0 + u)
+    else:
+        z[:] = x
+        for _ in range(2):  # twice is enough to be orthogonal to rounding
+            for s in range(t):
+                a = _dot(Z[s], z)
+                for j in range(z.size):
+                    z[j] -= a * Z[s, j]
+        u = _dot(z, z)
+        length = math.sqrt(u)
+    for j in range(z.size):
+        z[j] /= length
+    return u
+
+
+@numba.njit(cache=True, fastmath=_FAST)
+def _dot(a: FloatArray, b: FloatArray) -> float:
+    total = 0.0
+    for j in range(a.size):
+        total += a[j] * b[j]
+    return total
 
 
 @numba.njit(cache=True, nogil=True)
@@ -228,7 +269,7 @@ def pick_linear(
     tolerance: float,
     inverse: FloatArray,
     Z: FloatArray,
-    Z_low: Array,
+    panels: Array,
     slack: FloatArray,
     potentials: FloatArray,
     unit_slack: float,
@@ -240,33 +281,70 @@ def pick_linear(
     caps: IntArray,
     costs: FloatArray,
     left: float,
-    stop: float,
+    items: IntArray,
+    level: float,
     picks: IntArray,
     gains: FloatArray,
-) -> tuple[int, int, float]:
-    """Make up to `n_picks` greedy picks; returns their number, the new t, and the budget left.
+) -> tuple[int, int, float, float]:
+    """Make up to `n_picks` greedy picks; returns their number, the new t, the budget left, and the last key seen.
 
     Item i stands for ``sqrt(factor[i]) * X[i]``, whose squared norm is ``scale[i]``; ``u0`` are potentials before Z.
     ``Z[:t]`` holds the directions of earlier picks, ``potentials`` takes the picks' own. ``groups`` (empty for none)
     with ``caps`` limits the picks of a group; ``costs`` (empty for none) with ``left`` those that still fit. Picking
-    ends early when no item with a key above ``stop`` is available.
+    ends early when none of `items` has a key of `level` or more.
     """
     made = 0
     seed = -1
+    key = math.inf
     while made < n_picks:
-        best, key, seed, _ = scan_linear(
-            X, scale, factor, u0, bonus, weight, tolerance, inverse, Z, Z_low, slack, t, bound, step, keys, seed,
-            0, keys.size,
-        )  # fmt: skip
-        if best < 0 or key <= stop:
+        best, key, seed = scan_linear(
+            X, scale, factor, u0, bonus, weight, tolerance, inverse, Z, panels, slack, t, bound, step, keys, seed, items
+        )
+        if best < 0 or key < level:
             break
         picks[made], gains[made] = best, key
         made += 1
         left = commit_linear(
-            best, X, factor, inverse, Z, Z_low, slack, potentials, unit_slack, t, keys, groups, caps, costs, left
+            best, X, factor, inverse, Z, panels, slack, potentials, unit_slack, t, keys, groups, caps, costs, left
         )
         t += 1
-    return made, t, left
+    return made, t, left, key
+
+
+@numba.njit(cache=True, nogil=True)
+def pick_few(
+    X: Array,
+    scale: FloatArray,
+    factor: FloatArray,
+    bonus: FloatArray,
+    weight: float,
+    tolerance: float,
+    unit_slack: float,
+    available: Array,
+    groups: IntArray,
+    caps: IntArray,
+    costs: FloatArray,
+    left: float,
+    level: float,
+    potentials: FloatArray,
+    picks: IntArray,
+    gains: FloatArray,
+) -> tuple[int, float]:
+    """The picks of ``pick_linear`` among so few items that making its arrays from Python would take as long."""
+    n, D = X.shape
+    width = panel_width(X.itemsize)
+    keys = first_keys(scale, bonus, weight, available)
+    for i in range(costs.size):
+        if costs[i] > left:
+            keys[i] = -math.inf
+    Z, slack = np.zeros((picks.size, D)), np.zeros(picks.size + 1)
+    panels = np.zeros(((picks.size + width - 1) // width, D, width), dtype=X.dtype)
+    made, _, left, _ = pick_linear(
+        picks.size, X, scale, factor, scale, bonus, weight, tolerance, np.zeros((0, 0)), Z, panels, slack, potentials,
+        unit_slack, 0, scale.copy(), np.zeros(n, dtype=np.int64), keys, groups, caps, costs, left, np.arange(n), level,
+        picks, gains,
+    )  # fmt: skip
+    return made, left
 
 
 @numba.njit(cache=True, nogil=True)
@@ -276,7 +354,7 @@ def commit_linear(
     factor: FloatArray,
     inverse: FloatArray,
     Z: FloatArray,
-    Z_low: Array,
+    panels: Array,
     slack: FloatArray,
     potentials: FloatArray,
     unit_slack: float,
@@ -301,17 +379,15 @@ def commit_linear(
             for i in range(keys.size):
                 if groups[i] == g:
                     keys[i] = -math.inf
-    z, potentials[t] = _direction(X, best, factor[best], Z, t, inverse)
-    length2 = 0.0
+    potentials[t] = _set_direction(X, best, factor[best], Z, t, inverse)
+    z, width = Z[t], panels.shape[2]
     for j in range(z.size):
-        Z[t, j] = z[j]
-        Z_low[t, j] = z[j]
-        length2 += z[j] * z[j]
+        panels[t // width, j, t % width] = z[j]
     if inverse.size:
         for i in range(z.size):
             for j in range(z.size):
                 inverse[i, j] -= z[i] * z[j]
-    slack[t + 1] = slack[t] + unit_slack * length2
+    slack[t + 1] = slack[t] + unit_slack * _dot(z, z)
     return left
 
 

@@ -14,8 +14,9 @@ from diverset.core import DPP
 from diverset.core.lowrank import LowRankLikelihood
 from diverset.core.representation import Representation
 from diverset.errors import NoLikelihoodKernelError
-from diverset.inference.engine import Limits, Picks, greedy_dense, greedy_rows
+from diverset.inference.engine import Limits, Picks, greedy_dense
 from diverset.inference.result import Selection
+from diverset.inference.rows import greedy_rows
 from diverset.numerics.validation import check_fits_in_memory, check_size, is_sparse
 
 __all__ = ["map_greedy"]
@@ -40,7 +41,7 @@ def map_greedy(dpp: DPP, k: int | None = None) -> Selection:
     -----
     What an item would add is its squared distance to the span of the picks, which only falls; so what was known of
     it earlier is an upper bound, and most items are never brought up to date ([ChenZhangZhou2018]_ for the Cholesky
-    rows, ``diverset.inference.engine`` for the lazy part). O(nk^2) at worst for a dense kernel, O(nkD) from
+    rows, ``diverset.inference.rows`` for the lazy part). O(nk^2) at worst for a dense kernel, O(nkD) from
     features. Picking stops at the rank, where every further set has probability zero. The set has at least
     :math:`1/(k!)^2` times the largest determinant ([CivrilMagdonIsmail2009]_), in practice nearly all of it.
 

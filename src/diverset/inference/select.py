@@ -13,9 +13,10 @@ from diverset import kernels
 from diverset._typing import Array, BoolArray, FloatArray, IntArray, RNGLike
 from diverset.core import DPP
 from diverset.errors import DiversetError, KernelError
-from diverset.inference.engine import Limits, Picks, greedy_dense, greedy_rows, squared_norms
+from diverset.inference.engine import Limits, Picks, greedy_dense
 from diverset.inference.inputs import Items, as_column, as_groups, read_items
 from diverset.inference.result import Selection
+from diverset.inference.rows import greedy_rows, squared_norms
 from diverset.inference.sparse import dense_rows, greedy_sparse, squared_norms_sparse
 from diverset.kernels._arrays import as_features
 from diverset.numerics.linalg import EPS, log_det_gram, log_det_psd
@@ -173,8 +174,10 @@ def _limits(
     """Everything that restricts the picks, checked."""
     n = problem.n
     available: BoolArray = np.ones(n, dtype=bool)
-    available[shown] = False
-    available[_positions(exclude, n, "exclude")] = False
+    if len(shown):
+        available[shown] = False
+    if exclude is not None:
+        available[_positions(exclude, n, "exclude")] = False
     if min_quality is not None:
         if problem.plain:
             raise DiversetError("min_quality is given without quality; pass the scores it refers to")
@@ -226,7 +229,7 @@ class _Problem:
         elif not isinstance(rows, np.memmap) and not rows.flags.c_contiguous:
             rows = np.ascontiguousarray(rows)
         norms = _row_norms(rows)
-        if cosine and self.n and norms.min() == 0.0:
+        if cosine and not norms.all():
             i = int(norms.argmin())
             raise KernelError(
                 f"features[{i}] is all zeros, and a zero vector has no direction; leave the item out, or use "
@@ -272,8 +275,9 @@ class _Problem:
     def greedy(self, k: int, shown: IntArray, limits: Limits) -> Picks:
         if self.dial == 0.0:
             return self._top(k, limits)
-        price = self.dial * np.log(limits.costs) if len(limits.costs) else 0.0
-        bonus = np.ascontiguousarray(self.bonus - price)
+        bonus = self.bonus
+        if len(limits.costs):
+            bonus -= self.dial * np.log(limits.costs)
         if self.rows is not None:
             given = np.sqrt(self.factor[shown])[:, None] * self.rows[shown].astype(np.float64) if len(shown) else None
             picks = greedy_rows(
@@ -369,7 +373,7 @@ class _Problem:
         upper_bound: float | None = None,
     ) -> Selection:
         log_det = self.log_det(positions) if log_det is None else log_det
-        objective = float(self.bonus[positions].sum())
+        objective = (1.0 - self.dial) * float(self.quality[positions].sum())
         if self.dial > 0.0:
             objective += self.dial * log_det
         labels = None if self.items.labels is None else self.items.labels[positions]
@@ -451,8 +455,11 @@ def _after(limits: Limits, picks: IntArray) -> Limits:
 
 def _row_norms(rows: Any) -> FloatArray:
     """Squared norms in double precision; refuses what is not finite, naming it."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        norms = squared_norms_sparse(rows) if is_sparse(rows) else squared_norms(rows)
+    if is_sparse(rows):
+        with np.errstate(over="ignore", invalid="ignore"):
+            norms = squared_norms_sparse(rows)
+    else:
+        norms = squared_norms(rows)
     if not np.isfinite(norms).all():
         i = int(np.flatnonzero(~np.isfinite(norms))[0])
         if not is_sparse(rows) and not np.isfinite(rows[i]).all():  # sparse entries were looked at when read

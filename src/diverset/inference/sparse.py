@@ -1,6 +1,6 @@
 r"""Greedy selection over sparse rows, such as words of texts: no n x n matrix, and no dense copy of the features.
 
-The same rule as :func:`diverset.inference.engine.greedy_rows`, past the rank included. Every pick adds one direction z,
+The same rule as :func:`diverset.inference.rows.greedy_rows`, past the rank included. Every pick adds one direction z,
 dense and of length D, and lowers what item i can add by :math:`f_i (z \cdot x_i)^2`: one product of the sparse matrix
 with a vector. In a basis Z of the span of the picks, the matrix :math:`M = \sum_{j \in Y} x_j x_j^\top` of the
 D-optimal rule is only as large as the rank, so D x D is never formed either.
@@ -58,7 +58,7 @@ def greedy_sparse(
     k : int
         Number of picks wanted.
     scale, factor, bonus, weight, limits
-        As in :func:`diverset.inference.engine.greedy_rows`.
+        As in :func:`diverset.inference.rows.greedy_rows`.
     given : ndarray of int64
         Positions already shown: they repel.
     """

@@ -1,0 +1,294 @@
+r"""Greedy selection over rows of features, without their kernel.
+
+Each pick maximises ``bonus[i] + weight * log(residual)``, where the residual is what item i adds to the squared
+volume of the set: its squared distance to the span of the picks. When no item is independent of the picks any more,
+picking goes on by the limit of a vanishing ridge: :math:`\det(S_Y + \varepsilon I)` is
+:math:`\varepsilon^{|Y|-D}\det(X_Y^*X_Y + \varepsilon I)`, so for :math:`\varepsilon \to 0` the next pick is the
+D-optimal one, ``bonus[i] + weight * log(1 + leverage)``.
+
+Few items are picked from at once, by one compiled loop. Many are in rounds. At the start of a round, the items whose
+keys reach a *level* are brought up to date, by all cores and in the order of memory; those that still reach it are the
+round's pool, and picks are made from it as long as their keys reach the level, for no other item can. The level is
+where keys are expected to be a round later. Any level is right, and only costs: too high and the round ends early, too
+low and its pool is large.
+
+Work and memory: O(nD) a pick at worst, much less as most items stop early (see the compiled loops), and O(n + kD)
+numbers.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from diverset._typing import Array, FloatArray, IntArray
+from diverset.inference.engine import Limits, Picks
+from diverset.numerics.linalg import EPS, row_norms_squared
+
+__all__ = ["greedy_rows", "leverages", "orthonormal_rows", "rounding", "squared_norms"]
+
+#: Entries of X from which a pass over it is shared by threads.
+_THREADS_FROM = 3_000_000
+#: Items from which picks are made in rounds, of so many picks, from a pool of one in so many items.
+_ROUNDS_FROM = 2_000
+_ROUND = 24
+_POOL = 32
+
+
+def greedy_rows(
+    X: Array,
+    k: int,
+    *,
+    scale: FloatArray,
+    factor: FloatArray,
+    bonus: FloatArray,
+    weight: float,
+    limits: Limits,
+    given: Array | None = None,
+    beyond_rank: bool = True,
+) -> Picks:
+    """Up to k picks among the rows of X, item i standing for ``sqrt(factor[i]) * X[i]``.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, D)
+        float32 or float64, C order; read only.
+    k : int
+        Number of picks wanted.
+    scale : ndarray of shape (n,)
+        Squared norms of the items, ``factor * |X[i]|^2`` in double precision; exactly 1 for unit vectors.
+    factor, bonus : ndarray of shape (n,)
+        Squared factor of each row, and what it earns for itself.
+    weight : float
+        Weight of the log-volume; positive.
+    limits : Limits
+        What may be picked.
+    given : ndarray of shape (g, D), optional
+        Rows already shown, as scaled as the items: they repel, and are not picked.
+    beyond_rank : bool
+        Whether to go on past the rank.
+    """
+    run = _Run(X, scale, factor, bonus, weight, limits)
+    log_det = run.by_volume(k, given)
+    spent = None
+    if run.made < k and beyond_rank and limits.stop == -math.inf:
+        left = run.left_over()
+        if left.any():
+            spent, log_det = run.made, None
+            run.by_leverage(k - run.made, given, left)
+    return Picks(*run.found(), spent, log_det)
+
+
+class _Run:
+    """Picks made so far, and what they leave of the limits."""
+
+    def __init__(
+        self, X: Array, scale: FloatArray, factor: FloatArray, bonus: FloatArray, weight: float, limits: Limits
+    ) -> None:
+        from diverset.inference import _greedy_loops
+
+        self._loops: Any = _greedy_loops
+        self._X = _read_only(X)
+        self._items = (scale, factor, bonus)
+        self._weight = weight
+        self._limits = limits
+        self._caps = limits.caps.copy()
+        self._budget = limits.budget
+        # A pick has a key above `stop`, so of this or more.
+        self._floor = math.nextafter(limits.stop, math.inf) if limits.stop > -math.inf else limits.stop
+        self._tolerance = 64.0 * X.shape[1] * EPS
+        self._unit = rounding(X.shape[1], X.dtype)
+        self._found: list[tuple[IntArray, FloatArray]] = []
+        self.made = 0
+
+    def found(self) -> tuple[IntArray, FloatArray]:
+        """Positions of the picks, and the gain of each."""
+        if len(self._found) == 1:
+            return self._found[0]
+        picks, gains = zip(*self._found, strict=True) if self._found else ((), ())
+        return np.concatenate([np.zeros(0, dtype=np.int64), *picks]), np.concatenate([np.zeros(0), *gains])
+
+    def left_over(self) -> Array:
+        """Items that could still be picked, but for the rank."""
+        left: Array = self._limits.available.copy()
+        left[self.found()[0]] = False
+        if self._limits.groups.size:
+            left &= self._caps[self._limits.groups] > 0
+        if self._limits.costs.size:
+            left &= self._limits.costs <= self._budget
+        return left
+
+    def by_volume(self, k: int, given: Array | None) -> float | None:
+        """Picks that depend on no others; the log-determinant over them, if nothing was given."""
+        (n, D), limits = self._X.shape, self._limits
+        scale, factor, bonus = self._items
+        if given is None and n < _ROUNDS_FROM:
+            wanted = min(k, D)
+            picks, gains, own = np.empty(wanted, dtype=np.int64), np.empty(wanted), np.empty(wanted)
+            made, self._budget = self._loops.pick_few(
+                self._X, scale, factor, bonus, self._weight, self._tolerance, self._unit, limits.available,
+                limits.groups, self._caps, limits.costs, self._budget, self._floor, own, picks, gains,
+            )  # fmt: skip
+            self._add(picks[:made], gains[:made])
+        else:
+            basis = np.zeros((0, D)) if given is None else orthonormal_rows(given, self._tolerance)
+            keys = self._loops.first_keys(scale, bonus, self._weight, limits.available)
+            own = self._pick(min(k, D - len(basis)), scale, keys, basis, np.zeros((0, 0)), 0.0)
+        # The determinant is the product of what was left of each item beside those before it.
+        return float(np.log(own[: self.made]).sum()) if given is None else None
+
+    def by_leverage(self, k: int, given: Array | None, available: Array) -> None:
+        """Picks past the rank."""
+        X, D = self._X, self._X.shape[1]
+        scale, factor, bonus = self._items
+        chosen = self.found()[0]
+        rows = np.sqrt(factor[chosen])[:, None] * X[chosen].astype(np.float64)
+        rows = rows if given is None else np.vstack([given, rows])
+        inverse = np.linalg.pinv(rows.T @ rows, hermitian=True) if len(rows) else np.zeros((D, D))
+        lam, V = np.linalg.eigh(inverse)
+        half = (V * np.sqrt(np.maximum(lam, 0.0))).astype(X.dtype)
+        # Bounds are enough here: the loops compute what they need to know exactly from the inverse.
+        doubt = (self._unit + 8.0 * D * EPS) * max(float(lam[-1]), 0.0)
+        leverage = factor * leverages(X, half)
+        keys = bonus + self._weight * np.log1p(leverage + doubt * scale)
+        keys[~available] = -math.inf
+        self._pick(k, leverage, keys, np.zeros((0, D)), inverse, doubt)
+
+    def _pick(
+        self, wanted: int, u0: FloatArray, keys: FloatArray, start: FloatArray, inverse: FloatArray, doubt: float
+    ) -> FloatArray:
+        """Make up to `wanted` picks, beside the directions of `start`; returns their potentials."""
+        from diverset.inference._panels import as_panels
+
+        (n, D), t = self._X.shape, len(start)
+        scale, factor, bonus = self._items
+        costs = self._limits.costs
+        Z = np.zeros((t + wanted, D))
+        Z[:t] = start
+        panels = as_panels(start, self._X.dtype, room=wanted)
+        slack = np.full(t + wanted + 1, doubt)
+        slack[1 : t + 1] += self._unit * np.cumsum(row_norms_squared(start))
+        if costs.size:
+            keys[costs > self._budget] = -math.inf
+        known = (u0.copy(), np.zeros(n, dtype=np.int64), keys)
+        own = np.empty(t + wanted)
+
+        def pick(ask: int, t: int, pool: IntArray, level: float) -> tuple[FloatArray, float]:
+            picks, gains = np.empty(ask, dtype=np.int64), np.empty(ask)
+            got, _, self._budget, key = self._loops.pick_linear(
+                ask, self._X, scale, factor, u0, bonus, self._weight, self._tolerance, inverse, Z, panels, slack, own,
+                self._unit, t, *known, self._limits.groups, self._caps, costs, self._budget, pool, level, picks, gains,
+            )  # fmt: skip
+            self._add(picks[:got], gains[:got])
+            return gains[:got], key
+
+        if n < _ROUNDS_FROM:
+            pick(wanted, t, np.arange(n), self._floor)
+        else:
+            gather = partial(
+                self._loops.gather_linear, self._X, scale, factor, bonus, self._weight, inverse.size > 0, panels, slack
+            )
+            self._in_rounds(wanted, t, gather, pick, known)
+        return own[t:]
+
+    def _in_rounds(self, wanted: int, t: int, gather: Any, pick: Any, known: tuple[Array, ...]) -> None:
+        """Make picks from the pool of one round after another; interrupts are heard between them."""
+        keys = known[2]
+        n, end = len(keys), t + wanted
+        room = max(1, n // _POOL)
+        level = max(_largest(keys, room), self._floor)
+        reach = float(keys.max()) - level if level > -math.inf else 0.0
+        parts = _parts(n, self._X.size)
+        with ThreadPoolExecutor(len(parts)) as crew:
+            while t < end:
+                places = np.empty(n, dtype=np.int64)
+                sizes = crew.map(lambda part: gather(t, *known, level, *part, places), parts)  # noqa: B023
+                pool = np.concatenate([places[lo : lo + size] for (lo, _), size in zip(parts, sizes, strict=True)])
+                crowded = len(pool) > room
+                if crowded:
+                    level = max(level, _largest(keys[pool], room))
+                    pool = pool[keys[pool] >= level]
+                ask = min(_ROUND, end - t)
+                gains, key = pick(ask, t, pool, level)
+                got = len(gains)
+                t += got
+                if got < ask and level == self._floor:
+                    break
+                # Keys are expected to fall as they did, somewhat faster.
+                low = key if key > -math.inf else min(level, float(keys.max()))
+                if low == -math.inf:
+                    break
+                fall = 1.25 * float(gains[0] - low) * min(_ROUND, end - t) / got if got else 0.0
+                if got < ask // 4:  # a round that made few picks was given too little
+                    room, fall = (2 * room, fall) if crowded else (room, max(fall, 2.0 * reach))
+                reach = max(fall, 1e-6 * (1.0 + abs(low)))
+                level = max(low - reach, self._floor)
+
+    def _add(self, picks: IntArray, gains: FloatArray) -> None:
+        self._found.append((picks, gains))
+        self.made += len(picks)
+
+
+def _read_only(X: Array) -> Array:
+    """The same array, of one type for the compiled loops whether the caller's may be written or not."""
+    X = X.view()
+    X.flags.writeable = False
+    return X
+
+
+def rounding(D: int, dtype: Any) -> float:
+    """By how much (z . x)^2, for unit vectors, can be off when it is computed in numbers of this type.
+
+    Sums have at most D / 2 terms each; all rounding one way is not to be expected of long ones, but cannot be excluded.
+    """
+    return max(8.0 * math.sqrt(D), 0.5 * D) * float(np.finfo(dtype).eps) + 4.0 * EPS
+
+
+def squared_norms(X: Array) -> FloatArray:
+    """Squared norms of the rows in double precision; infinite or nan where a row is."""
+    from diverset.inference import _greedy_loops
+
+    loops: Any = _greedy_loops
+    X = _read_only(X)
+    norms = np.empty(len(X))
+    parts = _parts(len(X), X.size)
+    if len(parts) == 1:
+        loops.squared_norms(X, norms, 0, len(X))
+        return norms
+    with ThreadPoolExecutor(len(parts)) as crew:
+        list(crew.map(lambda part: loops.squared_norms(X, norms, *part), parts))
+    return norms
+
+
+def _parts(n: int, entries: int) -> list[tuple[int, int]]:
+    """Consecutive ranges of n items, one for each thread that is worth its while."""
+    workers = min(os.cpu_count() or 1, 8) if entries >= _THREADS_FROM else 1
+    edges = [n * w // workers for w in range(workers + 1)]
+    return list(pairwise(edges))
+
+
+def _largest(values: FloatArray, count: int) -> float:
+    """The count-th largest value."""
+    return float(np.partition(values, len(values) - count)[len(values) - count])
+
+
+def orthonormal_rows(rows: FloatArray, tolerance: float) -> FloatArray:
+    """Orthonormal basis of the span of a few rows, dependent ones dropped."""
+    if len(rows) == 0:
+        return rows
+    _, sigma, Vh = np.linalg.svd(rows / np.sqrt((rows**2).sum(axis=1)).max(), full_matrices=False)
+    return np.ascontiguousarray(Vh[sigma**2 > tolerance])
+
+
+def leverages(X: Array, half: Array) -> FloatArray:
+    """Squared norms of the rows of X times a matrix, in the precision of X."""
+    leverage = np.empty(len(X))
+    for start in range(0, len(X), 4096):
+        leverage[start : start + 4096] = row_norms_squared(X[start : start + 4096] @ half)
+    return leverage
