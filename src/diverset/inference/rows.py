@@ -20,7 +20,9 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -205,10 +207,10 @@ class _Run:
         level = max(_largest(keys, room), self._floor)
         reach = float(keys.max()) - level if level > -math.inf else 0.0
         parts = _parts(n, self._X.size)
-        with ThreadPoolExecutor(len(parts)) as crew:
+        with _crew(len(parts)) as share:
             while t < end:
                 places = np.empty(n, dtype=np.int64)
-                sizes = crew.map(lambda part: gather(t, *known, level, *part, places), parts)  # noqa: B023
+                sizes = share(lambda part: gather(t, *known, level, *part, places), parts)  # noqa: B023
                 pool = np.concatenate([places[lo : lo + size] for (lo, _), size in zip(parts, sizes, strict=True)])
                 crowded = len(pool) > room
                 if crowded:
@@ -258,12 +260,19 @@ def squared_norms(X: Array) -> FloatArray:
     X = _read_only(X)
     norms = np.empty(len(X))
     parts = _parts(len(X), X.size)
-    if len(parts) == 1:
-        loops.squared_norms(X, norms, 0, len(X))
-        return norms
-    with ThreadPoolExecutor(len(parts)) as crew:
-        list(crew.map(lambda part: loops.squared_norms(X, norms, *part), parts))
+    with _crew(len(parts)) as share:
+        list(share(lambda part: loops.squared_norms(X, norms, *part), parts))
     return norms
+
+
+@contextmanager
+def _crew(workers: int) -> Iterator[Any]:
+    """``map`` by so many threads; one needs no other thread to be woken."""
+    if workers == 1:
+        yield map
+    else:
+        with ThreadPoolExecutor(workers) as crew:
+            yield crew.map
 
 
 def _parts(n: int, entries: int) -> list[tuple[int, int]]:
