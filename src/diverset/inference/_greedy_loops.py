@@ -106,7 +106,8 @@ def first_keys(scale: FloatArray, bonus: FloatArray, weight: float, available: A
     """Keys before the first pick, from the squared norms; -inf for what is not available."""
     keys = np.empty(scale.size)
     for i in range(scale.size):
-        keys[i] = _key(scale[i], bonus[i], weight, False) if available[i] else -math.inf
+        key = bonus[i] if scale[i] == 1.0 else _key(scale[i], bonus[i], weight, False)
+        keys[i] = key if available[i] else -math.inf
     return keys
 
 
@@ -326,25 +327,27 @@ def pick_few(
     costs: FloatArray,
     left: float,
     level: float,
-    potentials: FloatArray,
     picks: IntArray,
     gains: FloatArray,
-) -> tuple[int, float]:
-    """The picks of ``pick_linear`` among so few items that making its arrays from Python would take as long."""
+) -> tuple[int, float, float]:
+    """The picks of ``pick_linear`` among so few items that making its arrays from Python would take as long.
+
+    Returns their number, the budget left, and the log-determinant over them.
+    """
     n, D = X.shape
     width = panel_width(X.itemsize)
     keys = first_keys(scale, bonus, weight, available)
     for i in range(costs.size):
         if costs[i] > left:
             keys[i] = -math.inf
-    Z, slack = np.zeros((picks.size, D)), np.zeros(picks.size + 1)
+    Z, slack, potentials = np.zeros((picks.size, D)), np.zeros(picks.size + 1), np.ones(picks.size)
     panels = np.zeros(((picks.size + width - 1) // width, D, width), dtype=X.dtype)
     made, _, left, _ = pick_linear(
         picks.size, X, scale, factor, scale, bonus, weight, tolerance, np.zeros((0, 0)), Z, panels, slack, potentials,
         unit_slack, 0, scale.copy(), np.zeros(n, dtype=np.int64), keys, groups, caps, costs, left, np.arange(n), level,
         picks, gains,
     )  # fmt: skip
-    return made, left
+    return made, left, np.log(potentials[:made]).sum()
 
 
 @numba.njit(cache=True, nogil=True)

@@ -132,16 +132,16 @@ class _Run:
         scale, factor, bonus = self._items
         if given is None and n < _ROUNDS_FROM:
             wanted = min(k, D)
-            picks, gains, own = np.empty(wanted, dtype=np.int64), np.empty(wanted), np.empty(wanted)
-            made, self._budget = self._loops.pick_few(
+            picks, gains = np.empty(wanted, dtype=np.int64), np.empty(wanted)
+            made, self._budget, log_det = self._loops.pick_few(
                 self._X, scale, factor, bonus, self._weight, self._tolerance, self._unit, limits.available,
-                limits.groups, self._caps, limits.costs, self._budget, self._floor, own, picks, gains,
+                limits.groups, self._caps, limits.costs, self._budget, self._floor, picks, gains,
             )  # fmt: skip
             self._add(picks[:made], gains[:made])
-        else:
-            basis = np.zeros((0, D)) if given is None else orthonormal_rows(given, self._tolerance)
-            keys = self._loops.first_keys(scale, bonus, self._weight, limits.available)
-            own = self._pick(min(k, D - len(basis)), scale, keys, basis, np.zeros((0, 0)), 0.0)
+            return float(log_det)
+        basis = np.zeros((0, D)) if given is None else orthonormal_rows(given, self._tolerance)
+        keys = self._loops.first_keys(scale, bonus, self._weight, limits.available)
+        own = self._pick(min(k, D - len(basis)), scale, keys, basis, np.zeros((0, 0)), 0.0)
         # The determinant is the product of what was left of each item beside those before it.
         return float(np.log(own[: self.made]).sum()) if given is None else None
 
@@ -260,8 +260,11 @@ def squared_norms(X: Array) -> FloatArray:
     X = _read_only(X)
     norms = np.empty(len(X))
     parts = _parts(len(X), X.size)
-    with _crew(len(parts)) as share:
-        list(share(lambda part: loops.squared_norms(X, norms, *part), parts))
+    if len(parts) == 1:
+        loops.squared_norms(X, norms, 0, len(X))
+    else:
+        with _crew(len(parts)) as share:
+            list(share(lambda part: loops.squared_norms(X, norms, *part), parts))
     return norms
 
 
@@ -277,7 +280,9 @@ def _crew(workers: int) -> Iterator[Any]:
 
 def _parts(n: int, entries: int) -> list[tuple[int, int]]:
     """Consecutive ranges of n items, one for each thread that is worth its while."""
-    workers = min(os.cpu_count() or 1, 8) if entries >= _THREADS_FROM else 1
+    if entries < _THREADS_FROM:
+        return [(0, n)]
+    workers = min(os.cpu_count() or 1, 8)
     edges = [n * w // workers for w in range(workers + 1)]
     return list(pairwise(edges))
 
