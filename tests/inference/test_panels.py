@@ -4,7 +4,7 @@ import numba
 import numpy as np
 import pytest
 
-from diverset.inference._panels import PANELS, as_panels, panel_squares, panel_width, prefetch_row
+from diverset.inference._panels import PANELS, as_panels, panel_squares, panel_width, plain_squares, prefetch_row
 
 RNG = np.random.default_rng(0)
 
@@ -28,6 +28,7 @@ def test_squares_of_any_range_of_directions(dtype, D):
             known = as_panels(Z[:end], dtype, room=5)  # directions to come are zero
             found = squares(known, start, end, X, 1)
             np.testing.assert_allclose(found, products[1, start:end].sum(), rtol=50 * D * np.finfo(dtype).eps)
+            np.testing.assert_allclose(found, plain_squares(known, start, end, X[1]), rtol=50 * D * np.finfo(dtype).eps)
     assert panels.shape == (-(-(len(Z) + 2) // width), D, width)
     assert panels.ctypes.data % 32 == 0
 

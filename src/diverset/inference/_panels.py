@@ -165,3 +165,15 @@ def prefetch_row(typingctx: Any, X: Any, i: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(X, i), codegen
+
+
+def plain_squares(panels: Array, start: int, end: int, x: Array) -> float:
+    """What :func:`panel_squares` computes, without a compiler."""
+    width = panels.shape[2]
+    s = np.arange(start, end)
+    return float((np.float64(panels[s // width, :, s % width] @ x) ** 2).sum())
+
+
+if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+    panel_squares = plain_squares  # type: ignore[assignment]
+    prefetch_row = lambda X, i: None  # type: ignore[assignment]  # noqa: E731
