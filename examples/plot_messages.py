@@ -40,6 +40,33 @@ axes[0].set_title("A chain: a factor for each part and each pair of neighbours")
 axes[1].set_title("A tree")
 
 # %%
+# A message from a node *b* to its neighbour *a* is about the subtree behind *b* and nothing else: whatever is held
+# fixed elsewhere, it stays the same. Drawing a structure part by part, only the messages out of subtrees with a newly
+# fixed part have to be passed again.
+
+spots = {"a": (3.2, 3), "d": (1, 2), "b": (5.4, 2), "$c_1$": (4.2, 1), "$c_2$": (6.6, 1)}
+spots |= {leaf: (x, 0) for leaf, x in zip("efgh", (3.6, 4.8, 6.0, 7.2), strict=True)}
+lines = ["ad", "ab", ("b", "$c_1$"), ("b", "$c_2$"), ("$c_1$", "e"), ("$c_1$", "f"), ("$c_2$", "g"), ("$c_2$", "h")]
+figure, axis = plt.subplots(figsize=(6.4, 3.8), layout="constrained")
+axis.add_patch(plt.Rectangle((3.1, -0.45), 4.6, 2.9, color="0.88", zorder=0))
+axis.text(7.6, 2.3, "$T_a(b)$", ha="right", va="top", fontsize=12)
+for one, other in lines:
+    axis.plot(*np.transpose([spots[one], spots[other]]), color="0.5", lw=1, zorder=1)
+for x in (0.4, 1.6):
+    axis.plot([1, x], [2, 1.2], color="0.5", lw=1, ls=":")
+for name, (x, y) in spots.items():
+    factor = name in ("a", "$c_1$", "$c_2$")
+    axis.scatter(
+        x, y, s=500, marker="s" if factor else "o", color="white" if factor else "#dce6f2", ec="black", zorder=2
+    )
+    axis.text(x, y, name, ha="center", va="center", fontsize=10, zorder=3)
+arrow = {"arrowstyle": "->", "ls": "--", "lw": 1.4, "shrinkA": 12, "shrinkB": 12, "connectionstyle": "arc3,rad=0.35"}
+axis.annotate("", spots["a"], spots["b"], arrowprops=arrow)
+axis.text(4.9, 3.0, r"$m_{b \to a}(\cdot \mid S)$", fontsize=12)
+axis.set(title="The subtree behind a message: factors are squares", xlim=(0, 8), ylim=(-0.6, 3.5))
+axis.axis("off")
+
+# %%
 # Messages of sums and products on a chain of eight parts with twelve values, each scaled to its largest entry, and the
 # law that they make: a column is a part. Neighbouring parts like neighbouring values.
 

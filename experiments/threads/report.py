@@ -88,7 +88,7 @@ def _differences(results: Results, names: Sequence[str]) -> list[list[str]]:
 
 
 def coherence_table(results: Results) -> str:
-    """The counterpart of table 12: coherence, and strangers found of 2."""
+    """The counterpart of table 11: coherence, and strangers found of 2."""
     rows = [["system", "mean similarity along threads", "strangers found, of 2"]]
     rows += [
         [_name(system, found["coherence"]), _cell(found["coherence"], 3), _cell(found["strangers found"], 2)]

@@ -8,6 +8,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
+from scipy.sparse import csr_array
 
 from diverset.apps.demo_threads import OPTIONS, load_news
 from diverset.errors import DiversetError, SizeError
@@ -181,6 +182,19 @@ def test_what_threads_are_worth_by_themselves(news, model):
     both = X[nodes].sum(axis=0)
     wanted = both @ target / np.linalg.norm(both) / np.linalg.norm(target)
     assert text_cosine(graph.vectors, nodes, target) == pytest.approx(wanted, rel=1e-6)
+
+
+def test_strangers_that_look_like_all_others_are_found_by_chance():
+    apart = csr_array(np.eye(12))
+    thread = np.arange(8)
+    assert interlopers_found(apart, [thread], rng=0) == pytest.approx(2 * 2 / 10)
+    assert interlopers_found(apart, [thread], n=4, trials=3, rng=0) == pytest.approx(4 * 4 / 12)
+    # Six are alike, two stand alone as the strangers do: two of these four are pointed at.
+    X = np.eye(12)
+    X[:6] = np.eye(12)[0]
+    assert interlopers_found(csr_array(X), [thread], rng=0) == pytest.approx(1.0)
+    X[6:8] = np.eye(12)[0]
+    assert interlopers_found(csr_array(X), [thread], rng=0) == 2.0
 
 
 def test_bootstrap():

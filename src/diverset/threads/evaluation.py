@@ -216,7 +216,8 @@ def interlopers_found(
     """How many of n strangers put into a thread a text model picks out, on average.
 
     The stand-in for the text's paid raters: the model points at the n documents that are least similar, by the mean
-    cosine, to the others of the thread. Easily found strangers mean a coherent thread.
+    cosine, to the others of the thread. Easily found strangers mean a coherent thread. Of documents that are equally
+    dissimilar, as those that share no word with any other, it points at any.
 
     Parameters
     ----------
@@ -241,8 +242,10 @@ def interlopers_found(
             X = vectors[np.concatenate([thread, strangers])]
             S = np.asarray((X @ X.T).toarray())
             np.fill_diagonal(S, 0.0)
-            picked = np.argsort(S.mean(axis=1), kind="stable")[:count]
-            found.append(int((picked >= len(thread)).sum()))
+            likeness, stranger = S.mean(axis=1), np.arange(len(S)) >= len(thread)
+            last = np.partition(likeness, count - 1)[count - 1]
+            sure, tied = likeness < last, likeness == last
+            found.append((sure & stranger).sum() + (count - sure.sum()) * stranger[tied].mean())
     return float(np.mean(found)) if found else 0.0
 
 
