@@ -28,7 +28,14 @@ from experiments.threads.report import (
 )
 from experiments.threads.systems import MEASURES, SYSTEMS, Settings, Trial, development_score, scores
 
-GRID = {"beta": [1.0, 3.0, 6.0], "importance": [0.0, 0.5], "rho": [0.0, 4.0], "threshold": [0.1, 0.2]}
+GRID = {
+    "beta": [0.25, 0.5, 1.0, 3.0, 6.0],
+    "importance": [0.0, 0.5],
+    "rho": [0.0, 4.0, 16.0, 64.0],
+    "smoothing": [0, 2],
+    "balance": [0.0, 0.5, 1.0],
+    "threshold": [0.02, 0.05, 0.1, 0.2],
+}
 
 
 def timelines(data: Path, out: Path) -> None:
