@@ -14,7 +14,7 @@ from diverset.apps.demo_threads import load_news
 
 corpus, stories = load_news()
 documents = dv.threads.document_graph(corpus, threshold=0.15)
-model = dv.threads.ThreadModel(documents.graph, length=8, k=6, beta=(0.2, 2.0), rng=0)
+model = dv.threads.ThreadModel(documents.graph, length=8, k=6, beta=(0.2, 2.0), smoothing=2, balance=0.5, rng=0)
 threads = sorted(model.best(), key=lambda thread: thread[0])
 names = [" ".join(documents.words(thread, 3)) for thread in threads]
 colours = [f"C{i}" for i in range(len(threads))]
@@ -32,7 +32,7 @@ axis.plot(days[[start, end]], height[[start, end]], color="0.88", lw=0.5, zorder
 axis.plot(days, height, "o", color="0.7", ms=3, zorder=2)
 for thread, name, colour in zip(threads, names, colours, strict=True):
     axis.plot(days[thread], height[thread], "o-", color=colour, ms=5, lw=1.8, zorder=3, label=name)
-axis.set(xlabel="day", ylabel="first principal component", title="150 articles, 724 edges, six threads of eight")
+axis.set(xlabel="day", ylabel="first principal component", title="180 articles, 975 edges, six threads of eight")
 axis.legend(fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 # %%

@@ -97,8 +97,13 @@ def pile_score(piles: Sequence[Pile], draws: int = 5, **settings: Any) -> float:
     )
 
 
-def _several(make: Callable[[int], Any], n: int) -> list[Any]:
-    return [make(seed) for seed in range(n)]
+def _independent(model: ThreadModel) -> list[Any]:
+    return [independent_threads(model, rng=seed) for seed in range(10)]
+
+
+def _kmeans(pile: Pile, threshold: float) -> list[Any]:
+    vectors, times, k = _graph(pile, threshold).vectors, pile.corpus.times, len(set(pile.events))
+    return [kmeans_threads(vectors, times, k=k, length=LENGTH, rng=seed) for seed in range(5)]
 
 
 SYSTEMS: dict[str, Callable[[Pile, dict[str, Any], dict[str, Any]], list[Any]]] = {
@@ -106,15 +111,10 @@ SYSTEMS: dict[str, Callable[[Pile, dict[str, Any], dict[str, Any]], list[Any]]] 
     "k-SDPP, best": lambda pile, ours, _: [_model(pile, ours).best()],
     "k-SDPP as in the text, drawn": lambda pile, _, text: _model(pile, text).sample(20, rng=1),
     "k-SDPP as in the text, best": lambda pile, _, text: [_model(pile, text).best()],
-    "independent": lambda pile, _, text: _several(lambda s: independent_threads(_model(pile, text), rng=s), 20),
+    "independent": lambda pile, _, text: _independent(_model(pile, text)),
     "greedy": lambda pile, _, text: [greedy_threads(_model(pile, text))],
     "greedy, balanced": lambda pile, ours, _: [greedy_threads(_model(pile, ours))],
-    "k-means": lambda pile, ours, _: _several(
-        lambda s: kmeans_threads(
-            _graph(pile, ours["threshold"]).vectors, pile.corpus.times, k=len(set(pile.events)), length=LENGTH, rng=s
-        ),
-        5,
-    ),
+    "k-means": lambda pile, ours, _: _kmeans(pile, ours["threshold"]),
 }
 
 

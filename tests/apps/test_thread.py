@@ -163,5 +163,5 @@ def test_the_demo_finds_the_six_stories(tmp_path):
     result = run_demo_threads(output=tmp_path / "demo.html")
     first = {words[0] for words in result.words}
     assert len(result.threads) == 6
-    assert first == {"tram", "wheat", "bridge", "collector", "ilvane", "ondine"}
+    assert first == {"drivers", "rust", "bridge", "collector", "ilvane", "ondine"}
     assert (tmp_path / "demo.html").stat().st_size > 20_000

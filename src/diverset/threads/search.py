@@ -41,9 +41,10 @@ class Tuning:
         return float(max(row["score"] for row in self.tried))
 
     def save(self, path: str | Path) -> None:
-        """Write what was tried as JSON."""
+        """Write what was tried as JSON, a line for each."""
+        rows = ",\n".join(json.dumps(row) for row in self.tried)
         with atomic_write(path) as temporary:
-            temporary.write_text(json.dumps({"tried": list(self.tried)}, indent=1) + "\n", encoding="utf-8")
+            temporary.write_text(f'{{"tried": [\n{rows}\n]}}\n', encoding="utf-8")
 
     @classmethod
     def load(cls, path: str | Path) -> Tuning:
