@@ -20,11 +20,12 @@ names = [" ".join(documents.words(thread, 3)) for thread in threads]
 colours = [f"C{i}" for i in range(len(threads))]
 
 # %%
-# The graph, articles from left to right by their date and up and down by the first principal direction of their words,
-# with the threads in colour.
+# The graph, articles from left to right by their date and up and down by which of the threads their words are most
+# like, with the threads in colour.
 
-centred = documents.vectors.toarray() - np.asarray(documents.vectors.mean(axis=0))
-height = centred @ np.linalg.svd(centred, full_matrices=False)[2][0]
+words = documents.vectors.toarray()
+near = (words @ np.array([words[thread].mean(axis=0) for thread in threads]).T) ** 2 + 1e-4
+height = near @ np.arange(len(threads)) / near.sum(axis=1)
 days = (corpus.times - corpus.times.min()).astype("timedelta64[D]").astype(float)
 start, end = documents.graph.edges.nonzero()
 figure, axis = plt.subplots(figsize=(9, 4.5), layout="constrained")
@@ -32,7 +33,7 @@ axis.plot(days[[start, end]], height[[start, end]], color="0.88", lw=0.5, zorder
 axis.plot(days, height, "o", color="0.7", ms=3, zorder=2)
 for thread, name, colour in zip(threads, names, colours, strict=True):
     axis.plot(days[thread], height[thread], "o-", color=colour, ms=5, lw=1.8, zorder=3, label=name)
-axis.set(xlabel="day", ylabel="first principal component", title="180 articles, 975 edges, six threads of eight")
+axis.set(xlabel="day", ylabel="nearest thread", title="180 articles, 975 edges, six threads of eight")
 axis.legend(fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 # %%
