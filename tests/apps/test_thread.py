@@ -120,6 +120,8 @@ def test_csv_and_folders(run, tmp_path):
         ({}, ("-r", 30), "no path of the graph has 30 nodes: the longest has 12"),
         ({}, ("-k", 60), "dimensions"),
         ({}, ("--time", "day"), "has no column 'day'"),
+        ({}, ("--balance", 2), "Invalid value for '--balance'"),
+        ({}, ("--smoothing", -1), "Invalid value for '--smoothing'"),
         ({}, ("-o", "x.csv"), "must end in .html, .json or .md"),
         ({}, ("--threshold", 0.999999), "no path of the graph has 4 nodes"),
         ({f"row{i}": {"text": " ", "title": " "} for i in range(36)}, (), "is empty in every row"),

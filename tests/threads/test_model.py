@@ -267,6 +267,8 @@ def test_bad_models():
         ThreadModel(graph, length=2, k=1).through([0, 4])
     with pytest.raises(LabelError, match=r"thread 0 has 3 nodes"):
         ThreadModel(graph, length=2, k=1).log_prob([[0, 1, 2]])
+    with pytest.raises(DiversetError, match=r"the weight of an edge is 1e\+308"):
+        ThreadModel(ThreadGraph(np.triu(np.full((3, 3), 1e308), 1), np.eye(3)), length=2, k=1, balance=0.5)
     with pytest.raises(DiversetError, match=r"balance is 1.5; give a number from 0"):
         ThreadModel(graph, length=2, k=1, balance=1.5)
     with pytest.raises(DiversetError, match=r"smoothing is -1"):

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ThreadModel", "ThreadSet"]
 
+#: Log-qualities of edges beyond this are refused: a thread's would overflow.
+_MOST_LOG_QUALITY = 1e300
+
 
 @dataclass(frozen=True, eq=False)
 class ThreadSet:
@@ -301,7 +304,13 @@ def _edge_qualities(edges: Any, beta: float, balance: float) -> Any:
     """Log-qualities of the edges; balanced, each less a share of the logarithms of its row's and its column's sum."""
     from scipy.sparse import csr_array
 
-    log_q = beta * edges.data
+    with np.errstate(over="ignore"):
+        log_q = beta * edges.data
+    if (np.abs(log_q) > _MOST_LOG_QUALITY).any():
+        raise DiversetError(
+            f"beta times the weight of an edge is {log_q[np.argmax(np.abs(log_q))]:g}, and sums of such numbers "
+            "overflow; scale the weights down, or beta"
+        )
     if balance > 0.0 and edges.nnz:
         out = np.diff(edges.indptr)
         by_end = np.argsort(edges.indices, kind="stable")
