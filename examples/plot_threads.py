@@ -2,7 +2,7 @@
 Threads of news
 ===============
 
-Figures 1, 25 and 28 of Kulesza and Taskar (2012) on news made up for this package: articles are nodes, an edge
+Figures 1, 25, 26 and 28 of Kulesza and Taskar (2012) on news made up for this package: articles are nodes, an edge
 leads from one to a later one that resembles it, and six diverse threads are drawn through them.
 """
 
@@ -14,18 +14,18 @@ from diverset.apps.demo_threads import load_news
 
 corpus, stories = load_news()
 documents = dv.threads.document_graph(corpus, threshold=0.15)
-model = dv.threads.ThreadModel(documents.graph, length=8, k=6, beta=(0.2, 2.0), rng=0)
+model = dv.threads.ThreadModel(documents.graph, length=8, k=6, beta=(0.2, 2.0), smoothing=2, balance=0.5, rng=0)
 threads = sorted(model.best(), key=lambda thread: thread[0])
 names = [" ".join(documents.words(thread, 3)) for thread in threads]
 colours = [f"C{i}" for i in range(len(threads))]
 
 # %%
-# The graph, articles from left to right by their date and up and down by the threads that they are most like, with the
-# threads in colour.
+# The graph, articles from left to right by their date and up and down by which of the threads their words are most
+# like, with the threads in colour.
 
-likeness = np.stack([(documents.vectors @ documents.vectors[thread].T).mean(axis=1) for thread in threads], axis=1)
-likeness += 0.01  # what is like none of them goes to the middle
-height = -(likeness @ np.arange(len(threads))) / likeness.sum(axis=1)
+words = documents.vectors.toarray()
+near = (words @ np.array([words[thread].mean(axis=0) for thread in threads]).T) ** 2 + 1e-4
+height = near @ np.arange(len(threads)) / near.sum(axis=1)
 days = (corpus.times - corpus.times.min()).astype("timedelta64[D]").astype(float)
 start, end = documents.graph.edges.nonzero()
 figure, axis = plt.subplots(figsize=(9, 4.5), layout="constrained")
@@ -33,7 +33,7 @@ axis.plot(days[[start, end]], height[[start, end]], color="0.88", lw=0.5, zorder
 axis.plot(days, height, "o", color="0.7", ms=3, zorder=2)
 for thread, name, colour in zip(threads, names, colours, strict=True):
     axis.plot(days[thread], height[thread], "o-", color=colour, ms=5, lw=1.8, zorder=3, label=name)
-axis.set(xlabel="day", yticks=[], title="150 articles, 724 edges, six threads of eight")
+axis.set(xlabel="day", ylabel="nearest thread", title="180 articles, 975 edges, six threads of eight")
 axis.legend(fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 # %%

@@ -16,6 +16,8 @@ from diverset.apps.thread_page import day_of
 from diverset.errors import DiversetError, MissingExtraError
 from diverset.threads import ThreadModel, coherence, document_graph, interlopers_found, kmeans_threads, tune
 from experiments.threads.data import DEVELOPMENT, read_aan, read_cora, read_reuters, read_timelines
+from experiments.threads.piles import GRID as PILE_GRID
+from experiments.threads.piles import make_piles, pile_score, pile_scores
 from experiments.threads.report import (
     coherence_table,
     days_table,
@@ -24,11 +26,19 @@ from experiments.threads.report import (
     draw_timeline,
     human_table,
     listing,
+    piles_table,
     write,
 )
 from experiments.threads.systems import MEASURES, SYSTEMS, Settings, Trial, development_score, scores
 
-GRID = {"beta": [1.0, 3.0, 6.0], "importance": [0.0, 0.5], "rho": [0.0, 4.0], "threshold": [0.1, 0.2]}
+GRID = {
+    "beta": [0.25, 0.5, 1.0, 3.0, 6.0],
+    "importance": [0.0, 0.5],
+    "rho": [0.0, 4.0, 16.0, 64.0],
+    "smoothing": [0, 2],
+    "balance": [0.0, 0.5, 1.0],
+    "threshold": [0.02, 0.05, 0.1, 0.2],
+}
 
 
 def timelines(data: Path, out: Path) -> None:
@@ -67,6 +77,20 @@ def timelines(data: Path, out: Path) -> None:
     write(out / "threads_human.rst", human_table(ordered))
     write(out / "threads_days.rst", days_table(ordered))
     write(out / "threads_coherence.rst", coherence_table(ordered))
+
+
+def piles(data: Path, out: Path) -> None:
+    """Piles of articles about six events: settings from half of the articles, scores on the other half."""
+    collections = read_timelines(data)
+    chosen = make_piles(collections, 0, range(2))
+    found = tune(lambda **settings: pile_score(chosen, **settings), PILE_GRID, output=out / "threads_piles_search.json")
+    text = max(
+        (row for row in found.tried if not row["smoothing"] and not row["balance"]), key=lambda row: row["score"]
+    )
+    plain = {name: value for name, value in text.items() if name != "score"}
+    print(f"piles: {found.best}, one-to-one purity {found.score:.3f}; as in the text {plain}", flush=True)
+    held_out = make_piles(collections, 1, range(2, 4))
+    write(out / "threads_piles.rst", piles_table(pile_scores(held_out, found.best, plain)))
 
 
 def reuters(data: Path, out: Path) -> None:
@@ -130,7 +154,7 @@ def cora(data: Path, out: Path) -> None:
 
 
 PARTS: dict[str, Callable[[Path, Path], None]] = {
-    "timeline17": timelines, "reuters21578": reuters, "aan": aan, "cora_titles": cora,
+    "timeline17": timelines, "piles": piles, "reuters21578": reuters, "aan": aan, "cora_titles": cora,
 }  # fmt: skip
 
 

@@ -21,6 +21,7 @@ __all__ = [
     "draw_timeline",
     "human_table",
     "listing",
+    "piles_table",
     "write",
 ]
 
@@ -94,6 +95,23 @@ def coherence_table(results: Results) -> str:
         [_name(system, found["coherence"]), _cell(found["coherence"], 3), _cell(found["strangers found"], 2)]
         for system, found in results.items()
     ]
+    return _list_table(rows)
+
+
+def piles_table(results: Mapping[str, Sequence[Any]]) -> str:
+    """How well threads follow the events of a pile: three scores with intervals over piles."""
+    names = ("purity", "matched", "coverage")
+    rows = [["system", "purity", "one-to-one purity", "events told"]]
+    for system, found in results.items():
+        rows.append([system, *(_cell([getattr(score, name) for score in found], 2) for name in names)])
+    ours = next(iter(results))
+    for system in ("greedy", "k-means", "independent"):
+        cells = []
+        for name in names:
+            pairs = zip(results[ours], results[system], strict=True)
+            b = bootstrap_mean([getattr(a, name) - getattr(x, name) for a, x in pairs])
+            cells.append(f"{b.mean:+.2f} ({b.low:+.2f} to {b.high:+.2f})")
+        rows.append([f"drawn less {system}", *cells])
     return _list_table(rows)
 
 

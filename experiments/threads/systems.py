@@ -47,6 +47,8 @@ class Settings:
     importance: float = 0.2
     rho: float = 0.0
     threshold: float = 0.1
+    smoothing: int = 0
+    balance: float = 0.0
 
 
 @lru_cache(maxsize=64)
@@ -71,7 +73,10 @@ class Trial:
     def model(self) -> ThreadModel:
         """Its model."""
         s = self.settings
-        return ThreadModel(self.graph.graph, length=LENGTH, k=K, beta=(s.importance, s.beta), rho=s.rho, rng=0)
+        return ThreadModel(
+            self.graph.graph, length=LENGTH, k=K, beta=(s.importance, s.beta), rho=s.rho, smoothing=s.smoothing,
+            balance=s.balance, rng=0,
+        )  # fmt: skip
 
     @cached_property
     def target(self) -> Any:

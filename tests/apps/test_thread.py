@@ -120,6 +120,8 @@ def test_csv_and_folders(run, tmp_path):
         ({}, ("-r", 30), "no path of the graph has 30 nodes: the longest has 12"),
         ({}, ("-k", 60), "dimensions"),
         ({}, ("--time", "day"), "has no column 'day'"),
+        ({}, ("--balance", 2), "Invalid value for '--balance'"),
+        ({}, ("--smoothing", -1), "Invalid value for '--smoothing'"),
         ({}, ("-o", "x.csv"), "must end in .html, .json or .md"),
         ({}, ("--threshold", 0.999999), "no path of the graph has 4 nodes"),
         ({f"row{i}": {"text": " ", "title": " "} for i in range(36)}, (), "is empty in every row"),
@@ -163,5 +165,5 @@ def test_the_demo_finds_the_six_stories(tmp_path):
     result = run_demo_threads(output=tmp_path / "demo.html")
     first = {words[0] for words in result.words}
     assert len(result.threads) == 6
-    assert first == {"tram", "wheat", "bridge", "collector", "ilvane", "ondine"}
+    assert first == {"drivers", "rust", "bridge", "collector", "ilvane", "ondine"}
     assert (tmp_path / "demo.html").stat().st_size > 20_000

@@ -89,6 +89,52 @@ def test_the_law_of_sets(beta, length, shortest, rho):
     assert fit(counts, plain) < 1e-6
 
 
+@pytest.mark.parametrize(("smoothing", "balance"), [(1, 0.0), (0, 0.5), (3, 1.0)])
+def test_smoothed_features_and_balanced_edges(smoothing, balance):
+    graph = small_graph()
+    beta, n = (0.4, 1.3), graph.n_nodes
+    features, W = graph.features, np.where(graph.edges.toarray() != 0, np.exp(2.6 * graph.edges.toarray()), 0.0)
+    near = (W > 0) | (W.T > 0) | np.eye(n, dtype=bool)
+    for _ in range(smoothing):
+        features = np.array([features[near[i]].mean(axis=0) for i in range(n)])
+    sums = np.sqrt(np.outer(W.sum(axis=1), W.sum(axis=0)))
+    balanced = np.where(W > 0, np.log(W / np.where(W > 0, sums, 1.0) ** balance, where=W > 0, out=np.zeros_like(W)), 0)
+    twin = ThreadGraph(
+        scipy.sparse.csr_array((balanced[graph.edges.nonzero()], graph.edges.nonzero()), shape=(n, n)),
+        features,
+        weights=graph.weights,
+    )
+    model = ThreadModel(graph, length=3, k=2, beta=beta, projection=None, smoothing=smoothing, balance=balance)
+    threads = list(paths(graph, [3]))
+    law = law_of(kernel(twin, threads, (0.4, 0.5), features), 2)
+    plain = ThreadModel(graph, length=3, k=2, beta=beta, projection=None)
+    for S, p in law.items():
+        assert model.log_prob([threads[i] for i in S]) == pytest.approx(math.log(p), abs=1e-8)
+    gap = max(abs(plain.log_prob([threads[i] for i in S]) - math.log(p)) for S, p in law.items())
+    assert gap > 0.1
+
+
+def test_balance_bounds_what_a_dense_region_weighs():
+    """Sixteen nodes that all have edges outweigh four by far; balanced, by no more than four to one."""
+    edges = np.zeros((20, 20))
+    edges[:16, :16], edges[16:, 16:] = np.triu(np.ones((16, 16)), 1), np.triu(np.ones((4, 4)), 1)
+    graph = ThreadGraph(edges, np.eye(20))
+
+    def mass(nodes, balance):
+        model = ThreadModel(graph, length=4, k=1, beta=(0.0, 3.0), projection=None, balance=balance)
+        q = model._chain.edges.toarray()
+        return sum(
+            math.exp(2.0 * sum(q[a, b] for a, b in itertools.pairwise(y))) for y in itertools.combinations(nodes, 4)
+        )
+
+    assert mass(range(16), 0.0) / mass(range(16, 20), 0.0) == pytest.approx(math.comb(16, 4))
+    assert mass(range(16), 1.0) < 16.0
+    assert 0.5 < mass(range(16), 1.0) / mass(range(16, 20), 1.0) < math.comb(16, 4) / 20
+    # Large weights neither overflow nor vanish.
+    huge = ThreadModel(graph, length=4, k=1, beta=(0.0, 2000.0), projection=None, balance=1.0)
+    assert np.isfinite(huge._chain.edges.data).all()
+
+
 def fit(counts, law, least=8.0):
     """P-value of the counts of sets, which are pooled, the rarest first, until each pool expects enough."""
     n = sum(counts.values())
@@ -221,6 +267,12 @@ def test_bad_models():
         ThreadModel(graph, length=2, k=1).through([0, 4])
     with pytest.raises(LabelError, match=r"thread 0 has 3 nodes"):
         ThreadModel(graph, length=2, k=1).log_prob([[0, 1, 2]])
+    with pytest.raises(DiversetError, match=r"the weight of an edge is 1e\+308"):
+        ThreadModel(ThreadGraph(np.triu(np.full((3, 3), 1e308), 1), np.eye(3)), length=2, k=1, balance=0.5)
+    with pytest.raises(DiversetError, match=r"balance is 1.5; give a number from 0"):
+        ThreadModel(graph, length=2, k=1, balance=1.5)
+    with pytest.raises(DiversetError, match=r"smoothing is -1"):
+        ThreadModel(graph, length=2, k=1, smoothing=-1)
     with pytest.raises(DiversetError, match=r"length_weights"):
         ThreadModel(graph, length=3, min_length=2, k=1, length_weights=[1.0])
 

@@ -222,11 +222,18 @@ def test_structured(Q, F, data):
 
 
 @fuzz
-@given(matrices(rows=st.integers(0, 5), columns=st.integers(0, 5)), matrices(rows=st.integers(0, 5)))
-def test_threads(edges, features):
+@given(
+    matrices(rows=st.integers(0, 5), columns=st.integers(0, 5)),
+    matrices(rows=st.integers(0, 5)),
+    st.sampled_from([(0, 0.0), (2, 0.5), (1, 1.0)]),
+)
+def test_threads(edges, features, shape):
     def build():
         graph = dv.threads.ThreadGraph(edges, features=features)
-        return dv.threads.ThreadModel(graph, length=2, k=1, projection=None, rng=0)
+        smoothing, balance = shape
+        return dv.threads.ThreadModel(
+            graph, length=2, k=1, projection=None, smoothing=smoothing, balance=balance, rng=0
+        )
 
     model = guarded(build)
     if model is not None:

@@ -16,7 +16,7 @@ OPTIONS = ThreadOptions(k=6, length=8, beta=2.0, importance=0.2, threshold=0.15)
 
 
 def load_news() -> tuple[Corpus, list[str | None]]:
-    """The 150 invented items, and the story of each; None where it belongs to none."""
+    """The 180 invented items, and the story of each; None where it belongs to none."""
     lines = (files("diverset") / "data" / "news.jsonl").read_text(encoding="utf-8").splitlines()
     rows = [json.loads(line) for line in lines]
     texts = [f"{row['title']}. {row['text']}" for row in rows]

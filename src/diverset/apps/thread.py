@@ -37,6 +37,9 @@ class ThreadOptions:
         How much the similarity along a thread counts, and how much its documents' LexRank.
     rho : float
         How strongly threads repel each other.
+    smoothing, balance
+        Of :class:`diverset.threads.ThreadModel`: threads of one region repel each other more, and what much was
+        written about does not crowd out the rest.
     threshold, max_similarity, min_documents, max_share
         Of :func:`diverset.threads.document_graph`.
     min_words : int
@@ -57,6 +60,8 @@ class ThreadOptions:
     beta: float = 1.0
     importance: float = 0.1
     rho: float = 0.0
+    smoothing: int = 2
+    balance: float = 0.5
     threshold: float = 0.1
     max_similarity: float | None = 0.8
     min_documents: int = 2
@@ -133,6 +138,8 @@ def thread_corpus(
         beta=(options.importance, options.beta),
         projection=options.projection,
         rho=options.rho,
+        smoothing=options.smoothing,
+        balance=options.balance,
         rng=options.seed,
         min_length=options.min_length,
     )

@@ -88,6 +88,7 @@ def write_thread_page(
     colours = [COLOURS[t % len(COLOURS)] for t in range(len(threads))]
     place, shown = _places(document_graph, threads)
     others = len(corpus) - len(np.unique(np.concatenate(list(threads))))
+    grey = f"the {others:,} documents" if len(shown) == others else f"{len(shown):,} of the {others:,} documents"
     data = {
         "dates": dates,
         "span": [float(at.min()), float(at.max())],
@@ -135,7 +136,7 @@ def write_thread_page(
         "<h2>Where the threads stand apart</h2>",
         '<svg id="map" class="map" role="group" aria-label="Map of the documents"></svg>',
         '<p class="caption">Documents by their words, in the plane that parts the threads most (principal components '
-        f"of the threads' centroids). Grey: {len(shown):,} of the {others:,} documents in no thread.</p>",
+        f"of the threads' centroids). Grey: {grey} in no thread.</p>",
     ]
     template = (files("diverset") / "apps" / "templates" / "threads.html").read_text(encoding="utf-8")
     # Inside a script element nothing may look like its end.

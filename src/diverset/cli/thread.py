@@ -39,6 +39,15 @@ def thread(
     beta: Annotated[float, typer.Option(help="How much similarity from document to document counts.")] = 1.0,
     importance: Annotated[float, typer.Option(help="How much central documents (LexRank) count.")] = 0.1,
     rho: Annotated[float, typer.Option(min=0.0, help="How strongly threads repel each other.")] = 0.0,
+    smoothing: Annotated[
+        int,
+        typer.Option(
+            min=0, help="Rounds in which documents take on features of their neighbours; 0 is the plain model."
+        ),
+    ] = 2,
+    balance: Annotated[
+        float, typer.Option(min=0.0, max=1.0, help="Keep what much was written about from crowding out the rest.")
+    ] = 0.5,
     time: Annotated[str | None, typer.Option(metavar="COL", help="Column of dates.", rich_help_panel=_COLUMNS)] = None,
     text: Annotated[str | None, typer.Option(metavar="COL", help="Column of texts.", rich_help_panel=_COLUMNS)] = None,
     title: Annotated[
@@ -75,6 +84,8 @@ def thread(
             beta=beta,
             importance=importance,
             rho=rho,
+            smoothing=smoothing,
+            balance=balance,
             threshold=threshold,
             max_similarity=max_similarity,
             min_documents=min_documents,

@@ -3,10 +3,8 @@ r"""The ten features of a folder of images: colour, words and gist, of the whole
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -14,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from diverset._progress import progress_bar
 from diverset._typing import Array, FloatArray, IntArray
 from diverset.errors import DiversetError
 from diverset.images._extras import cv2, pillow, sklearn_version
@@ -145,7 +144,7 @@ def extract(
     tag = f"{_VERSION} {longest} OpenCV {cv2().__version__} Pillow {pillow().__version__}"
     before = 0 if store is None else store.damaged
     describe = partial(_describe, parts=parts, longest=longest, cache=store, tag=tag)
-    with quiet_about_size(), ThreadPoolExecutor(jobs) as pool, _bar("Images", len(files), progress) as advance:
+    with quiet_about_size(), ThreadPoolExecutor(jobs) as pool, progress_bar("Images", len(files), progress) as advance:
         described = []
         for one in pool.map(describe, files):
             described.append(one)
@@ -153,7 +152,7 @@ def extract(
     good = [(path, one) for path, one in zip(files, described, strict=True) if not isinstance(one, Skipped)]
     arrays = [one for _, one in good]
     wanted = sorted({_WORDS[name.removesuffix(_CENTER)] for name in names if name.startswith("sift")} - set(known))
-    with _bar("Words", len(wanted), progress) as advance:
+    with progress_bar("Words", len(wanted), progress) as advance:
         for size in wanted:
             known[size] = _words([one["sift"] for one in arrays], size, rng, store)
             advance()
@@ -251,18 +250,3 @@ def _matrix(name: str, arrays: Sequence[Mapping[str, Array]], words: Mapping[int
     lengths = np.linalg.norm(X, axis=1)
     X[lengths == 0.0] = 1.0
     return np.asarray(X / np.linalg.norm(X, axis=1, keepdims=True), dtype=np.float64)
-
-
-@contextmanager
-def _bar(what: str, total: int, shown: bool) -> Iterator[Callable[[], None]]:
-    """A progress bar on standard error if that is a terminal."""
-    if not shown or not sys.stderr.isatty():
-        yield lambda: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=total)
-        yield lambda: bar.advance(task)

@@ -13,7 +13,8 @@ The objects:
     From texts, with times or citations, to such a graph.
 `kmeans_threads`, `dtm_threads`, `independent_threads`, `greedy_threads`
     What people use instead.
-`timeline_rouge`, `date_score`, `text_cosine`, `coherence`, `interlopers_found`, `bootstrap_mean`, `tune`
+`timeline_rouge`, `date_score`, `text_cosine`, `coherence`, `interlopers_found`, `story_score`,
+`bootstrap_mean`, `tune`
     How good threads are, and how to choose settings.
 """
 
@@ -29,10 +30,12 @@ from diverset.threads.documents import DocumentGraph, citation_graph, document_g
 from diverset.threads.evaluation import (
     Bootstrap,
     Score,
+    StoryScore,
     bootstrap_mean,
     coherence,
     date_score,
     interlopers_found,
+    story_score,
     text_cosine,
     timeline_rouge,
 )
@@ -48,6 +51,7 @@ __all__ = [
     "DocumentGraph",
     "Neighbourhoods",
     "Score",
+    "StoryScore",
     "ThreadGraph",
     "ThreadModel",
     "ThreadSet",
@@ -66,6 +70,7 @@ __all__ = [
     "kmeans_threads",
     "neighbourhoods",
     "salient_terms",
+    "story_score",
     "term_vectors",
     "text_cosine",
     "time_slices",

@@ -22,10 +22,12 @@ from diverset.text import STOP_WORDS, rouge_words
 __all__ = [
     "Bootstrap",
     "Score",
+    "StoryScore",
     "bootstrap_mean",
     "coherence",
     "date_score",
     "interlopers_found",
+    "story_score",
     "text_cosine",
     "timeline_rouge",
 ]
@@ -247,6 +249,60 @@ def interlopers_found(
             sure, tied = likeness < last, likeness == last
             found.append((sure & stranger).sum() + (count - sure.sum()) * stranger[tied].mean())
     return float(np.mean(found)) if found else 0.0
+
+
+class StoryScore(NamedTuple):
+    """How well threads follow known stories; see :func:`story_score`."""
+
+    purity: float
+    matched: float
+    coverage: float
+
+
+def story_score(threads: Iterable[IntArray], stories: Sequence[Any]) -> StoryScore:
+    """Purity of threads, where the story of every document is known.
+
+    Parameters
+    ----------
+    threads : iterable of ndarray
+        The threads, as numbers of documents.
+    stories : sequence
+        The story of every document; None for documents that belong to none.
+
+    Returns
+    -------
+    purity : float
+        Share of the documents of a thread in its most frequent story, averaged over threads: the purity of
+        clusterings. Threads that all tell one story can reach 1.
+    matched : float
+        The same, but each story counts for one thread only, in the best matching of threads and stories (Hungarian
+        algorithm): what is asked of a set of threads.
+    coverage : float
+        Stories that make up more than half of some thread, as a share of those that the threads could tell.
+
+    Examples
+    --------
+    >>> story_score([[0, 1], [2, 4], [3, 4]], ["a", "a", "b", "a", None])
+    StoryScore(purity=0.6666666666666666, matched=0.5, coverage=0.5)
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    names = {story: j for j, story in enumerate(dict.fromkeys(story for story in stories if story is not None))}
+    found = [np.asarray(thread, dtype=np.int64) for thread in threads]
+    if not names or not found or min(map(len, found)) == 0:
+        raise DiversetError("there is nothing to score; give threads that are not empty, and documents with stories")
+    shares = np.zeros((len(found), len(names)))
+    for t, thread in enumerate(found):
+        for i in thread.tolist():
+            if stories[i] is not None:
+                shares[t, names[stories[i]]] += 1.0 / len(thread)
+    rows, columns = linear_sum_assignment(shares, maximize=True)
+    told = np.unique(shares.argmax(axis=1)[shares.max(axis=1) > 0.5])
+    return StoryScore(
+        float(shares.max(axis=1).mean()),
+        float(shares[rows, columns].sum() / len(found)),
+        len(told) / min(shares.shape),
+    )
 
 
 class Bootstrap(NamedTuple):

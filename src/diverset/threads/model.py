@@ -13,7 +13,14 @@ import numpy as np
 from diverset._typing import FloatArray, IntArray, RNGLike
 from diverset.errors import DiversetError, ImpossibleEventError, SizeError
 from diverset.numerics.projection import project
-from diverset.numerics.validation import as_number, check_count, check_fits_in_memory, check_nonnegative, is_sparse
+from diverset.numerics.validation import (
+    as_number,
+    check_count,
+    check_fits_in_memory,
+    check_nonnegative,
+    check_size,
+    is_sparse,
+)
 from diverset.structured.ksdpp import StructuredKDPP
 from diverset.structured.sdpp import StructuredDPP
 from diverset.threads.chain import ThreadChain
@@ -23,6 +30,9 @@ if TYPE_CHECKING:
     from diverset.threads.through import ThreadsThrough
 
 __all__ = ["ThreadModel", "ThreadSet"]
+
+#: Log-qualities of edges beyond this are refused: a thread's would overflow.
+_MOST_LOG_QUALITY = 1e300
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +101,15 @@ class ThreadModel:
     rho : float
         A constant feature of every node: the larger, the more alike all threads are, and the stronger they repel
         each other (section 6.6.4).
+    smoothing : int
+        Rounds in which the features of every node become the mean of its own and those of all nodes that it has an
+        edge with. Threads through one region of the graph then have nearly the same features, also where they share
+        no node, and repel each other more; 0 is the model of the text.
+    balance : float
+        From 0, the model of the text, to 1. Where every document has c edges there are about :math:`c^R` threads, and
+        what much was written about outweighs any repulsion. The squared quality of an edge is divided by
+        :math:`(s(a)\,t(b))^{\text{balance}/2}`, where s(a) and t(b) are the sums over the edges out of a and into b;
+        at 1, the edges of all threads within m nodes contribute no more than m to their summed squared quality.
     rng : int, Generator or None
         Seed or generator, for the projection and for draws that bring none of their own.
     min_length : int, optional
@@ -128,6 +147,8 @@ class ThreadModel:
         beta: float | tuple[float, float] = 1.0,
         projection: int | None = 50,
         rho: float = 0.0,
+        smoothing: int = 0,
+        balance: float = 0.0,
         rng: RNGLike = None,
         min_length: int | None = None,
         length_weights: Any = None,
@@ -157,11 +178,8 @@ class ThreadModel:
                 "threads, or let more edges in"
             )
         features = _node_features(graph.features, self._rho, projection, self._rng, projection_method)
-        from scipy.sparse import csr_array
-
-        edges = csr_array(
-            (self._beta[1] * graph.edges.data, graph.edges.indices, graph.edges.indptr), graph.edges.shape
-        )
+        features = _smoothed(features, graph.edges, check_size(smoothing, name="smoothing"))
+        edges = _edge_qualities(graph.edges, self._beta[1], _read_balance(balance))
         lengths = self._length - shortest + 1
         chain = ThreadChain(self._beta[0] * graph.weights, edges, features, self._length, shortest, np.zeros(lengths))
         if chain.stops:
@@ -275,6 +293,43 @@ def _read_beta(beta: Any) -> tuple[float, float]:
     return both, both
 
 
+def _read_balance(balance: Any) -> float:
+    share = as_number(balance, name="balance")
+    if not 0.0 <= share <= 1.0:
+        raise DiversetError(f"balance is {share:g}; give a number from 0, the plain model, to 1")
+    return share
+
+
+def _edge_qualities(edges: Any, beta: float, balance: float) -> Any:
+    """Log-qualities of the edges; balanced, each less a share of the logarithms of its row's and its column's sum."""
+    from scipy.sparse import csr_array
+
+    with np.errstate(over="ignore"):
+        log_q = beta * edges.data
+    if (np.abs(log_q) > _MOST_LOG_QUALITY).any():
+        raise DiversetError(
+            f"beta times the weight of an edge is {log_q[np.argmax(np.abs(log_q))]:g}, and sums of such numbers "
+            "overflow; scale the weights down, or beta"
+        )
+    if balance > 0.0 and edges.nnz:
+        out = np.diff(edges.indptr)
+        by_end = np.argsort(edges.indices, kind="stable")
+        into = np.bincount(edges.indices, minlength=edges.shape[0])
+        from_start = np.repeat(_log_sums(2.0 * log_q, out), out)
+        to_end = np.empty_like(log_q)
+        to_end[by_end] = np.repeat(_log_sums(2.0 * log_q[by_end], into), into)
+        log_q = log_q - 0.25 * balance * (from_start + to_end)
+    return csr_array((log_q, edges.indices, edges.indptr), edges.shape)
+
+
+def _log_sums(log_values: FloatArray, counts: IntArray) -> FloatArray:
+    """Logarithms of the sums of consecutive groups of so many values; 0 for empty groups."""
+    some = counts > 0
+    sums = np.zeros(len(counts))
+    sums[some] = np.logaddexp.reduceat(log_values, (np.cumsum(counts) - counts)[some])
+    return sums
+
+
 def _read_shares(weights: Any, lengths: int) -> FloatArray:
     if weights is None:
         return np.zeros(lengths)
@@ -314,3 +369,16 @@ def _node_features(features: Any, rho: float, dim: int | None, rng: np.random.Ge
         # The constant feature has a row of its own in the projection, drawn like the others.
         Z = Z + project(np.full((1, 1), rho), dim, rng, method=method)
     return Z
+
+
+def _smoothed(features: FloatArray, edges: Any, rounds: int) -> FloatArray:
+    """Means over every node and the nodes before and after it, again and again. O(rounds edges d)."""
+    if rounds == 0:
+        return features
+    from scipy.sparse import csr_array
+
+    near = csr_array((np.ones(edges.nnz), edges.indices, edges.indptr), shape=edges.shape)
+    size = 1.0 + np.diff(edges.indptr) + np.bincount(edges.indices, minlength=edges.shape[0])
+    for _ in range(rounds):
+        features = (features + near @ features + near.T @ features) / size[:, None]
+    return np.asarray(features)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from diverset._files import atomic_write
+from diverset._progress import progress_bar
 from diverset.errors import DiversetError
 
 __all__ = ["Tuning", "tune"]
@@ -40,9 +41,10 @@ class Tuning:
         return float(max(row["score"] for row in self.tried))
 
     def save(self, path: str | Path) -> None:
-        """Write what was tried as JSON."""
+        """Write what was tried as JSON, a line for each."""
+        rows = ",\n".join(json.dumps(row) for row in self.tried)
         with atomic_write(path) as temporary:
-            temporary.write_text(json.dumps({"tried": list(self.tried)}, indent=1) + "\n", encoding="utf-8")
+            temporary.write_text(f'{{"tried": [\n{rows}\n]}}\n', encoding="utf-8")
 
     @classmethod
     def load(cls, path: str | Path) -> Tuning:
@@ -71,7 +73,7 @@ def tune(
     output : path, optional
         Where the result is saved after every trial; what is there already is not tried again.
     show : bool
-        Whether to show a progress bar, where there is a terminal.
+        Whether to show a progress bar, with the time gone by and left, where there is a terminal.
 
     Returns
     -------
@@ -88,26 +90,18 @@ def tune(
     before = {_key({name: value for name, value in row.items() if name != "score"}): row for row in known}
     combinations = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
     tried: list[dict[str, Any]] = []
-    for settings in _shown(combinations, show):
-        row = before.get(_key(settings))
-        if row is None:
-            value = float(score(**settings))
-            row = settings | {"score": value if math.isfinite(value) else -1e300}
-        tried.append(row)
-        if output is not None:
-            Tuning(tuple(tried)).save(output)
+    with progress_bar("Trying settings", len(combinations), show) as advance:
+        for settings in combinations:
+            row = before.get(_key(settings))
+            if row is None:
+                value = float(score(**settings))
+                row = settings | {"score": value if math.isfinite(value) else -1e300}
+            tried.append(row)
+            if output is not None:
+                Tuning(tuple(tried)).save(output)
+            advance()
     return Tuning(tuple(tried))
 
 
 def _key(settings: Mapping[str, Any]) -> str:
     return json.dumps(settings, sort_keys=True, default=str)
-
-
-def _shown(combinations: list[dict[str, Any]], show: bool) -> Any:
-    if not show:
-        return combinations
-    from rich.console import Console
-    from rich.progress import track
-
-    console = Console(stderr=True)
-    return track(combinations, description="Trying settings", console=console, disable=not console.is_terminal)

@@ -1,0 +1,30 @@
+"""A progress bar for loops of the library that take longer than a moment."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+__all__ = ["progress_bar"]
+
+
+@contextmanager
+def progress_bar(what: str, total: int, shown: bool) -> Iterator[Callable[[], None]]:
+    """A bar with the count, the time gone by and the time left, on standard error if that is a terminal."""
+    if not shown or not sys.stderr.isatty():
+        yield lambda: None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    times = (TextColumn("gone"), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), *times)
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda: bar.advance(task)
