@@ -23,7 +23,7 @@ from diverset.apps.demo_threads import load_news
 
 corpus, stories = load_news()
 documents = dv.threads.document_graph(corpus, threshold=0.15)
-model = dv.threads.ThreadModel(documents.graph, length=8, k=6, beta=(0.2, 2.0), rng=0)
+model = dv.threads.ThreadModel(documents.graph, length=8, k=6, beta=(0.2, 2.0), smoothing=2, balance=0.5, rng=0)
 thread = model.sample(rng=0)[1]
 rng = np.random.default_rng(5)
 strangers = rng.choice(np.setdiff1d(np.arange(len(corpus)), thread), size=2, replace=False)

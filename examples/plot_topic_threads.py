@@ -30,7 +30,7 @@ frequent = {documents.terms[j] for j in np.argsort(-shares, kind="stable")[:100]
 words = [[word for word in content_terms(text) if word in frequent] for text in corpus.texts]
 by_topic = dv.threads.dtm_threads(words, corpus.times, k=6, length=8, iterations=4, rng=0)
 
-model = dv.threads.ThreadModel(documents.graph, length=8, k=6, beta=(0.2, 2.0), rng=0)
+model = dv.threads.ThreadModel(documents.graph, length=8, k=6, beta=(0.2, 2.0), smoothing=2, balance=0.5, rng=0)
 by_graph = list(model.sample(rng=0))
 
 # %%
@@ -65,8 +65,7 @@ for name, threads in (("topic", by_topic), ("thread", by_graph)):
 # part of. Similarity along a thread says the same where that is not known.
 
 for name, threads in (("topics", by_topic), ("k-SDPP", by_graph)):
-    told = [[stories[i] for i in thread] for thread in threads]
-    main = [max(sorted({*row} - {None}), key=row.count, default=None) for row in told]
-    purity = np.mean([row.count(story) / len(row) for row, story in zip(told, main, strict=True)])
+    score = dv.threads.story_score(threads, stories)
     cosine = dv.threads.coherence(documents.vectors, threads)
-    print(f"{name}: {len({*main})} stories; {purity:.0%} of a thread is one story; cosine of neighbours {cosine:.2f}")
+    print(f"{name}: {score.coverage:.0%} of the stories told; {score.purity:.0%} of a thread is one story;", end=" ")
+    print(f"cosine of neighbours {cosine:.2f}")
