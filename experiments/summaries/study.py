@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from diverset._files import atomic_write
 from diverset.text import (
     Begin,
     Cluster,
@@ -27,11 +30,13 @@ from diverset.text.budget import Budget
 from diverset.text.decode import draw_between, least_risk
 from diverset.text.features import FEATURE_GROUPS
 from experiments.summaries.data import Fold, Task
+from experiments.summaries.packages import package_rivals
 
 __all__ = ["ABLATIONS", "COLUMNS", "Study", "bootstrap", "run"]
 
 COLUMNS = ("R-1F", "R-1P", "R-1R", "R-2F", "R-SU4F")
 ABLATIONS: dict[str, tuple[str, ...]] = {
+    "all but constant": ("constant",),
     "all but length": ("length",),
     "all but position": ("position",),
     "all but similarity": ("similarity",),
@@ -39,23 +44,56 @@ ABLATIONS: dict[str, tuple[str, ...]] = {
     "all but pronouns": ("pronouns",),
     "all but similarity, LexRank": ("similarity", "lexrank"),
 }
-SCALES = (1.0, 4.0, 16.0, 64.0)
+SCALES = (1.0, 4.0, 16.0, 64.0, 256.0)
+#: Dials of both learned models, chosen one after the other; the first setting of each is where the search begins.
+GRIDS = {"oracle_scaling": (0.5, 0.0), "rho": (0.7, 0.35, 1.0), "prior_variance": (1.0, 0.1, 10.0)}
 ALPHAS = (0.1, 0.3, 0.5, 0.7, 0.9)
 LAMBDAS = (1.0, 4.0, 10.0)
 EXPONENTS = (0.0, 0.3, 1.0)
 #: Draws of the largest pool, and the sizes of the smaller ones that it is cut into.
 POOL, SIZES = 5000, (100, 1000, 5000)
-_FIT = {"tol": 1e-3, "max_iter": 60}
+_FIT = {"tol": 1e-3, "max_iter": 200}
 
 
 @dataclass
 class Study:
-    """Scores of every system on every test cluster, seconds each took, and the dials chosen in each fold."""
+    """Scores of every system on every test cluster, seconds each took, and the dials chosen in each fold.
+
+    ``drawing`` holds for every cluster how many draws were made, how many were in the window, and how many were used:
+    more than were in the window where shorter ones had to help out.
+    """
 
     scores: dict[str, dict[int, list[float]]] = field(default_factory=lambda: defaultdict(dict))
-    seconds: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    seconds: dict[str, dict[int, float]] = field(default_factory=lambda: defaultdict(dict))
     dials: list[dict[str, Any]] = field(default_factory=list)
-    accepted: list[float] = field(default_factory=list)
+    drawing: dict[int, list[int]] = field(default_factory=dict)
+
+    def add(self, other: Study) -> None:
+        """Take over what another study found on other clusters."""
+        for name, found in other.scores.items():
+            self.scores[name].update(found)
+        for name, spent in other.seconds.items():
+            self.seconds[name].update(spent)
+        self.dials += other.dials
+        self.drawing |= other.drawing
+
+    def to_json(self) -> str:
+        """As text."""
+        return json.dumps(
+            {"scores": self.scores, "seconds": self.seconds, "dials": self.dials, "drawing": self.drawing}
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> Study:
+        """What :meth:`to_json` wrote; keys of JSON are texts, those of clusters numbers."""
+        stored, study = json.loads(text), cls()
+        for name, found in stored["scores"].items():
+            study.scores[name] = {int(t): row for t, row in found.items()}
+        for name, spent in stored["seconds"].items():
+            study.seconds[name] = {int(t): value for t, value in spent.items()}
+        study.dials = stored["dials"]
+        study.drawing = {int(t): row for t, row in stored["drawing"].items()}
+        return study
 
 
 def score(text: str, references: Sequence[str]) -> list[float]:
@@ -79,7 +117,7 @@ def best(candidates: Iterable[Any], value: Callable[[Any], float]) -> Any:
 def tune(task: Task, fold: Fold, training: str, say: Callable[[str], None]) -> Summarizer:
     """Choose oracle, rho, prior and the factor of greedy decoding, one after the other, by ROUGE-1F of summaries."""
     learn, develop = ([task.clusters[t] for t in part] for part in (fold.learn, fold.develop))
-    dials: dict[str, Any] = {"rho": 0.7, "prior_variance": 1.0, "oracle_scaling": 0.5}
+    dials: dict[str, Any] = {name: grid[0] for name, grid in GRIDS.items()}
     cache: dict[Any, tuple[float, float]] = {}
 
     def value(trial: dict[str, Any]) -> float:
@@ -94,8 +132,7 @@ def tune(task: Task, fold: Fold, training: str, say: Callable[[str], None]) -> S
             say(f"{training} {trial}: {cache[key][0]:.4f} with factor {cache[key][1]:g}")
         return cache[key][0]
 
-    grids = {"oracle_scaling": (0.5, 0.0), "rho": (0.7, 0.35), "prior_variance": (1.0, 0.1)}
-    for name, grid in grids.items():
+    for name, grid in GRIDS.items():
         dials = best(({**dials, name: setting} for setting in grid), value)
     value(dials)
     return Summarizer(
@@ -107,15 +144,36 @@ def tune(task: Task, fold: Fold, training: str, say: Callable[[str], None]) -> S
     )
 
 
-def run(task: Task, *, seed: int = 0, every: int = 1, say: Callable[[str], None] = print) -> Study:
-    """All systems on all folds; minimum-Bayes-risk decoding, the slow one, on every so-manieth test cluster."""
+def run(
+    task: Task,
+    *,
+    seed: int = 0,
+    every: int = 1,
+    say: Callable[[str], None] = print,
+    keep: Path | None = None,
+) -> Study:
+    """All systems on all folds; minimum-Bayes-risk decoding, the slow one, on every so-manieth test cluster.
+
+    With a folder to ``keep`` folds in, those that are there already are read and not run again.
+    """
     study = Study()
-    for fold in task.folds:
-        _run_fold(task, fold, study, seed, every, say)
+    for number, fold in enumerate(task.folds):
+        kept = None if keep is None else keep / f"{task.name}_fold{number}_every{every}_seed{seed}.json"
+        if kept is not None and kept.exists():
+            study.add(Study.from_json(kept.read_text(encoding="utf-8")))
+            say(f"fold {number + 1} of {len(task.folds)}: read from {kept.name}")
+            continue
+        say(f"fold {number + 1} of {len(task.folds)}")
+        found = _run_fold(task, fold, seed, every, say)
+        if kept is not None:
+            with atomic_write(kept) as temporary:
+                temporary.write_text(found.to_json(), encoding="utf-8")
+        study.add(found)
     return study
 
 
-def _run_fold(task: Task, fold: Fold, study: Study, seed: int, every: int, say: Callable[[str], None]) -> None:
+def _run_fold(task: Task, fold: Fold, seed: int, every: int, say: Callable[[str], None]) -> Study:
+    study = Study()
     limit = {"max_bytes": task.max_bytes}
     develop = [task.clusters[t] for t in fold.develop]
     everything = [task.clusters[t] for t in [*fold.learn, *fold.develop]]
@@ -124,7 +182,7 @@ def _run_fold(task: Task, fold: Fold, study: Study, seed: int, every: int, say: 
         for t in fold.test:
             started = time.perf_counter()
             text = summarize(task.clusters[t]).text
-            study.seconds[name].append(time.perf_counter() - started)
+            study.seconds[name][t] = time.perf_counter() - started
             study.scores[name][t] = score(text, task.clusters[t].references)
         say(f"{name}: {np.mean([study.scores[name][t][0] for t in fold.test]):.4f}")
 
@@ -133,6 +191,12 @@ def _run_fold(task: Task, fold: Fold, study: Study, seed: int, every: int, say: 
     test("random", lambda c: Random().summarize(c, rng=seed, **limit))
     central = LexRank().fit(everything)
     test("lexrank", lambda c: central.summarize(c, **limit))
+    for name, rival in package_rivals(say).items():
+        rival.fit(everything)
+        chosen = best(
+            map(rival.at, rival.thresholds), lambda trial: mean_f(develop, lambda c: trial.summarize(c, **limit))
+        )
+        test(name, lambda c, chosen=chosen: chosen.summarize(c, **limit))
     cut = Submodular().fit(everything)
     pair = best(
         ((weight, power) for weight in LAMBDAS for power in EXPONENTS),
@@ -163,6 +227,7 @@ def _run_fold(task: Task, fold: Fold, study: Study, seed: int, every: int, say: 
         less = Summarizer(**{**model.get_params(), "groups": groups}).fit(everything)
         test(name, lambda c, less=less: less.summarize(c, **limit))
     _decode_by_risk(task, [t for t in fold.test if t % every == 0], model, study, seed, say)
+    return study
 
 
 def _decode_by_risk(
@@ -179,9 +244,10 @@ def _decode_by_risk(
         started = time.perf_counter()
         kernel, candidates, costs = _kernel(model, cluster, high, budget)
         counts = word_counts([cluster.sentences[i] for i in candidates])
-        draws = draw_between(kernel.dpp(costs, None), costs, low, high, POOL, rng=seed, most=30 * POOL)
+        draws = draw_between(kernel.dpp(costs, None), costs, low, high, POOL, rng=seed)
         drawing = time.perf_counter() - started
-        study.accepted.append(len(draws.sets) / max(draws.n_drawn, 1))
+        inside = sum(int(costs[items].sum()) >= low for items in draws.sets)
+        study.drawing[t] = [draws.n_drawn, inside, len(draws.sets)]
         for size in SIZES:
             pools = [draws.sets[i : i + size] for i in range(0, len(draws.sets) - size + 1, size)] or [draws.sets]
             found = []
@@ -195,7 +261,7 @@ def _decode_by_risk(
                 found.append(score(text.decode("utf-8", "ignore"), cluster.references))
             study.scores[f"dpp-mbr{size}"][t] = np.mean(found, axis=0).tolist()
             spent = (time.perf_counter() - started) / len(pools) + drawing * min(1.0, size / POOL)
-            study.seconds[f"dpp-mbr{size}"].append(spent)
+            study.seconds[f"dpp-mbr{size}"][t] = spent
     for size in SIZES:
         say(f"dpp-mbr{size}: {np.mean([study.scores[f'dpp-mbr{size}'][t][0] for t in tested]):.4f}")
 
