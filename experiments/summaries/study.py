@@ -27,7 +27,7 @@ from diverset.text import (
     word_counts,
 )
 from diverset.text.budget import Budget
-from diverset.text.decode import draw_between, least_risk
+from diverset.text.decode import draw_between, greedy_summary, least_risk
 from diverset.text.features import FEATURE_GROUPS
 from experiments.summaries.data import Fold, Task
 from experiments.summaries.packages import package_rivals
@@ -46,7 +46,7 @@ ABLATIONS: dict[str, tuple[str, ...]] = {
 }
 SCALES = (1.0, 4.0, 16.0, 64.0, 256.0)
 #: Dials of both learned models, chosen one after the other; the first setting of each is where the search begins.
-GRIDS = {"oracle_scaling": (0.5, 0.0), "rho": (0.7, 0.35, 1.0), "prior_variance": (1.0, 0.1, 10.0)}
+GRIDS = {"oracle_scaling": (0.5, 0.0), "rho": (0.7, 0.35, 1.0), "prior_variance": (1.0, 0.1, 10.0, 100.0)}
 ALPHAS = (0.1, 0.3, 0.5, 0.7, 0.9)
 LAMBDAS = (1.0, 4.0, 10.0)
 EXPONENTS = (0.0, 0.3, 1.0)
@@ -108,6 +108,23 @@ def mean_f(clusters: Iterable[Cluster], summarize: Callable[[Cluster], Summary])
     return float(np.mean([rouge(summarize(c).text, c.references, metrics=["rouge-1"])["rouge-1"].f for c in clusters]))
 
 
+def mean_f_of_factors(model: Summarizer, clusters: Sequence[Cluster], max_bytes: int) -> list[float]:
+    """Mean ROUGE-1F of greedy summaries for each of ``SCALES``; the kernel of a cluster is made once."""
+    budget = Budget("bytes", max_bytes)
+    found = np.zeros((len(clusters), len(SCALES)))
+    for row, cluster in zip(found, clusters, strict=True):
+        summary = model.summarize(cluster, max_bytes=max_bytes)
+        costs = budget.costs([cluster.sentences[i] for i in summary.candidates])
+        for s, scale in enumerate(SCALES):
+            text = summary.text
+            if summary.kernel is not None:
+                chosen = summary.candidates[greedy_summary(scale * summary.kernel.L, costs, budget.room)]
+                text = " ".join(cluster.sentences[i] for i in np.sort(chosen))
+            row[s] = rouge(text, cluster.references, metrics=["rouge-1"])["rouge-1"].f
+    means: list[float] = found.mean(axis=0).tolist()
+    return means
+
+
 def best(candidates: Iterable[Any], value: Callable[[Any], float]) -> Any:
     """The first of the best candidates."""
     listed = list(candidates)
@@ -119,15 +136,15 @@ def tune(task: Task, fold: Fold, training: str, say: Callable[[str], None]) -> S
     learn, develop = ([task.clusters[t] for t in part] for part in (fold.learn, fold.develop))
     dials: dict[str, Any] = {name: grid[0] for name, grid in GRIDS.items()}
     cache: dict[Any, tuple[float, float]] = {}
+    oracles: dict[float, list[Any]] = {}
 
     def value(trial: dict[str, Any]) -> float:
         key = tuple(sorted(trial.items()))
         if key not in cache:
-            model = Summarizer(training=training, max_bytes=task.max_bytes, **trial, **_FIT).fit(learn)
-            found = []
-            for scale in SCALES:
-                model.set_params(greedy_scale=scale)
-                found.append(mean_f(develop, lambda c: model.summarize(c, max_bytes=task.max_bytes)))
+            model = Summarizer(training=training, max_bytes=task.max_bytes, **trial, **_FIT)
+            scaling = trial["oracle_scaling"]
+            oracles[scaling] = model.fit(learn, oracles.get(scaling)).oracles_
+            found = mean_f_of_factors(model, develop, task.max_bytes)
             cache[key] = max(found), SCALES[int(np.argmax(found))]
             say(f"{training} {trial}: {cache[key][0]:.4f} with factor {cache[key][1]:g}")
         return cache[key][0]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from diverset.errors import DiversetError
-from diverset.text import Cluster
+from diverset.text import Cluster, Summarizer
 from experiments.summaries import packages, report, study
 from experiments.summaries.data import HALVES, Fold, Task, at_random, by_topic, read_task
 
@@ -118,6 +118,17 @@ def test_a_run_fills_all_tables_and_goes_on_where_it_stopped(monkeypatch, tmp_pa
     monkeypatch.undo()
     again = study.Study.from_json(found.to_json())
     assert (again.scores, again.seconds, again.drawing) == (found.scores, found.seconds, found.drawing)
+
+
+def test_factors_are_scored_as_summaries_are():
+    clusters = made_up_clusters()
+    model = Summarizer(max_bytes=60).fit(clusters[:3])
+    found = study.mean_f_of_factors(model, clusters[3:], 60)
+    assert len(set(found)) > 1
+    for scale, value in zip(study.SCALES, found, strict=True):
+        model.set_params(greedy_scale=scale)
+        expected = study.mean_f(clusters[3:], lambda c: model.summarize(c, max_bytes=60))
+        assert value == pytest.approx(expected, abs=1e-12)
 
 
 def test_a_missing_package_is_named_and_left_out(monkeypatch):
