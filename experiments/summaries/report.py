@@ -6,7 +6,7 @@ import numpy as np
 
 from experiments.summaries.study import ABLATIONS, COLUMNS, Study, bootstrap
 
-__all__ = ["tables"]
+__all__ = ["list_table", "tables"]
 
 SYSTEMS = (
     "random", "begin", "lexrank", "lexrank-package", "sumy-package", "submod1", "lr+mmr", "lr+dpp", "dpp-algorithm-6",
@@ -35,7 +35,7 @@ def _systems(study: Study) -> str:
         ours = np.array([study.scores["dpp-greedy"][t] for t in tested])
         cells = [str(len(tested)), *(f"{100 * value:.2f}" for value in found.mean(axis=0))]
         rows.append([system, *cells, "" if system == "dpp-greedy" else _difference(found[:, 0] - ours[:, 0])])
-    return _list_table(rows)
+    return list_table(rows)
 
 
 def _ablation(study: Study) -> str:
@@ -46,7 +46,7 @@ def _ablation(study: Study) -> str:
         found = ours if name == "all" else np.array([study.scores[name][t] for t in tested])
         cells = [f"{100 * value:.2f}" for value in found[:, :3].mean(axis=0)]
         rows.append([name, *cells, "" if name == "all" else _difference(found[:, 0] - ours[:, 0])])
-    return _list_table(rows)
+    return list_table(rows)
 
 
 def _risk(study: Study) -> str:
@@ -58,7 +58,7 @@ def _risk(study: Study) -> str:
         tested = sorted(study.scores[ours])
         values = np.array([study.scores[ours][t][0] - study.scores[other][t][0] for t in tested])
         rows.append([ours, other, str(len(tested)), _difference(values)])
-    return _list_table(rows)
+    return list_table(rows)
 
 
 def _difference(values: np.ndarray) -> str:
@@ -66,7 +66,8 @@ def _difference(values: np.ndarray) -> str:
     return f"{100 * values.mean():+.2f} ({low:+.2f} to {high:+.2f})"
 
 
-def _list_table(rows: list[list[str]]) -> str:
+def list_table(rows: list[list[str]]) -> str:
+    """A table of reStructuredText; the first row is its head."""
     lines = [".. list-table::", "   :header-rows: 1", "   :class: numbers", ""]
     for row in rows:
         lines += [f"   {'* -' if i == 0 else '  -'} {cell}".rstrip() for i, cell in enumerate(row)]
