@@ -277,6 +277,45 @@ def test_any_input_gives_sensible_output(documents, method):
     assert len(summary.explain()) == len(summary.indices)
 
 
+def test_headings_are_left_out_unless_there_is_nothing_else():
+    text = "Storm hits coast\n\nA storm hit the coast on Sunday. Two ferries are late.\n\nWhat now\n\nSchools close."
+    cluster = Cluster([text, ["Storm hits coast"]])
+    assert cluster.is_heading.tolist() == [True, False, False, True, False, False]
+    headings = {"Storm hits coast", "What now"}
+    for method in METHODS:
+        asked = {"max_bytes": 90, "method": method, "n_samples": 20, "rng": 0}
+        assert not headings & set(default_summarizer().summarize([text], **asked).sentences)
+    # A sentence of its own fits in no 14 bytes, and a heading does.
+    assert (
+        default_summarizer().summarize(["Storm at sea\n\nA storm hit the coast."], max_bytes=14).text == "Storm at sea"
+    )
+    # Without full stops, or in lists of sentences, nothing is a heading.
+    assert not Cluster(["one line\n\nanother line\n\na third\n\nIt ends."]).is_heading.any()
+    assert not Cluster([]).is_heading.any()
+    assert Cluster([text]) == Cluster([list(Cluster([text]).sentences)])
+
+
+@pytest.mark.parametrize("method", ["greedy", "mbr"])
+def test_of_very_many_sentences_short_ones_are_looked_at_too(monkeypatch, method):
+    """Long sentences are better here, but with them alone a third of the limit would stay empty."""
+    monkeypatch.setattr("diverset.text.summarizer.MOST_CANDIDATES", 20)
+    monkeypatch.setattr("diverset.text.summarizer.MOST_TO_DRAW_FROM", 20)
+    rng = np.random.default_rng(0)
+    lengths = [*[20] * 60, *[6] * 60]
+    sentences = [" ".join(f"w{i}" for i in rng.integers(0, 3000, size)) + "." for size in lengths]
+    summary = default_summarizer().summarize([sentences], max_words=30, method=method, n_samples=20, rng=0)
+    assert len(summary.candidates) == 20
+    assert set(summary.quality[:60]) != {0.0}
+    assert set(summary.quality[60:]) != {0.0}
+    assert 26 <= len(summary.text.split()) <= 30
+
+
+def test_bullets_are_no_part_of_sentences():
+    cluster = Cluster(["Rain fell all day. It was cold.\n- Two ferries were late\n* Schools close.\n\n3 - 2 is 1."])
+    assert cluster.sentences[2:] == ("Two ferries were late", "Schools close.", "3 - 2 is 1.")
+    assert not cluster.is_heading.any()
+
+
 @pytest.mark.slow
 def test_ten_megabytes_are_summarised():
     sentence = "Line {} of the log of station {} says that sensor {} measured {} degrees on day {}. "

@@ -33,7 +33,7 @@ __all__ = ["SentenceKernel", "Summarizer", "default_summarizer", "finish"]
 
 METHODS = ("greedy", "mbr", "sample", "map-local")
 TRAININGS = ("dpp", "logistic")
-#: Sentences that are looked at in detail; of more, the best by quality.
+#: Sentences that are looked at in detail; of more, the best by quality and by quality for their length.
 MOST_CANDIDATES = 2000
 MOST_TO_DRAW_FROM = 1000
 #: Draws are kept if they use at least this share of the budget.
@@ -258,7 +258,7 @@ class Summarizer(Estimator):
         Parameters
         ----------
         documents : Cluster, or iterable of str or of lists of sentences
-            What to summarise.
+            What to summarise. Headings of texts are left out of summaries, but for want of anything else that fits.
         max_bytes, max_words, max_sentences : int, optional
             The limit, one of them; 665 bytes if none is given. It is never exceeded.
         method : {"greedy", "mbr", "sample", "map-local"}
@@ -287,12 +287,15 @@ class Summarizer(Estimator):
         costs = budget.costs(cluster.sentences)
         quality = self.quality_of(cluster, vectors)
         room = max(budget.limit, high) + budget.separator
-        candidates = np.flatnonzero((np.diff(vectors.indptr) > 0) & (costs <= room))
+        fits = (np.diff(vectors.indptr) > 0) & (costs <= room)
+        # A heading says what the text is about, but nothing about it: it is taken if nothing else fits.
+        candidates = np.flatnonzero(fits & ~cluster.is_heading)
+        candidates = candidates if len(candidates) else np.flatnonzero(fits)
         notes: list[str] = []
         most = MOST_TO_DRAW_FROM if draws else MOST_CANDIDATES
         if len(candidates) > most:
             notes.append(f"of {len(candidates):,} sentences, the {most:,} of highest quality were compared")
-            candidates = np.sort(candidates[np.argsort(-quality[candidates], kind="stable")[:most]])
+            candidates = _best(candidates, quality, costs, most)
         if not len(candidates):
             return finish(cluster, [], budget, method, quality=quality, notes=notes)
         kernel = SentenceKernel(quality[candidates], vectors[candidates], float(self.rho))
@@ -450,6 +453,14 @@ def finish(
     text = budget.crop(" ".join(cluster.sentences[i] for i in indices)) if len(indices) else ""
     found.setdefault("candidates", np.zeros(0, dtype=np.int64))
     return Summary(text, indices, cluster, budget, method, notes=tuple(notes), **found)
+
+
+def _best(candidates: IntArray, quality: FloatArray, costs: IntArray, most: int) -> IntArray:
+    """The best by quality, and as many of the others by quality for their cost: short ones, that fill what is left."""
+    order = candidates[np.argsort(-quality[candidates], kind="stable")]
+    good, rest = order[: most // 2], order[most // 2 :]
+    filling = np.argsort(-quality[rest] / costs[rest], kind="stable")[: most - len(good)]
+    return np.sort(np.concatenate([good, rest[filling]]))
 
 
 def _read_window(window: tuple[int, int] | None, budget: Budget) -> tuple[int, int]:
