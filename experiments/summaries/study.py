@@ -7,6 +7,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -171,26 +172,36 @@ def run(
 ) -> Study:
     """All systems on all folds; minimum-Bayes-risk decoding, the slow one, on every so-manieth test cluster.
 
-    With a folder to ``keep`` folds in, those that are there already are read and not run again.
+    With a folder to ``keep`` results in, what is there already is read and not run again: the systems of a fold, and
+    every cluster that was decoded by risk. So a run with ``every=4`` may be followed by one with all clusters.
     """
     study = Study()
     for number, fold in enumerate(task.folds):
-        kept = None if keep is None else keep / f"{task.name}_fold{number}_every{every}_seed{seed}.json"
-        if kept is not None and kept.exists():
-            study.add(Study.from_json(kept.read_text(encoding="utf-8")))
-            say(f"fold {number + 1} of {len(task.folds)}: read from {kept.name}")
-            continue
+        path = None if keep is None else keep / f"{task.name}_fold{number}_seed{seed}.json"
+        found = Study() if path is None or not path.exists() else Study.from_json(path.read_text(encoding="utf-8"))
+        save = partial(_save, found, path)
         say(f"fold {number + 1} of {len(task.folds)}")
-        found = _run_fold(task, fold, seed, every, say)
-        if kept is not None:
-            with atomic_write(kept) as temporary:
-                temporary.write_text(found.to_json(), encoding="utf-8")
+        if not found.dials:
+            _compare(task, fold, found, seed, say)
+            save()
+        tested = [t for t in fold.test if t % every == 0]
+        if left := [t for t in tested if t not in found.drawing]:
+            model = Summarizer(**found.dials[0]["dpp"]).fit([task.clusters[t] for t in [*fold.learn, *fold.develop]])
+            _decode_by_risk(task, left, model, found, seed, save)
+        for size in SIZES:
+            say(f"dpp-mbr{size}: {np.mean([found.scores[f'dpp-mbr{size}'][t][0] for t in tested]):.4f}")
         study.add(found)
     return study
 
 
-def _run_fold(task: Task, fold: Fold, seed: int, every: int, say: Callable[[str], None]) -> Study:
-    study = Study()
+def _save(study: Study, path: Path | None) -> None:
+    if path is not None:
+        with atomic_write(path) as temporary:
+            temporary.write_text(study.to_json(), encoding="utf-8")
+
+
+def _compare(task: Task, fold: Fold, study: Study, seed: int, say: Callable[[str], None]) -> None:
+    """All systems of a fold but those that decode by risk."""
     limit = {"max_bytes": task.max_bytes}
     develop = [task.clusters[t] for t in fold.develop]
     everything = [task.clusters[t] for t in [*fold.learn, *fold.develop]]
@@ -231,7 +242,7 @@ def _run_fold(task: Task, fold: Fold, seed: int, every: int, say: Callable[[str]
     test("lr+mmr", lambda c: marginal.summarize(c, **limit))
     test("lr+dpp", lambda c: logistic.summarize(c, **limit))
     model = tune(task, fold, "dpp", say)
-    study.dials.append({"lr": logistic.get_params(), "dpp": model.get_params(), "alpha": alpha, "submod1": list(pair)})
+    dials = {"lr": logistic.get_params(), "dpp": model.get_params(), "alpha": alpha, "submod1": list(pair)}
     model.fit(everything)
     test("dpp-greedy", lambda c: model.summarize(c, **limit))
     test("dpp-map-local", lambda c: model.summarize(c, method="map-local", **limit))
@@ -243,12 +254,11 @@ def _run_fold(task: Task, fold: Fold, seed: int, every: int, say: Callable[[str]
         groups = tuple(group for group in FEATURE_GROUPS if group not in without)
         less = Summarizer(**{**model.get_params(), "groups": groups}).fit(everything)
         test(name, lambda c, less=less: less.summarize(c, **limit))
-    _decode_by_risk(task, [t for t in fold.test if t % every == 0], model, study, seed, say)
-    return study
+    study.dials.append(dials)
 
 
 def _decode_by_risk(
-    task: Task, tested: list[int], model: Summarizer, study: Study, seed: int, say: Callable[[str], None]
+    task: Task, tested: list[int], model: Summarizer, study: Study, seed: int, save: Callable[[], None]
 ) -> None:
     """MBR from one pool of draws per cluster, cut into as many smaller pools as it holds; scores are means of those.
 
@@ -263,8 +273,6 @@ def _decode_by_risk(
         counts = word_counts([cluster.sentences[i] for i in candidates])
         draws = draw_between(kernel.dpp(costs, None), costs, low, high, POOL, rng=seed)
         drawing = time.perf_counter() - started
-        inside = sum(int(costs[items].sum()) >= low for items in draws.sets)
-        study.drawing[t] = [draws.n_drawn, inside, len(draws.sets)]
         for size in SIZES:
             pools = [draws.sets[i : i + size] for i in range(0, len(draws.sets) - size + 1, size)] or [draws.sets]
             found = []
@@ -279,8 +287,9 @@ def _decode_by_risk(
             study.scores[f"dpp-mbr{size}"][t] = np.mean(found, axis=0).tolist()
             spent = (time.perf_counter() - started) / len(pools) + drawing * min(1.0, size / POOL)
             study.seconds[f"dpp-mbr{size}"][t] = spent
-    for size in SIZES:
-        say(f"dpp-mbr{size}: {np.mean([study.scores[f'dpp-mbr{size}'][t][0] for t in tested]):.4f}")
+        inside = sum(int(costs[items].sum()) >= low for items in draws.sets)
+        study.drawing[t] = [draws.n_drawn, inside, len(draws.sets)]
+        save()
 
 
 def _kernel(model: Summarizer, cluster: Cluster, high: int, budget: Budget) -> tuple[Any, Any, Any]:

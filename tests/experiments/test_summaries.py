@@ -108,16 +108,20 @@ def test_a_run_fills_all_tables_and_goes_on_where_it_stopped(monkeypatch, tmp_pa
     assert oracle > random
 
     # A second run reads what is kept, and runs only what is not.
-    first, second = sorted(tmp_path.iterdir())
-    second.unlink()
-    ran = []
-    monkeypatch.setattr(study, "_run_fold", lambda task, fold, *rest: ran.append(fold) or study.Study())
-    assert study.run(task, say=lines.append, keep=tmp_path).scores["begin"].keys() == {3, 4, 5}
-    assert ran == [folds[1]]
-    assert f"fold 1 of 2: read from {first.name}" in lines
-    monkeypatch.undo()
     again = study.Study.from_json(found.to_json())
     assert (again.scores, again.seconds, again.drawing) == (found.scores, found.seconds, found.drawing)
+    first, second = sorted(tmp_path.iterdir())
+    part = study.Study.from_json(second.read_text())
+    del part.drawing[1], part.scores["dpp-mbr100"][1]
+    second.write_text(part.to_json())
+    monkeypatch.setattr(study, "_compare", lambda *given: pytest.fail("both folds are there"))
+    decode, left = study._decode_by_risk, []
+    monkeypatch.setattr(study, "_decode_by_risk", lambda task, t, *rest: left.append(t) or decode(task, t, *rest))
+    resumed = study.run(task, say=lines.append, keep=tmp_path)
+    assert left == [[1]]
+    assert resumed.scores == found.scores
+    assert study.Study.from_json(second.read_text()).drawing.keys() == {0, 1, 2}
+    assert first.name == "made_up_fold0_seed0.json"
 
 
 def test_factors_are_scored_as_summaries_are():

@@ -95,7 +95,7 @@ class Cluster:
         """
         marked = np.array([heading for document in self._headings for heading in document], dtype=bool)
         lengths = np.fromiter(map(len, self.sentences), dtype=np.int64, count=len(self))
-        return marked & (2 * lengths[marked].sum() < lengths.sum())
+        return marked if 2 * lengths[marked].sum() < lengths.sum() else np.zeros(len(self), dtype=bool)
 
     def restrict(self, most: int) -> Cluster:
         """The cluster with at most so many sentences of each document, the first ones."""
