@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import time
@@ -23,9 +22,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--data", type=Path, default=Path(data), help="folder of the public data (%(default)s)")
     parser.add_argument("--out", type=Path, default=Path("docs/images"), help="where tables go (%(default)s)")
     parser.add_argument("--sets", nargs="+", default=list(DATA_SETS), choices=list(DATA_SETS), metavar="NAME")
+    parser.add_argument("--keep", type=Path, help="folder for finished folds, which a second run does not run again")
     parser.add_argument("--every", type=int, default=1, help="decode by risk on every so-manieth cluster")
     options = parser.parse_args(arguments)
     options.out.mkdir(parents=True, exist_ok=True)
+    if options.keep is not None:
+        options.keep.mkdir(parents=True, exist_ok=True)
     for name in options.sets:
         try:
             task = read_task(name, options.data)
@@ -33,11 +35,12 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"{name}: skipped: {error}", file=sys.stderr)
             continue
         begin = time.perf_counter()
-        study = run(task, every=options.every, say=lambda line, name=name: print(f"{name}: {line}", flush=True))
+
+        def say(line: str, name: str = name) -> None:
+            print(f"{name}: {line}", flush=True)
+
+        study = run(task, every=options.every, say=say, keep=options.keep)
         print(f"{name}: {len(task.clusters)} clusters in {time.perf_counter() - begin:.0f} s", flush=True)
-        results = {"scores": study.scores, "seconds": study.seconds, "dials": study.dials, "accepted": study.accepted}
-        with atomic_write(options.out / f"summaries_{name}.json") as temporary:
-            temporary.write_text(json.dumps(results), encoding="utf-8")
         for file, text in tables(name, study).items():
             with atomic_write(options.out / file) as temporary:
                 temporary.write_text(text, encoding="utf-8")

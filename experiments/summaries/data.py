@@ -61,14 +61,15 @@ class Task:
     folds: list[Fold]
 
 
-def read_task(name: str, folder: Path) -> Task:
-    """Read a data set from the folder of the public data."""
+def read_task(name: str, folder: Path, *, most: int | None = None) -> Task:
+    """Read a data set from the folder of the public data, with so many sentences of each document at most."""
     path = folder / name / f"{name}.jsonl.gz"
     if not path.exists():
         raise DiversetError(f"{path} is not there")
     with gzip.open(path, "rt", encoding="utf-8") as file:
         records = [json.loads(line) for line in file]
-    clusters = [Cluster(record["documents"], record["references"]).restrict(_most(name)) for record in records]
+    first = _most(name) if most is None else most
+    clusters = [Cluster(record["documents"], record["references"]).restrict(first) for record in records]
     topics = [record.get("topic", "") for record in records]
     return Task(name, clusters, BUDGETS[name], by_topic(topics) if name == "t17_daily" else at_random(len(clusters)))
 

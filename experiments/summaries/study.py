@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from diverset._files import atomic_write
 from diverset.text import (
     Begin,
     Cluster,
@@ -24,14 +28,16 @@ from diverset.text import (
     word_counts,
 )
 from diverset.text.budget import Budget
-from diverset.text.decode import draw_between, least_risk
+from diverset.text.decode import draw_between, greedy_summary, least_risk
 from diverset.text.features import FEATURE_GROUPS
 from experiments.summaries.data import Fold, Task
+from experiments.summaries.packages import package_rivals
 
 __all__ = ["ABLATIONS", "COLUMNS", "Study", "bootstrap", "run"]
 
 COLUMNS = ("R-1F", "R-1P", "R-1R", "R-2F", "R-SU4F")
 ABLATIONS: dict[str, tuple[str, ...]] = {
+    "all but constant": ("constant",),
     "all but length": ("length",),
     "all but position": ("position",),
     "all but similarity": ("similarity",),
@@ -39,23 +45,56 @@ ABLATIONS: dict[str, tuple[str, ...]] = {
     "all but pronouns": ("pronouns",),
     "all but similarity, LexRank": ("similarity", "lexrank"),
 }
-SCALES = (1.0, 4.0, 16.0, 64.0)
+SCALES = (1.0, 4.0, 16.0, 64.0, 256.0)
+#: Dials of both learned models, chosen one after the other; the first setting of each is where the search begins.
+GRIDS = {"oracle_scaling": (0.5, 0.0), "rho": (0.7, 0.35, 1.0), "prior_variance": (1.0, 0.1, 10.0, 100.0)}
 ALPHAS = (0.1, 0.3, 0.5, 0.7, 0.9)
 LAMBDAS = (1.0, 4.0, 10.0)
 EXPONENTS = (0.0, 0.3, 1.0)
 #: Draws of the largest pool, and the sizes of the smaller ones that it is cut into.
 POOL, SIZES = 5000, (100, 1000, 5000)
-_FIT = {"tol": 1e-3, "max_iter": 60}
+_FIT = {"tol": 1e-3, "max_iter": 200}
 
 
 @dataclass
 class Study:
-    """Scores of every system on every test cluster, seconds each took, and the dials chosen in each fold."""
+    """Scores of every system on every test cluster, seconds each took, and the dials chosen in each fold.
+
+    ``drawing`` holds for every cluster how many draws were made, how many were in the window, and how many were used:
+    more than were in the window where shorter ones had to help out.
+    """
 
     scores: dict[str, dict[int, list[float]]] = field(default_factory=lambda: defaultdict(dict))
-    seconds: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    seconds: dict[str, dict[int, float]] = field(default_factory=lambda: defaultdict(dict))
     dials: list[dict[str, Any]] = field(default_factory=list)
-    accepted: list[float] = field(default_factory=list)
+    drawing: dict[int, list[int]] = field(default_factory=dict)
+
+    def add(self, other: Study) -> None:
+        """Take over what another study found on other clusters."""
+        for name, found in other.scores.items():
+            self.scores[name].update(found)
+        for name, spent in other.seconds.items():
+            self.seconds[name].update(spent)
+        self.dials += other.dials
+        self.drawing |= other.drawing
+
+    def to_json(self) -> str:
+        """As text."""
+        return json.dumps(
+            {"scores": self.scores, "seconds": self.seconds, "dials": self.dials, "drawing": self.drawing}
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> Study:
+        """What :meth:`to_json` wrote; keys of JSON are texts, those of clusters numbers."""
+        stored, study = json.loads(text), cls()
+        for name, found in stored["scores"].items():
+            study.scores[name] = {int(t): row for t, row in found.items()}
+        for name, spent in stored["seconds"].items():
+            study.seconds[name] = {int(t): value for t, value in spent.items()}
+        study.dials = stored["dials"]
+        study.drawing = {int(t): row for t, row in stored["drawing"].items()}
+        return study
 
 
 def score(text: str, references: Sequence[str]) -> list[float]:
@@ -70,6 +109,23 @@ def mean_f(clusters: Iterable[Cluster], summarize: Callable[[Cluster], Summary])
     return float(np.mean([rouge(summarize(c).text, c.references, metrics=["rouge-1"])["rouge-1"].f for c in clusters]))
 
 
+def mean_f_of_factors(model: Summarizer, clusters: Sequence[Cluster], max_bytes: int) -> list[float]:
+    """Mean ROUGE-1F of greedy summaries for each of ``SCALES``; the kernel of a cluster is made once."""
+    budget = Budget("bytes", max_bytes)
+    found = np.zeros((len(clusters), len(SCALES)))
+    for row, cluster in zip(found, clusters, strict=True):
+        summary = model.summarize(cluster, max_bytes=max_bytes)
+        costs = budget.costs([cluster.sentences[i] for i in summary.candidates])
+        for s, scale in enumerate(SCALES):
+            text = summary.text
+            if summary.kernel is not None:
+                chosen = summary.candidates[greedy_summary(scale * summary.kernel.L, costs, budget.room)]
+                text = " ".join(cluster.sentences[i] for i in np.sort(chosen))
+            row[s] = rouge(text, cluster.references, metrics=["rouge-1"])["rouge-1"].f
+    means: list[float] = found.mean(axis=0).tolist()
+    return means
+
+
 def best(candidates: Iterable[Any], value: Callable[[Any], float]) -> Any:
     """The first of the best candidates."""
     listed = list(candidates)
@@ -79,23 +135,22 @@ def best(candidates: Iterable[Any], value: Callable[[Any], float]) -> Any:
 def tune(task: Task, fold: Fold, training: str, say: Callable[[str], None]) -> Summarizer:
     """Choose oracle, rho, prior and the factor of greedy decoding, one after the other, by ROUGE-1F of summaries."""
     learn, develop = ([task.clusters[t] for t in part] for part in (fold.learn, fold.develop))
-    dials: dict[str, Any] = {"rho": 0.7, "prior_variance": 1.0, "oracle_scaling": 0.5}
+    dials: dict[str, Any] = {name: grid[0] for name, grid in GRIDS.items()}
     cache: dict[Any, tuple[float, float]] = {}
+    oracles: dict[float, list[Any]] = {}
 
     def value(trial: dict[str, Any]) -> float:
         key = tuple(sorted(trial.items()))
         if key not in cache:
-            model = Summarizer(training=training, max_bytes=task.max_bytes, **trial, **_FIT).fit(learn)
-            found = []
-            for scale in SCALES:
-                model.set_params(greedy_scale=scale)
-                found.append(mean_f(develop, lambda c: model.summarize(c, max_bytes=task.max_bytes)))
+            model = Summarizer(training=training, max_bytes=task.max_bytes, **trial, **_FIT)
+            scaling = trial["oracle_scaling"]
+            oracles[scaling] = model.fit(learn, oracles.get(scaling)).oracles_
+            found = mean_f_of_factors(model, develop, task.max_bytes)
             cache[key] = max(found), SCALES[int(np.argmax(found))]
             say(f"{training} {trial}: {cache[key][0]:.4f} with factor {cache[key][1]:g}")
         return cache[key][0]
 
-    grids = {"oracle_scaling": (0.5, 0.0), "rho": (0.7, 0.35), "prior_variance": (1.0, 0.1)}
-    for name, grid in grids.items():
+    for name, grid in GRIDS.items():
         dials = best(({**dials, name: setting} for setting in grid), value)
     value(dials)
     return Summarizer(
@@ -107,15 +162,46 @@ def tune(task: Task, fold: Fold, training: str, say: Callable[[str], None]) -> S
     )
 
 
-def run(task: Task, *, seed: int = 0, every: int = 1, say: Callable[[str], None] = print) -> Study:
-    """All systems on all folds; minimum-Bayes-risk decoding, the slow one, on every so-manieth test cluster."""
+def run(
+    task: Task,
+    *,
+    seed: int = 0,
+    every: int = 1,
+    say: Callable[[str], None] = print,
+    keep: Path | None = None,
+) -> Study:
+    """All systems on all folds; minimum-Bayes-risk decoding, the slow one, on every so-manieth test cluster.
+
+    With a folder to ``keep`` results in, what is there already is read and not run again: the systems of a fold, and
+    every cluster that was decoded by risk. So a run with ``every=4`` may be followed by one with all clusters.
+    """
     study = Study()
-    for fold in task.folds:
-        _run_fold(task, fold, study, seed, every, say)
+    for number, fold in enumerate(task.folds):
+        path = None if keep is None else keep / f"{task.name}_fold{number}_seed{seed}.json"
+        found = Study() if path is None or not path.exists() else Study.from_json(path.read_text(encoding="utf-8"))
+        save = partial(_save, found, path)
+        say(f"fold {number + 1} of {len(task.folds)}")
+        if not found.dials:
+            _compare(task, fold, found, seed, say)
+            save()
+        tested = [t for t in fold.test if t % every == 0]
+        if left := [t for t in tested if t not in found.drawing]:
+            model = Summarizer(**found.dials[0]["dpp"]).fit([task.clusters[t] for t in [*fold.learn, *fold.develop]])
+            _decode_by_risk(task, left, model, found, seed, save)
+        for size in SIZES:
+            say(f"dpp-mbr{size}: {np.mean([found.scores[f'dpp-mbr{size}'][t][0] for t in tested]):.4f}")
+        study.add(found)
     return study
 
 
-def _run_fold(task: Task, fold: Fold, study: Study, seed: int, every: int, say: Callable[[str], None]) -> None:
+def _save(study: Study, path: Path | None) -> None:
+    if path is not None:
+        with atomic_write(path) as temporary:
+            temporary.write_text(study.to_json(), encoding="utf-8")
+
+
+def _compare(task: Task, fold: Fold, study: Study, seed: int, say: Callable[[str], None]) -> None:
+    """All systems of a fold but those that decode by risk."""
     limit = {"max_bytes": task.max_bytes}
     develop = [task.clusters[t] for t in fold.develop]
     everything = [task.clusters[t] for t in [*fold.learn, *fold.develop]]
@@ -124,7 +210,7 @@ def _run_fold(task: Task, fold: Fold, study: Study, seed: int, every: int, say: 
         for t in fold.test:
             started = time.perf_counter()
             text = summarize(task.clusters[t]).text
-            study.seconds[name].append(time.perf_counter() - started)
+            study.seconds[name][t] = time.perf_counter() - started
             study.scores[name][t] = score(text, task.clusters[t].references)
         say(f"{name}: {np.mean([study.scores[name][t][0] for t in fold.test]):.4f}")
 
@@ -133,6 +219,12 @@ def _run_fold(task: Task, fold: Fold, study: Study, seed: int, every: int, say: 
     test("random", lambda c: Random().summarize(c, rng=seed, **limit))
     central = LexRank().fit(everything)
     test("lexrank", lambda c: central.summarize(c, **limit))
+    for name, rival in package_rivals(say).items():
+        rival.fit(everything)
+        chosen = best(
+            map(rival.at, rival.thresholds), lambda trial: mean_f(develop, lambda c: trial.summarize(c, **limit))
+        )
+        test(name, lambda c, chosen=chosen: chosen.summarize(c, **limit))
     cut = Submodular().fit(everything)
     pair = best(
         ((weight, power) for weight in LAMBDAS for power in EXPONENTS),
@@ -150,7 +242,7 @@ def _run_fold(task: Task, fold: Fold, study: Study, seed: int, every: int, say: 
     test("lr+mmr", lambda c: marginal.summarize(c, **limit))
     test("lr+dpp", lambda c: logistic.summarize(c, **limit))
     model = tune(task, fold, "dpp", say)
-    study.dials.append({"lr": logistic.get_params(), "dpp": model.get_params(), "alpha": alpha, "submod1": list(pair)})
+    dials = {"lr": logistic.get_params(), "dpp": model.get_params(), "alpha": alpha, "submod1": list(pair)}
     model.fit(everything)
     test("dpp-greedy", lambda c: model.summarize(c, **limit))
     test("dpp-map-local", lambda c: model.summarize(c, method="map-local", **limit))
@@ -162,11 +254,11 @@ def _run_fold(task: Task, fold: Fold, study: Study, seed: int, every: int, say: 
         groups = tuple(group for group in FEATURE_GROUPS if group not in without)
         less = Summarizer(**{**model.get_params(), "groups": groups}).fit(everything)
         test(name, lambda c, less=less: less.summarize(c, **limit))
-    _decode_by_risk(task, [t for t in fold.test if t % every == 0], model, study, seed, say)
+    study.dials.append(dials)
 
 
 def _decode_by_risk(
-    task: Task, tested: list[int], model: Summarizer, study: Study, seed: int, say: Callable[[str], None]
+    task: Task, tested: list[int], model: Summarizer, study: Study, seed: int, save: Callable[[], None]
 ) -> None:
     """MBR from one pool of draws per cluster, cut into as many smaller pools as it holds; scores are means of those.
 
@@ -179,9 +271,8 @@ def _decode_by_risk(
         started = time.perf_counter()
         kernel, candidates, costs = _kernel(model, cluster, high, budget)
         counts = word_counts([cluster.sentences[i] for i in candidates])
-        draws = draw_between(kernel.dpp(costs, None), costs, low, high, POOL, rng=seed, most=30 * POOL)
+        draws = draw_between(kernel.dpp(costs, None), costs, low, high, POOL, rng=seed)
         drawing = time.perf_counter() - started
-        study.accepted.append(len(draws.sets) / max(draws.n_drawn, 1))
         for size in SIZES:
             pools = [draws.sets[i : i + size] for i in range(0, len(draws.sets) - size + 1, size)] or [draws.sets]
             found = []
@@ -195,9 +286,10 @@ def _decode_by_risk(
                 found.append(score(text.decode("utf-8", "ignore"), cluster.references))
             study.scores[f"dpp-mbr{size}"][t] = np.mean(found, axis=0).tolist()
             spent = (time.perf_counter() - started) / len(pools) + drawing * min(1.0, size / POOL)
-            study.seconds[f"dpp-mbr{size}"].append(spent)
-    for size in SIZES:
-        say(f"dpp-mbr{size}: {np.mean([study.scores[f'dpp-mbr{size}'][t][0] for t in tested]):.4f}")
+            study.seconds[f"dpp-mbr{size}"][t] = spent
+        inside = sum(int(costs[items].sum()) >= low for items in draws.sets)
+        study.drawing[t] = [draws.n_drawn, inside, len(draws.sets)]
+        save()
 
 
 def _kernel(model: Summarizer, cluster: Cluster, high: int, budget: Budget) -> tuple[Any, Any, Any]:

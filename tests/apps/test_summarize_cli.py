@@ -94,6 +94,32 @@ def test_standard_input():
     assert page.stdout.strip() == "One sentence here."
 
 
+def test_json_lines_from_standard_input():
+    lines = [json.dumps({"title": "a", "text": FIRST}), "", json.dumps({"title": "b", "text": SECOND})]
+    found = run("--max-sentences", 1, stdin="\n".join(lines))
+    assert found.exit_code == 0
+    assert found.stdout.strip() in f"{FIRST} {SECOND}"
+    # A text may begin with a brace or a number all the same.
+    for text in ("{not JSON} is how it begins.", "7", '"Well," he said.', "[" * 5000):
+        found = run("--max-words", 20, stdin=text)
+        assert found.exit_code == 0
+        assert found.stdout.strip() == text
+
+
+def test_empty_documents_among_others(tmp_path):
+    (tmp_path / "a.txt").write_text("")
+    (tmp_path / "b.jsonl").write_text(
+        '{"text": ""}\n{"text": "One sentence is here."}\n{"sentences": []}\n{"body": null}'
+    )
+    (tmp_path / "c.html").write_text("<html></html>")
+    found = run(tmp_path)
+    assert (found.exit_code, found.stdout.strip()) == (0, "One sentence is here.")
+    (tmp_path / "b.jsonl").write_text('{"text": ""}')
+    found = run(tmp_path)
+    assert found.exit_code == 2
+    assert "no sentence" in found.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

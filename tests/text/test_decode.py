@@ -10,6 +10,7 @@ from scipy.stats import chisquare
 
 import diverset as dv
 from diverset.errors import DiversetError
+from diverset.sampling import rejection
 from diverset.text import mean_rouge, pairwise_rouge, rouge, word_counts
 from diverset.text.decode import draw_between, greedy_summary, improve_summary, least_risk
 
@@ -121,6 +122,22 @@ def test_rejections_are_counted_and_the_window_opens_downwards_only():
     assert draw_between(dv.DPP(L), costs, 1, 1, 3, rng=0, most=20).sets == []
     with pytest.raises(DiversetError, match="from 4 to 3"):
         draw_between(dv.DPP(L), costs, 4, 3, 1)
+
+
+def test_draws_are_those_of_the_sampler_in_order():
+    """Two routes: the sets in the window among all draws of the same generator, one by one."""
+    L, costs = kernel(7, 5, 0.8), np.array([2, 3, 3, 4, 5, 1, 2])
+    draws = draw_between(dv.DPP(L), costs, 5, 7, 700, rng=11)
+    sampler = rejection.prepare(dv.DPP(L)._representation)
+    generator = np.random.default_rng(11)
+    expected, drawn = [], 0
+    while len(expected) < 700:
+        items = sampler.draw_plain(generator)
+        drawn += 1
+        if 5 <= costs[items].sum() <= 7:
+            expected.append(items.tolist())
+    assert [Y.tolist() for Y in draws.sets] == expected
+    assert draws.n_drawn == drawn
 
 
 def random_sets(n_sets, seed):

@@ -1,6 +1,7 @@
 """The summarizer: features, oracles, learning, budgets to the byte, and input of every kind."""
 
 import json
+import re
 import time
 
 import numpy as np
@@ -28,6 +29,7 @@ from diverset.text import (
     words,
 )
 from diverset.text.features import FEATURE_GROUPS, FEATURE_NAMES, QualityFeatures, columns_of, measure
+from diverset.text.model_file import write_model
 
 TOPICS = ["river flood town", "election vote party", "team match goal", "storm wind coast", "museum art painting"]
 METHODS = ["greedy", "mbr", "sample", "map-local"]
@@ -275,6 +277,45 @@ def test_any_input_gives_sensible_output(documents, method):
     assert len(summary.explain()) == len(summary.indices)
 
 
+def test_headings_are_left_out_unless_there_is_nothing_else():
+    text = "Storm hits coast\n\nA storm hit the coast on Sunday. Two ferries are late.\n\nWhat now\n\nSchools close."
+    cluster = Cluster([text, ["Storm hits coast"]])
+    assert cluster.is_heading.tolist() == [True, False, False, True, False, False]
+    headings = {"Storm hits coast", "What now"}
+    for method in METHODS:
+        asked = {"max_bytes": 90, "method": method, "n_samples": 20, "rng": 0}
+        assert not headings & set(default_summarizer().summarize([text], **asked).sentences)
+    # A sentence of its own fits in no 14 bytes, and a heading does.
+    assert (
+        default_summarizer().summarize(["Storm at sea\n\nA storm hit the coast."], max_bytes=14).text == "Storm at sea"
+    )
+    # Without full stops, or in lists of sentences, nothing is a heading.
+    assert not Cluster(["one line\n\nanother line\n\na third\n\nIt ends."]).is_heading.any()
+    assert not Cluster([]).is_heading.any()
+    assert Cluster([text]) == Cluster([list(Cluster([text]).sentences)])
+
+
+@pytest.mark.parametrize("method", ["greedy", "mbr"])
+def test_of_very_many_sentences_short_ones_are_looked_at_too(monkeypatch, method):
+    """Long sentences are better here, but with them alone a third of the limit would stay empty."""
+    monkeypatch.setattr("diverset.text.summarizer.MOST_CANDIDATES", 20)
+    monkeypatch.setattr("diverset.text.summarizer.MOST_TO_DRAW_FROM", 20)
+    rng = np.random.default_rng(0)
+    lengths = [*[20] * 60, *[6] * 60]
+    sentences = [" ".join(f"w{i}" for i in rng.integers(0, 3000, size)) + "." for size in lengths]
+    summary = default_summarizer().summarize([sentences], max_words=32, method=method, n_samples=20, rng=0)
+    assert len(summary.candidates) == 20
+    assert set(summary.quality[:60]) != {0.0}
+    assert set(summary.quality[60:]) != {0.0}
+    assert 30 <= len(summary.text.split()) <= 32
+
+
+def test_bullets_are_no_part_of_sentences():
+    cluster = Cluster(["Rain fell all day. It was cold.\n- Two ferries were late\n* Schools close.\n\n3 - 2 is 1."])
+    assert cluster.sentences[2:] == ("Two ferries were late", "Schools close.", "3 - 2 is 1.")
+    assert not cluster.is_heading.any()
+
+
 @pytest.mark.slow
 def test_ten_megabytes_are_summarised():
     sentence = "Line {} of the log of station {} says that sensor {} measured {} degrees on day {}. "
@@ -332,25 +373,90 @@ def test_models_are_saved_and_read_back(clusters, model, tmp_path):
         assert read.summarize(clusters[9], **asked).text == model.summarize(clusters[9], **asked).text
 
 
+def rewrite(path, change):
+    """A file that was altered by somebody who knows how its checksum is made."""
+    entries = json.loads(path.read_text(encoding="utf-8")) | change
+    for key in ("format", "sha256"):
+        entries.pop(key)
+    write_model(path, {key: value for key, value in entries.items() if value is not None})
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"format": "other"}, "other"),
-        ({"coef": [1.0]}, "damaged"),
-        ({"coef": ["a"] * 40}, "damaged"),
+        ({"coef": [1.0]}, "1 weights for 40 features"),
+        ({"coef": ["a"] * 40}, "could not convert"),
+        ({"coef": None}, "coef"),
         ({"document_counts": 3}, "damaged"),
+        ({"document_counts": {"word": 10**9}}, "'word' is in 1000000000"),
+        ({"document_counts": {"word": -1}}, "'word' is in -1"),
+        ({"n_documents": 0}, "n_documents"),
         ({"groups": ["colour"]}, "colour"),
+        ({"length_edges": [3.0, 2.0, 1.0, 0.0]}, "ascending"),
+        ({"lexrank_edges": [[1.0]]}, "ascending"),
+        ({"training": "none"}, "none"),
+        ({"rho": -1.0}, "rho is -1"),
+        ({"greedy_scale": "much"}, "much"),
+        ({"max_bytes": -5}, "max_bytes"),
+        ({"max_words": 5}, "one limit"),
     ],
 )
-def test_damaged_models_are_refused(model, tmp_path, change, message):
+def test_hostile_models_are_refused(model, tmp_path, change, message):
     path = tmp_path / "model.json"
     model.save(path)
-    path.write_text(json.dumps(json.loads(path.read_text()) | change))
-    with pytest.raises(DiversetError, match=message):
+    rewrite(path, {})
+    Summarizer.load(path)
+    rewrite(path, change)
+    with pytest.raises(DiversetError, match=re.escape(str(path))) as error:
         Summarizer.load(path)
-    path.write_text("{")
-    with pytest.raises(DiversetError, match="not a summarizer file"):
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda text: "{", "not a summarizer file, or is damaged"),
+        (lambda text: text[: len(text) // 2], "not a summarizer file, or is damaged"),
+        (lambda text: text.replace('"rho": 0.7', '"rho": 0.8'), "checksum"),
+        (lambda text: text.replace('"rho": 0.7', '"rho": NaN'), "NaN is no number"),
+        (lambda text: text.replace('"rho": 0.7', '"rho": 0.7,\n"more": 1'), "checksum"),
+        (lambda text: re.sub(r'"sha256": "\w+"', '"sha256": 3', text), "checksum"),
+        (lambda text: text.replace("summarizer 2", "summarizer 1"), "summarizer 1'; this diverset reads"),
+        (lambda text: text.replace("diverset summarizer 2", "other"), "its format is 'other'"),
+        (lambda text: '["diverset summarizer 2"]', "its format is 'None'"),
+        (lambda text: "[" * 100_000, "not a summarizer file, or is damaged"),
+        (lambda text: "\ufeff\udcff", "not a summarizer file, or is damaged"),
+    ],
+)
+def test_damaged_models_are_refused(model, tmp_path, damage, message):
+    path = tmp_path / "model.json"
+    model.save(path)
+    text = path.read_text(encoding="utf-8")
+    path.write_bytes(damage(text).encode("utf-8", "surrogateescape"))
+    assert path.read_bytes() != text.encode()
+    with pytest.raises(DiversetError) as error:
         Summarizer.load(path)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_every_altered_digit_of_a_model_is_noticed(model, tmp_path):
+    path = tmp_path / "model.json"
+    model.save(path, card="made up")
+    raw = path.read_bytes()
+    digits = [place for place, byte in enumerate(raw) if chr(byte).isdigit()]
+    for place in digits[:: max(1, len(digits) // 60)]:
+        path.write_bytes(raw[:place] + (b"1" if raw[place] != ord("1") else b"2") + raw[place + 1 :])
+        with pytest.raises(DiversetError):
+            Summarizer.load(path)
+
+
+def test_the_layout_of_a_model_does_not_matter(model, tmp_path):
+    path = tmp_path / "model.json"
+    model.save(path)
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    path.write_bytes(json.dumps(dict(sorted(stored.items())), indent=4).replace("\n", "\r\n").encode())
+    np.testing.assert_array_equal(Summarizer.load(path).coef_, model.coef_)
 
 
 def test_the_default_model_has_its_card_and_no_texts():

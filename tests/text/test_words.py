@@ -91,7 +91,7 @@ def test_content_words_leave_out_stop_words_and_punctuation():
             "A headline by itself\nThe first line of the text that follows is much longer.\nIt ends.",
             ["A headline by itself", "The first line of the text that follows is much longer.", "It ends."],
         ),
-        ("First\n- one thing\n- another thing", ["First", "- one thing", "- another thing"]),
+        ("First\n- one thing\n- another thing", ["First", "one thing", "another thing"]),
         ("一つ。二つ。三つ", ["一つ。", "二つ。", "三つ"]),
         ("यह वाक्य है। यह दूसरा है।", ["यह वाक्य है।", "यह दूसरा है।"]),
     ],

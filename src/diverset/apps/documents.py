@@ -45,7 +45,7 @@ def read_documents(paths: Sequence[str], stdin: TextIO | None = None) -> tuple[l
     ----------
     paths : sequence of str
         Files, folders (all files in them of a kind that can be read, in order of name), or ``-`` for standard input;
-        standard input if there are none.
+        standard input if there are none. It may hold a text, a web page or JSON lines.
     stdin : text stream, optional
         Instead of standard input.
 
@@ -74,7 +74,7 @@ def _texts(given: str, stdin: TextIO | None) -> list[tuple[str, str, str]]:
             raise DiversetError("there is nothing to read; name files or folders, or pipe a text in")
         raw = stream.buffer.read() if hasattr(stream, "buffer") else stream.read().encode("utf-8", "replace")
         text = _decoded(raw)
-        return [("standard input", ".html" if re.match(r"\s*<(!doctype|html)", text, re.IGNORECASE) else ".txt", text)]
+        return [("standard input", _kind_of(text), text)]
     path = Path(given)
     if not path.exists():
         raise DiversetError(f"cannot read {path}: there is no such file or folder")
@@ -87,6 +87,16 @@ def _texts(given: str, stdin: TextIO | None) -> list[tuple[str, str, str]]:
     if path.is_file() and kind and kind not in KINDS:
         raise DiversetError(f"cannot read {path}: its name must end in {', '.join(KINDS[:-1])} or {KINDS[-1]}")
     return [(path.name, kind or ".txt", _read(path))]
+
+
+def _kind_of(text: str) -> str:
+    """What standard input holds, by how it begins."""
+    if re.match(r"\s*<(!doctype|html)", text, re.IGNORECASE):
+        return ".html"
+    try:
+        return ".jsonl" if isinstance(json.loads(text.lstrip().partition("\n")[0]), dict) else ".txt"
+    except (ValueError, RecursionError):
+        return ".txt"
 
 
 def _read(path: Path) -> str:
@@ -122,7 +132,7 @@ def _from_json_lines(text: str, name: str) -> list[tuple[str | list[str], str]]:
             continue
         try:
             record = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise DiversetError(f"{name}, line {number} is no JSON: {error}") from None
         found.append(_from_record(record, f"{name}, line {number}"))
     return found
@@ -132,6 +142,8 @@ def _from_record(record: Any, where: str) -> tuple[str | list[str], str]:
     if isinstance(record, dict):
         called = next((str(record[key]) for key in _NAME_KEYS if record.get(key)), where)
         value = next((record[key] for key in _TEXT_KEYS if record.get(key)), None)
+        if value is None and any(record.get(key, 0) in ("", [], None) for key in _TEXT_KEYS):
+            value = ""  # a document, if an empty one
     else:
         called, value = where, record
     if isinstance(value, str):

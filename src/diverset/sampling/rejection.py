@@ -26,6 +26,7 @@ without compiled code.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -108,7 +109,7 @@ class Proposals:
         return cls(V, *alias_tables(V))
 
 
-def prepare(representation: Representation, k: int | None = None) -> Sampler:
+def prepare(representation: Representation, k: int | None = None) -> RejectionSampler:
     """Sampler of a DPP (k None) or k-DPP; what does not depend on k is set up once for a representation."""
     proposals = kept_with(representation, "proposals", lambda: Proposals.of(representation))
     return RejectionSampler(proposals, EigenvectorLaw.of(representation.spectrum.support, k))
@@ -206,12 +207,18 @@ class RejectionSampler(Sampler):
     def draw_many(self, size: int, rng: np.random.Generator) -> list[IntArray]:
         """Several draws, the same as :meth:`draw` would make one after the other."""
         draws: list[IntArray] = []
+        for items, offsets in self.draw_flat(size, rng):
+            draws += [items[a:b] for a, b in pairwise(offsets.tolist())]
+        return draws
+
+    def draw_flat(self, size: int, rng: np.random.Generator) -> Iterator[tuple[IntArray, IntArray]]:
+        """The draws of :meth:`draw_many`, some at a time: their items one after the other, and where each begins.
+
+        For callers that look at many draws to keep a few: no object is made for each.
+        """
         chunk = self.chunk
         for start in range(0, size, chunk):
-            items, offsets = self._run(min(chunk, size - start), rng)
-            ends = offsets.tolist()
-            draws += [items[a:b] for a, b in pairwise(ends)]
-        return draws
+            yield self._run(min(chunk, size - start), rng)
 
     def _run(self, size: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
         """Items of all draws, and where each starts and ends."""

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from diverset._typing import IntArray
+from diverset._typing import BoolArray, IntArray
 from diverset.errors import DiversetError
-from diverset.text.sentences import split_sentences
+from diverset.text.sentences import sentences_and_headings
 from diverset.text.words import words
 
 __all__ = ["Cluster", "as_cluster"]
@@ -42,6 +42,7 @@ class Cluster:
     documents: tuple[tuple[str, ...], ...]
     references: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
+    _headings: tuple[tuple[bool, ...], ...] = field(default=(), repr=False, compare=False)
 
     def __init__(
         self,
@@ -51,13 +52,15 @@ class Cluster:
     ) -> None:
         if isinstance(documents, str):
             documents = [documents]
-        cut = tuple(_sentences(document, t) for t, document in enumerate(documents))
+        parts = [_sentences(document, t) for t, document in enumerate(documents)]
+        cut = tuple(tuple(sentence for sentence, _ in part) for part in parts)
         given = (references,) if isinstance(references, str) else tuple(references)
         if names and len(names) != len(cut):
             raise DiversetError(f"{len(names)} names for {len(cut)} documents; give one each")
         object.__setattr__(self, "documents", cut)
         object.__setattr__(self, "references", given)
         object.__setattr__(self, "names", tuple(names) or tuple(str(t + 1) for t in range(len(cut))))
+        object.__setattr__(self, "_headings", tuple(tuple(heading for _, heading in part) for part in parts))
 
     def __len__(self) -> int:
         return len(self.sentences)
@@ -83,16 +86,28 @@ class Cluster:
         places = [np.arange(len(document), dtype=np.int64) for document in self.documents]
         return np.concatenate([np.zeros(0, dtype=np.int64), *places])
 
+    @cached_property
+    def is_heading(self) -> BoolArray:
+        """Which sentences only name what follows, as a headline or the entry of a menu does.
+
+        None in documents that come as lists of sentences, nor where they are half of the text or more: such a text
+        is written without full stops.
+        """
+        marked = np.array([heading for document in self._headings for heading in document], dtype=bool)
+        lengths = np.fromiter(map(len, self.sentences), dtype=np.int64, count=len(self))
+        return marked if 2 * lengths[marked].sum() < lengths.sum() else np.zeros(len(self), dtype=bool)
+
     def restrict(self, most: int) -> Cluster:
         """The cluster with at most so many sentences of each document, the first ones."""
         return Cluster([document[:most] for document in self.documents], self.references, self.names)
 
 
-def _sentences(document: Any, number: int) -> tuple[str, ...]:
+def _sentences(document: Any, number: int) -> list[tuple[str, bool]]:
+    """Sentences of a document, each with whether it is a heading."""
     if isinstance(document, str):
-        return tuple(split_sentences(document))
+        return sentences_and_headings(document)
     try:
-        return tuple(kept for sentence in document if (kept := " ".join(sentence.split())))
+        return [(kept, False) for sentence in document if (kept := " ".join(sentence.split()))]
     except (TypeError, AttributeError):
         raise DiversetError(
             f"document {number} is a {type(document).__name__}; give a text or a list of sentences"

@@ -18,6 +18,7 @@ from diverset._typing import FloatArray, IntArray
 from diverset.core import DPP
 from diverset.errors import DiversetError
 from diverset.numerics.linalg import EPS
+from diverset.sampling.rejection import prepare
 from diverset.text.overlap import mean_rouge
 
 __all__ = ["Draws", "draw_between", "greedy_summary", "improve_summary", "least_risk"]
@@ -171,20 +172,21 @@ def draw_between(
         raise DiversetError(f"the window from {low} to {high} is empty")
     generator = np.random.default_rng(rng)
     limit = 200 * n_sets if most is None else most
+    # By name: nearly all draws are rejected, so there will be many, and this sampler makes them in microseconds.
+    sampler = prepare(dpp._representation)
     kept: list[IntArray] = []
     shorter: list[tuple[int, IntArray]] = []
     drawn = 0
     while len(kept) < n_sets and drawn < limit:
-        size = min(_BATCH, limit - drawn)
-        for position, items in enumerate(dpp.sample(size, rng=generator)):
-            cost = int(costs[items].sum())
-            if low <= cost <= high:
-                kept.append(items)
-                if len(kept) == n_sets:
-                    return Draws(kept, low, high, drawn + position + 1)
-            elif 0 < cost < low and len(shorter) < 10 * n_sets:
-                shorter.append((cost, items))
-        drawn += size
+        for flat, offsets in sampler.draw_flat(min(_BATCH, limit - drawn), generator):
+            spent = np.diff(np.concatenate([[0], np.cumsum(costs[flat])])[offsets])
+            inside = np.flatnonzero((low <= spent) & (spent <= high))[: n_sets - len(kept)]
+            kept += [flat[offsets[d] : offsets[d + 1]] for d in inside]
+            if len(kept) == n_sets:
+                return Draws(kept, low, high, drawn + int(inside[-1]) + 1)
+            below = np.flatnonzero((0 < spent) & (spent < low))[: 10 * n_sets - len(shorter)]
+            shorter += [(int(spent[d]), flat[offsets[d] : offsets[d + 1]]) for d in below]
+            drawn += len(spent)
     while len(kept) < n_sets and shorter:
         low //= 2
         kept += [items for cost, items in shorter if cost >= low]

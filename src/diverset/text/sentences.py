@@ -14,6 +14,9 @@ _PARAGRAPH = re.compile(r"\n[ \t\r\f\v]*\n\s*|\n(?=[ \t]*(?:[-*\u2022] |\d{1,3}[
 #: A line that ends without punctuation far before the margin of its paragraph is a headline or a byline.
 _HEADLINE = 0.75
 _OPEN_ENDING = re.compile(r"[^\s.!?:;,\u3002\uff01\uff1f\u0964\u2026\"'\u201d\u2019)\-\u2013\u2014]\s*$")
+_BULLET = re.compile(r"\s*[-*\u2022]\s+(?=\S)")
+#: Characters of a heading at most.
+_LONGEST_HEADING = 100
 #: The splitter's time grows with the square of a text with quotation marks in it, so it gets windows of this size.
 _WINDOW = 20_000
 
@@ -25,7 +28,7 @@ def split_sentences(text: str, *, language: str = "en") -> list[str]:
     ----------
     text : str
         Plain text. Empty lines end sentences, so headlines stay apart; single line breaks inside a paragraph do not,
-        except after a short first line without a full stop.
+        except after a short first line without a full stop. Bullets of lists are taken off.
     language : str
         Language code whose abbreviations are known; other languages' full stops work as well.
 
@@ -43,17 +46,28 @@ def split_sentences(text: str, *, language: str = "en") -> list[str]:
     >>> split_sentences("Rain at last\n\nDr. Ray left at 3 p.m. on Jan. 5. \"It rained,\" she said.")
     ['Rain at last', 'Dr. Ray left at 3 p.m. on Jan. 5.', '"It rained," she said.']
     """
+    return [sentence for sentence, _ in sentences_and_headings(text, language=language)]
+
+
+def sentences_and_headings(text: str, *, language: str = "en") -> list[tuple[str, bool]]:
+    """Sentences of a text, each with whether it is a heading: a short line by itself that ends without punctuation."""
     try:
         from sentencex import segment
     except ImportError as error:
         raise MissingExtraError('splitting sentences needs sentencex: pip install "diverset[text]"') from error
-    found: list[str] = []
+    found: list[tuple[str, bool]] = []
     text = text.encode("utf-8", "replace").decode("utf-8")  # halves of surrogate pairs are no characters
     for paragraph in _PARAGRAPH.split(text):
         for part in _headline_apart(paragraph):
-            if part.strip():
-                found += _split_paragraph(" ".join(part.split()), lambda piece: segment(language, piece))
+            plain = _BULLET.sub("", part, count=1) if _BULLET.match(part) else part
+            pieces = _split_paragraph(" ".join(plain.split()), lambda piece: segment(language, piece))
+            heading = plain is part and len(pieces) == 1 and _is_heading(pieces[0])
+            found += [(piece, heading) for piece in pieces]
     return found
+
+
+def _is_heading(line: str) -> bool:
+    return len(line) <= _LONGEST_HEADING and _OPEN_ENDING.search(line) is not None
 
 
 def _headline_apart(paragraph: str) -> list[str]:

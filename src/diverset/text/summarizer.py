@@ -2,7 +2,6 @@ r"""Summaries of several documents by a conditional DPP over their sentences ([K
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from diverset._files import atomic_write
 from diverset._typing import FloatArray, IntArray, RNGLike
 from diverset.core import DPP
 from diverset.errors import DiversetError
@@ -20,11 +18,12 @@ from diverset.learn._estimator import Estimator, check_fitted
 from diverset.learn.instances import Instance
 from diverset.learn.quality import QualityModel
 from diverset.learn.quality_baselines import LogisticQuality
-from diverset.numerics.validation import check_count
+from diverset.numerics.validation import check_count, check_nonnegative
 from diverset.text.budget import Budget, read_budget
 from diverset.text.cluster import Cluster, as_cluster
 from diverset.text.decode import draw_between, greedy_summary, improve_summary, least_risk
 from diverset.text.features import FEATURE_GROUPS, QualityFeatures, columns_of, measure
+from diverset.text.model_file import parse_model, read_model, write_model
 from diverset.text.oracle import oracle_summary
 from diverset.text.overlap import word_counts
 from diverset.text.summary import Summary
@@ -33,12 +32,12 @@ from diverset.text.tfidf import Tfidf
 __all__ = ["SentenceKernel", "Summarizer", "default_summarizer", "finish"]
 
 METHODS = ("greedy", "mbr", "sample", "map-local")
-#: Sentences that are looked at in detail; of more, the best by quality.
+TRAININGS = ("dpp", "logistic")
+#: Sentences that are looked at in detail; of more, the best by quality and by quality for their length.
 MOST_CANDIDATES = 2000
 MOST_TO_DRAW_FROM = 1000
 #: Draws are kept if they use at least this share of the budget.
 _FULL = 0.95
-_FORMAT = "diverset summarizer 1"
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,7 +196,7 @@ class Summarizer(Estimator):
         for t, cluster in enumerate(listed):
             if not isinstance(cluster, Cluster):
                 raise DiversetError(f"cluster {t} is a {type(cluster).__name__}; pass diverset.text.Cluster(documents)")
-        if self.training not in ("dpp", "logistic"):
+        if self.training not in TRAININGS:
             raise DiversetError(f"training is {self.training!r}; choose dpp or logistic")
         budget = self._training_budget
         self.tfidf_ = Tfidf.from_documents(document for cluster in listed for document in cluster.documents)
@@ -259,7 +258,7 @@ class Summarizer(Estimator):
         Parameters
         ----------
         documents : Cluster, or iterable of str or of lists of sentences
-            What to summarise.
+            What to summarise. Headings of texts are left out of summaries, but for want of anything else that fits.
         max_bytes, max_words, max_sentences : int, optional
             The limit, one of them; 665 bytes if none is given. It is never exceeded.
         method : {"greedy", "mbr", "sample", "map-local"}
@@ -288,12 +287,15 @@ class Summarizer(Estimator):
         costs = budget.costs(cluster.sentences)
         quality = self.quality_of(cluster, vectors)
         room = max(budget.limit, high) + budget.separator
-        candidates = np.flatnonzero((np.diff(vectors.indptr) > 0) & (costs <= room))
+        fits = (np.diff(vectors.indptr) > 0) & (costs <= room)
+        # A heading says what the text is about, but nothing about it: it is taken if nothing else fits.
+        candidates = np.flatnonzero(fits & ~cluster.is_heading)
+        candidates = candidates if len(candidates) else np.flatnonzero(fits)
         notes: list[str] = []
         most = MOST_TO_DRAW_FROM if draws else MOST_CANDIDATES
         if len(candidates) > most:
             notes.append(f"of {len(candidates):,} sentences, the {most:,} of highest quality were compared")
-            candidates = np.sort(candidates[np.argsort(-quality[candidates], kind="stable")[:most]])
+            candidates = _best(candidates, quality, costs, most)
         if not len(candidates):
             return finish(cluster, [], budget, method, quality=quality, notes=notes)
         kernel = SentenceKernel(quality[candidates], vectors[candidates], float(self.rho))
@@ -352,14 +354,13 @@ class Summarizer(Estimator):
         """
         check_fitted(self, "coef_")
         budget = self._training_budget
-        stored = {
-            "format": _FORMAT,
+        entries = {
             "card": self.card_ if card is None else card,
-            "rho": self.rho,
-            "prior_variance": self.prior_variance,
+            "rho": float(self.rho),
+            "prior_variance": float(self.prior_variance),
             "training": self.training,
-            "oracle_scaling": self.oracle_scaling,
-            "greedy_scale": self.greedy_scale,
+            "oracle_scaling": float(self.oracle_scaling),
+            "greedy_scale": float(self.greedy_scale),
             "groups": list(self.groups),
             f"max_{budget.unit}": budget.limit,
             "coef": self.coef_.tolist(),
@@ -370,26 +371,22 @@ class Summarizer(Estimator):
             # Words of one document count as words of none do.
             "document_counts": {w: c for w, c in sorted(self.tfidf_.document_counts.items()) if c > 1},
         }
-        with atomic_write(path) as temporary:
-            temporary.write_text(json.dumps(stored, indent=0, ensure_ascii=False) + "\n", encoding="utf-8")
+        write_model(path, entries)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Summarizer:
-        """Read a model that :meth:`save` wrote; nothing in the file is executed."""
-        with open(path, "rb") as file:
-            raw = file.read()
-        try:
-            text = raw.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise DiversetError(f"{path} is not a summarizer file, or is damaged: {error}") from None
-        return cls._from_json(text, str(path))
+        """Read a model that :meth:`save` wrote; nothing in the file is executed.
+
+        Raises
+        ------
+        DiversetError
+            If the file is no model, comes from another version, or is not as it was written.
+        """
+        return cls._from_entries(read_model(path), str(path))
 
     @classmethod
-    def _from_json(cls, text: str, name: str) -> Summarizer:
+    def _from_entries(cls, stored: dict[str, Any], name: str) -> Summarizer:
         try:
-            stored = json.loads(text)
-            if stored["format"] != _FORMAT:
-                raise DiversetError(f"{name} has format {stored['format']!r}; this diverset reads {_FORMAT!r}")
             limits = {key: stored[key] for key in ("max_bytes", "max_words", "max_sentences") if key in stored}
             model = cls(
                 rho=float(stored["rho"]),
@@ -408,21 +405,37 @@ class Summarizer(Estimator):
             model.quality_model_ = QualityModel(rho=model.rho, prior_variance=model.prior_variance)
             model.coef_ = model.quality_model_.set_coef(stored["coef"]).coef_
             model.card_ = str(stored["card"])
-            fits = len(model.coef_) == columns_of(model.groups).sum() and all(len(edge) == 4 for edge in edges)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            if isinstance(error, DiversetError):
-                raise
-            raise DiversetError(f"{name} is not a summarizer file, or is damaged: {error}") from None
-        if not fits:
-            raise DiversetError(f"{name} is damaged: its weights or bins are not as many as its features")
+            _check_entries(model, edges)
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+            raise DiversetError(f"{name} is damaged, or was not written by diverset: {error}") from None
         return model
+
+
+def _check_entries(model: Summarizer, edges: Sequence[FloatArray]) -> None:
+    """Refuse entries that no fit gives; a file may say anything, and still have the checksum of what it says."""
+    wanted = int(columns_of(model.groups).sum())
+    if len(model.coef_) != wanted:
+        raise DiversetError(f"{len(model.coef_)} weights for {wanted} features")
+    for edge in edges:
+        if edge.shape != (4,) or not np.isfinite(edge).all() or (np.diff(edge) < 0.0).any():
+            raise DiversetError(f"the bins {edge.tolist()} are not four ascending numbers")
+    if model.training not in TRAININGS:
+        raise DiversetError(f"training is {model.training!r}")
+    for name in ("rho", "prior_variance", "oracle_scaling", "greedy_scale"):
+        check_nonnegative(getattr(model, name), name=name)
+    check_count(model.tfidf_.n_documents, name="n_documents")
+    for word, count in model.tfidf_.document_counts.items():
+        if not 0 < count <= model.tfidf_.n_documents:
+            raise DiversetError(f"{word!r} is in {count} of {model.tfidf_.n_documents} documents")
+    _ = model._training_budget
 
 
 @cache
 def default_summarizer() -> Summarizer:
     """The model that comes with the package; ``default_summarizer().card_`` says what it was trained on."""
     resource = files("diverset") / "data" / "summarizer.json"
-    return Summarizer._from_json(resource.read_text(encoding="utf-8"), "the default model")
+    name = "the default model"
+    return Summarizer._from_entries(parse_model(resource.read_bytes(), name), name)
 
 
 def finish(
@@ -440,6 +453,14 @@ def finish(
     text = budget.crop(" ".join(cluster.sentences[i] for i in indices)) if len(indices) else ""
     found.setdefault("candidates", np.zeros(0, dtype=np.int64))
     return Summary(text, indices, cluster, budget, method, notes=tuple(notes), **found)
+
+
+def _best(candidates: IntArray, quality: FloatArray, costs: IntArray, most: int) -> IntArray:
+    """The best by quality, and as many of the others by quality for their cost: short ones, that fill what is left."""
+    order = candidates[np.argsort(-quality[candidates], kind="stable")]
+    good, rest = order[: most // 2], order[most // 2 :]
+    filling = np.argsort(-quality[rest] / costs[rest], kind="stable")[: most - len(good)]
+    return np.sort(np.concatenate([good, rest[filling]]))
 
 
 def _read_window(window: tuple[int, int] | None, budget: Budget) -> tuple[int, int]:

@@ -1,0 +1,119 @@
+"""LexRank by the packages that people install for it, on the same sentences and within the same budget.
+
+``pip install lexrank sumy`` brings them; what is not installed is named and left out. Both rank sentences; of their
+ranking, every sentence that fits is taken, as a user would who needs a text of so many bytes. They get our sentences,
+and sumy our words too, since its own splitters want a download.
+"""
+
+from __future__ import annotations
+
+import abc
+import contextlib
+import copy
+import io
+from collections.abc import Callable, Iterable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from diverset._typing import IntArray, RNGLike
+from diverset.text import Cluster
+from diverset.text.budget import Budget
+from diverset.text.rivals import _fill, _Rival
+from diverset.text.words import words
+
+__all__ = ["LexrankPackage", "PackageRival", "SumyPackage", "package_rivals"]
+
+
+class PackageRival(_Rival):
+    """A package that ranks sentences, with a threshold below which two sentences count as unlike."""
+
+    #: Settings to choose from on development clusters; the package's own first.
+    thresholds: tuple[float | None, ...] = ()
+    threshold: float | None
+
+    def __init__(self) -> None:
+        self.threshold = self.thresholds[0]
+
+    def at(self, threshold: float | None) -> PackageRival:
+        """The same with another threshold."""
+        other = copy.copy(self)
+        other.threshold = threshold
+        return other
+
+    @abc.abstractmethod
+    def rank(self, cluster: Cluster) -> IntArray:
+        """Sentences, the best first."""
+
+    def _choose(self, cluster: Cluster, budget: Budget, rng: RNGLike) -> list[int]:
+        return _fill(self.rank(cluster), budget.costs(cluster.sentences), budget.room)
+
+
+class LexrankPackage(PackageRival):
+    """The package ``lexrank``: document frequencies of the training documents; None is continuous LexRank, as ours."""
+
+    thresholds = (0.03, 0.1, None)
+
+    def fit(self, clusters: Iterable[Cluster]) -> LexrankPackage:
+        """Count words of the training documents."""
+        package = import_module("lexrank")
+        documents = [list(document) for cluster in clusters for document in cluster.documents]
+        self.ranker_ = package.LexRank(documents, stopwords=package.STOPWORDS["en"])
+        return self
+
+    def rank(self, cluster: Cluster) -> IntArray:
+        """By its scores."""
+        # It prints warnings of its power method.
+        with contextlib.redirect_stdout(io.StringIO()):
+            scores = self.ranker_.rank_sentences(list(cluster.sentences), threshold=self.threshold)
+        return np.argsort(-np.asarray(scores), kind="stable")
+
+
+class _Words:
+    """What sumy asks a tokenizer for."""
+
+    def to_words(self, text: str) -> tuple[str, ...]:
+        return tuple(words(text))
+
+
+class SumyPackage(PackageRival):
+    """``LexRankSummarizer`` of the package ``sumy``, with its stemmer and stop words for English."""
+
+    thresholds = (0.1, 0.03)
+
+    def fit(self, clusters: Iterable[Cluster]) -> SumyPackage:
+        """Nothing is learned: sumy counts the words of the cluster itself."""
+        method = import_module("sumy.summarizers.lex_rank").LexRankSummarizer
+        self.ranker_ = method(import_module("sumy.nlp.stemmers").Stemmer("english"))
+        self.ranker_.stop_words = import_module("sumy.utils").get_stop_words("english")
+        return self
+
+    def rank(self, cluster: Cluster) -> IntArray:
+        """By its ratings, which it hands to whoever counts the sentences to keep."""
+        dom = import_module("sumy.models.dom")
+        sentences = [dom.Sentence(sentence, _Words()) for sentence in cluster.sentences]
+        document = dom.ObjectDocumentModel([dom.Paragraph(sentences)])
+        order: list[int] = []
+
+        def keep(infos: list[Any]) -> list[Any]:
+            order.extend(info.order for info in infos)
+            return []
+
+        self.ranker_.threshold = self.threshold
+        self.ranker_(document, keep)
+        return np.array(order, dtype=np.int64)
+
+
+def package_rivals(say: Callable[[str], None]) -> dict[str, PackageRival]:
+    """Those that are installed, by the name of their row."""
+    found: dict[str, PackageRival] = {}
+    kinds: tuple[tuple[str, type[PackageRival]], ...] = (("lexrank", LexrankPackage), ("sumy", SumyPackage))
+    for package, kind in kinds:
+        try:
+            import_module(package)
+        except ImportError as error:
+            say(f"{package}-package: skipped, it is not installed ({error}); pip install {package}")
+            continue
+        found[f"{package}-package"] = kind()
+    return found
