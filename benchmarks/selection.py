@@ -66,7 +66,8 @@ def pyversity_dpp() -> Iterator[Row]:
         for what, quality in (("scores", scores), ("same kernel", z_scores(scores))):
             yield _against_pyversity(f"{k:,} of {n:,}, {what}", X, scores, quality, k, calls, at_least(bar))
         if calls > 1:
-            yield _against_pyversity(f"{k:,} of {n:,}, scores, one call after a pause", X, scores, scores, k, 1, None)
+            case = f"{k:,} of {n:,}, scores, one call after a pause (ours / theirs)"
+            yield _against_pyversity(case, X, scores, scores, k, 1, None)
         yield _same_picks(k, n)
 
 
