@@ -57,7 +57,8 @@ def nystroem(
     >>> bool(np.abs(phi @ phi.T - dv.kernels.rbf(X, length_scale=0.5)).max() < 1e-3)
     True
     """
-    blocks = Blocks.of(features)
+    # Not joined: the result is made block by block, and may be wider than what it is made of.
+    blocks = Blocks.of(features, join=False)
     Z = _landmarks(blocks, landmarks, rng)
     if kernel is None:
         scale = (
