@@ -207,9 +207,7 @@ def _added(terms: list[Any]) -> Any:
     return total
 
 
-def lazy_array(
-    parts: Sequence[Task], lengths: Iterable[int], dtype: Any = np.float64, width: int | None = None
-) -> Any:
+def lazy_array(parts: Sequence[Task], lengths: Iterable[int], dtype: Any = np.float64, width: int | None = None) -> Any:
     """Dask array whose consecutive blocks are the results of tasks."""
     dask = _dask()
     name = f"rows-{_PROCESS}-{os.getpid()}-{next(_COUNT)}"

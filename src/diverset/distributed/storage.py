@@ -7,14 +7,14 @@ others. Here every block opens the file for itself, so a pass over a file of any
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from diverset._typing import Array, IntArray
-from diverset.distributed.blocks import Blocks, compute, lazy_array, task
+from diverset.distributed.blocks import Blocks, compute, lazy_array, same, task
 from diverset.errors import DiversetError, KernelError, MissingExtraError
 
 __all__ = ["ParquetRows", "read", "rows_of"]
@@ -160,6 +160,19 @@ class ParquetRows:
         parts = [task(_column_of, file, groups, name) for file, groups, _ in self.blocks]
         return lazy_array(parts, [rows for _, _, rows in self.blocks], dtype)
 
+    def find(self, name: str, values: Collection[str]) -> dict[str, list[int]]:
+        """Rows whose entry in a column, as text without spaces around, is one of `values`; looked up in the blocks."""
+        self._check([name])
+        wanted = task(same, frozenset(values))
+        found = compute([task(_found_in, file, groups, name, wanted) for file, groups, _ in self.blocks])
+        rows: dict[str, list[int]] = {}
+        start = 0
+        for (_, _, length), part in zip(self.blocks, found, strict=True):
+            for value, places in part.items():
+                rows.setdefault(value, []).extend(start + place for place in places)
+            start += length
+        return rows
+
     def _check(self, names: list[str]) -> None:
         unknown = next((name for name in names if name not in self.names), None)
         if unknown is not None:
@@ -259,6 +272,15 @@ def _lists(column: Any, name: str, file: str) -> Array:
 def _column_of(file: str, groups: tuple[int, ...], name: str) -> Array:
     values: Array = _table(file, groups, [name]).column(name).to_numpy()
     return values
+
+
+def _found_in(file: str, groups: tuple[int, ...], name: str, wanted: frozenset[str]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for place, cell in enumerate(_table(file, groups, [name]).column(name).to_pylist()):
+        value = str(cell).strip()
+        if value in wanted:
+            found.setdefault(value, []).append(place)
+    return found
 
 
 def _rows_of(file: str, groups: tuple[int, ...], rows: IntArray) -> dict[str, list[Any]]:
