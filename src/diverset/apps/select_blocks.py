@@ -143,9 +143,7 @@ def _rows_named(wanted: str | None, rows: Any, source: Source, n: int, option: s
     refuse_unknown(ids, known, wanted, option, id_name, source.file, n)
     several = next((i for i, places in known.items() if len(places) > 1), None)
     if several is not None and source.id is None:
-        raise DiversetError(
-            f"{option}: {several!r} is the {id_name} of several rows; give --id"
-        )
+        raise DiversetError(f"{option}: {several!r} is the {id_name} of several rows; give --id")
     return np.unique(np.array([place for i in ids for place in known.get(i, [])], dtype=np.int64))
 
 
