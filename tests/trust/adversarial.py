@@ -89,7 +89,7 @@ def vectors(draw, n):
 subsets = st.lists(st.one_of(st.integers(-1, 7), st.sampled_from([True, 2**70, 0.5, "1"])), max_size=5)
 
 
-# changes to a good argument --------------------------------------------------------------------------------------------
+# changes to a good argument -----------------------------------------------------------------------------------------
 
 INTEGERS = (-1, 0, 1, 2, 7, 2.5, True, np.int64(3), np.nan, "3", None)
 FLOATS = (0.0, -0.0, -1.0, 1.0, 1e-310, 1e-12, 1e12, 1e300, np.nan, np.inf, -np.inf, np.float32(0.5), 2, True, None)

@@ -274,7 +274,7 @@ def test_spanning_trees(edges):
         assert len(trees.sample(rng=0)) == len(trees.sample(rng=1))
 
 
-# every public name -----------------------------------------------------------------------------------------------------
+# every public name -------------------------------------------------------------------------------------------------
 
 INDEX = Path(__file__).parents[2] / "docs" / "api" / "index.rst"
 
@@ -327,4 +327,4 @@ def test_every_call_answers_or_says_what_is_wrong(name, data):
     call = CALLS[name]
     arguments = data.draw(changed_arguments(call.arguments))
     answer = guarded(lambda: call.function(**arguments, **call.kept))
-    assert not any(np.isnan(found).any() for found in numbers_in(answer))
+    assert call.may_be_nan or not any(np.isnan(found).any() for found in numbers_in(answer))

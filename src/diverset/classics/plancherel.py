@@ -15,9 +15,11 @@ The set :math:`\{\lambda_i - i : i \ge 1\}` of integers is determinantal ([Borod
 from __future__ import annotations
 
 import math
+import operator
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -52,6 +54,13 @@ def rsk_shape(sequence: Iterable[float]) -> IntArray:
         else:
             rows.append([x])
     return np.array([len(row) for row in rows], dtype=np.int64)
+
+
+def _site(x: Any) -> int:
+    try:
+        return operator.index(x)
+    except TypeError:
+        raise DiversetError(f"the window has an end {x!r}; sites are whole numbers") from None
 
 
 class PoissonizedPlancherel(Classic[IntArray]):
@@ -90,7 +99,9 @@ class PoissonizedPlancherel(Classic[IntArray]):
         if window is None:
             reach = math.ceil(2.0 * math.sqrt(self.theta) + 6.0 * self.theta ** (1.0 / 6.0) + 6.0)
             window = (-reach, reach)
-        first, last = (int(x) for x in window)
+        if len(window) != 2:
+            raise DiversetError(f"window is {window!r}; give the first site, then the last")
+        first, last = (_site(x) for x in window)
         if first > last:
             raise DiversetError(f"window is ({first}, {last}); give the first site, then the last")
         self.sites: IntArray = np.arange(first, last + 1)

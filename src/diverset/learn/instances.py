@@ -33,6 +33,7 @@ from diverset.numerics.linalg import (
     solve_lower,
 )
 from diverset.numerics.validation import (
+    LARGEST,
     as_hermitian,
     as_real_or_complex,
     check_finite,
@@ -187,6 +188,8 @@ def _read_features(features: Any, name: str, n_features: int | None) -> FloatArr
         raise KernelError(f"{name}: features are complex; quality features are real numbers")
     F = np.array(F, dtype=np.float64, order="C")
     check_finite(F, name=f"{name}: features")
+    if F.size and np.abs(F).max() > LARGEST:
+        raise KernelError(f"{name}: features go up to {np.abs(F).max():.6g}, too large to be squared; scale them")
     if n_features is not None and F.shape[1] != n_features:
         raise KernelError(f"{name}: features have {F.shape[1]} columns where the others have {n_features}")
     return F

@@ -10,6 +10,7 @@ from scipy.ndimage import gaussian_filter
 
 from diverset._typing import FloatArray, RNGLike
 from diverset.errors import DiversetError
+from diverset.numerics.validation import as_finite
 from diverset.poses.grid import PoseGrid
 from diverset.poses.skeleton import wrapped
 
@@ -53,9 +54,10 @@ class DetectorNoise:
 
 def _bump(grid: PoseGrid, start: FloatArray, angle: float, noise: DetectorNoise) -> FloatArray:
     """A Gaussian of height 1 over positions and orientations."""
-    y = np.exp(-0.5 * ((grid.y - start[1]) / noise.width) ** 2)
-    x = np.exp(-0.5 * ((grid.x - start[0]) / noise.width) ** 2)
-    t = np.exp(-0.5 * (wrapped(grid.orientations - angle) / noise.angle_width) ** 2)
+    with np.errstate(over="ignore"):  # far away is nothing
+        y = np.exp(-0.5 * ((grid.y - start[1]) / noise.width) ** 2)
+        x = np.exp(-0.5 * ((grid.x - start[0]) / noise.width) ** 2)
+        t = np.exp(-0.5 * (wrapped(grid.orientations - angle) / noise.angle_width) ** 2)
     return np.asarray(y[:, None, None] * x[:, None] * t)
 
 
@@ -91,6 +93,7 @@ def simulate_maps(
     given = np.asarray(poses, dtype=np.float64)
     if given.ndim != 4 or given.shape[2:] != (2, 2) or not np.isfinite(given).all():
         raise DiversetError(f"poses have shape {given.shape}; expected finite ends of shape (n, n_parts, 2, 2)")
+    as_finite(given, name="poses", shape=(None, None, 2, 2))
     settings = DetectorNoise() if noise is None else noise
     generator = np.random.default_rng(rng)
     n, n_parts = given.shape[:2]

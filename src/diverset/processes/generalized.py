@@ -20,6 +20,7 @@ from diverset.numerics.validation import (
     as_hermitian,
     as_number,
     as_real_or_complex,
+    check_fits_in_memory,
     check_positive_semidefinite,
     check_size,
 )
@@ -234,6 +235,11 @@ class AlphaPermanental:
         """Means of the counts given the Gaussian vectors, of shape (count, n)."""
         lam, V = np.linalg.eigh(self.K)
         root = V * np.sqrt(np.maximum(lam, 0.0))
+        check_fits_in_memory(
+            64 * count * self.copies * len(lam),
+            what=f"{self.copies:,} Gaussian vectors for each of {count} draws",
+            remedy="take alpha further from 0, or fewer draws at a time",
+        )
         z = rng.standard_normal((count, self.copies, len(lam), 1 if self._real else 2))
         # Each complex vector has covariance alpha K, half of it from either part.
         g = z[..., 0] if self._real else (z[..., 0] + 1j * z[..., 1])

@@ -15,7 +15,13 @@ from numpy.typing import ArrayLike
 
 from diverset._typing import BoolArray, FloatArray, RNGLike
 from diverset.errors import DiversetError
-from diverset.numerics.validation import check_count, check_nonnegative, check_positive, check_size
+from diverset.numerics.validation import (
+    check_count,
+    check_fits_in_memory,
+    check_nonnegative,
+    check_positive,
+    check_size,
+)
 from diverset.processes.poisson import poisson
 from diverset.processes.window import Box, ball_volume
 
@@ -263,7 +269,14 @@ def adsorption(box: Box, radius: float, *, max_points: int | None = None, rng: R
     most = math.inf if max_points is None else check_size(max_points, name="max_points")
     generator = np.random.default_rng(rng)
     sides = np.array(box.sides)
-    shape = np.maximum(1, np.ceil(sides * math.sqrt(box.dim) / limit)).astype(np.int64)
+    with np.errstate(over="ignore"):
+        cells_wanted = np.maximum(1.0, np.ceil(sides * math.sqrt(box.dim) / limit))
+        check_fits_in_memory(
+            int(min(32.0 * box.dim * float(np.prod(cells_wanted)), 1e18)),
+            what=f"a list of cells of width {limit:g}",
+            remedy="take a larger radius, or a smaller box",
+        )
+    shape = cells_wanted.astype(np.int64)
     width = sides / shape
     corners = np.stack(np.meshgrid(*(np.arange(m) for m in shape), indexing="ij"), axis=-1).reshape(-1, box.dim) * width
     points = np.zeros((0, box.dim))

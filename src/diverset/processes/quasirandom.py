@@ -191,7 +191,7 @@ class IntegrationErrors:
     def slope(self) -> float:
         """How fast errors fall with the number of points."""
         if len(self.sizes) < 2:
-            return float("nan")
+            raise DiversetError("errors are known for one number of points; a slope takes at least two")
         return float(np.polyfit(np.log(self.sizes), np.log(self.root_mean_square), 1)[0])
 
 

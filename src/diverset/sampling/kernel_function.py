@@ -31,6 +31,7 @@ from diverset.numerics.validation import (
     as_real_or_complex,
     check_finite,
     check_fits_in_memory,
+    check_rows,
     is_sparse,
 )
 from diverset.sampling.base import kept_with
@@ -181,7 +182,7 @@ class KernelFunction:
 
     def block(self, rows: ArrayLike, columns: ArrayLike) -> FloatArray:
         """Entries of L, of shape (len(rows), len(columns))."""
-        i, j = np.asarray(rows, dtype=np.int64), np.asarray(columns, dtype=np.int64)
+        i, j = check_rows(rows, self._n, name="rows"), check_rows(columns, self._n, name="columns")
         L = self._evaluate(i, j)
         if self._quality is not None:
             L = self._quality[i][:, None] * L * self._quality[j]

@@ -20,7 +20,7 @@ from diverset.learn._estimator import Estimator, check_fitted
 from diverset.learn.instances import Instance
 from diverset.learn.quality import QualityModel
 from diverset.learn.quality_baselines import LogisticQuality
-from diverset.numerics.validation import check_count
+from diverset.numerics.validation import check_count, check_nonnegative
 from diverset.text.budget import Budget, read_budget
 from diverset.text.cluster import Cluster, as_cluster
 from diverset.text.decode import draw_between, greedy_summary, improve_summary, least_risk
@@ -197,6 +197,8 @@ class Summarizer(Estimator):
         for t, cluster in enumerate(listed):
             if not isinstance(cluster, Cluster):
                 raise DiversetError(f"cluster {t} is a {type(cluster).__name__}; pass diverset.text.Cluster(documents)")
+        # Its square is added to every similarity.
+        check_nonnegative(self.rho, name="rho", most=1e6)
         if self.training not in ("dpp", "logistic"):
             raise DiversetError(f"training is {self.training!r}; choose dpp or logistic")
         budget = self._training_budget

@@ -10,7 +10,7 @@ import numpy as np
 
 from diverset._typing import Array, FloatArray, IntArray, RNGLike
 from diverset.errors import DiversetError, MissingExtraError, SizeError
-from diverset.numerics.validation import check_count, is_sparse
+from diverset.numerics.validation import check_count, check_finite, is_sparse
 from diverset.structured.quality_model import QualityModel
 from diverset.threads.model import ThreadModel, ThreadSet
 
@@ -50,6 +50,8 @@ def kmeans_threads(vectors: Any, times: Array, *, k: int, length: int, rng: RNGL
     from scipy.optimize import linear_sum_assignment
 
     generator = np.random.default_rng(rng)
+    k = check_count(k, name="k")
+    check_finite(vectors.data if is_sparse(vectors) else vectors, name="vectors")
     threads: IntArray | None = None
     for part in time_slices(times, length):
         if len(part) < k:
@@ -100,7 +102,10 @@ def dtm_threads(
     except ImportError as error:
         raise MissingExtraError('the dynamic topic model needs gensim: pip install "diverset[topics]"') from error
     generator = np.random.default_rng(rng)
+    k = check_count(k, name="k")
     slices = time_slices(times, length)
+    if len(documents) != len(times):
+        raise DiversetError(f"there are {len(documents)} documents and {len(times)} times; give one for each")
     order = np.concatenate(slices)
     dictionary = Dictionary(documents)
     counts = [dictionary.doc2bow(documents[i]) for i in order.tolist()]

@@ -11,7 +11,7 @@ import numpy as np
 
 from diverset._typing import Array, FloatArray, IntArray
 from diverset.errors import DiversetError, KernelError, LabelError
-from diverset.numerics.validation import as_real_or_complex, check_count, is_sparse
+from diverset.numerics.validation import as_real_or_complex, check_count, check_rows, is_sparse
 
 __all__ = ["ThreadGraph", "read_times"]
 
@@ -229,7 +229,7 @@ class ThreadGraph:
         from scipy.sparse import csr_array
 
         gone = np.zeros(self.n_nodes, dtype=bool)
-        gone[np.asarray(nodes, dtype=np.int64)] = True
+        gone[check_rows(nodes, self.n_nodes, name="nodes")] = True
         start, end = _ends(self.edges)
         kept = ~(gone[start] | gone[end])
         edges = csr_array((self.edges.data[kept], (start[kept], end[kept])), shape=self.edges.shape)
