@@ -73,7 +73,8 @@ def ascend(
             values = []
             for batch in range(batches):
                 chosen = order[batch * batch_size : (batch + 1) * batch_size]
-                value, gradients = objective(parameters, chosen)
+                with np.errstate(over="ignore", invalid="ignore"):  # said below
+                    value, gradients = objective(parameters, chosen)
                 if not math.isfinite(value):
                     raise DiversetError(
                         f"the objective became {value} in step {step + 1}; lower learning_rate (now {learning_rate:g})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,7 @@ from scipy.ndimage import gaussian_filter
 
 from diverset._typing import FloatArray, RNGLike
 from diverset.errors import DiversetError
-from diverset.numerics.validation import as_finite
+from diverset.numerics.validation import as_finite, check_nonnegative, check_positive
 from diverset.poses.grid import PoseGrid
 from diverset.poses.skeleton import wrapped
 
@@ -50,6 +51,17 @@ class DetectorNoise:
     width: float = 8.0
     angle_width: float = 0.3
     noise: float = 0.5
+
+    def __post_init__(self) -> None:
+        # Spreads are of logarithms: beyond these, scores are beyond floats.
+        for name in ("person_spread", "part_spread", "noise"):
+            check_nonnegative(getattr(self, name), name=name, most=100.0)
+        check_nonnegative(self.miss_rate, name="miss_rate", most=1.0)
+        check_nonnegative(self.false_alarms, name="false_alarms", most=1e6)
+        for name in ("width", "angle_width"):
+            check_positive(getattr(self, name), name=name)
+        if not (math.isfinite(self.floor) and math.isfinite(self.miss_depth)):
+            raise DiversetError(f"floor is {self.floor} and miss_depth {self.miss_depth}; both must be finite")
 
 
 def _bump(grid: PoseGrid, start: FloatArray, angle: float, noise: DetectorNoise) -> FloatArray:

@@ -175,7 +175,9 @@ def matern_intensity(intensity: float, radius: float, *, kind: int, dim: int = 2
     (41.576, 100.856)
     """
     rate, v = _rate_and_volume(intensity, radius, kind, dim)
-    return rate * math.exp(-rate * v) if kind == 1 else -math.expm1(-rate * v) / v
+    if kind == 1:
+        return rate * math.exp(-rate * v)
+    return -math.expm1(-rate * v) / v if v > 0.0 else rate
 
 
 def matern_pair_correlation(r: ArrayLike, intensity: float, radius: float, *, kind: int, dim: int = 2) -> FloatArray:
@@ -269,6 +271,8 @@ def adsorption(box: Box, radius: float, *, max_points: int | None = None, rng: R
     most = math.inf if max_points is None else check_size(max_points, name="max_points")
     generator = np.random.default_rng(rng)
     sides = np.array(box.sides)
+    # One ball of this radius covers the box, whatever else its size.
+    limit = min(limit, 2.0 * float(np.linalg.norm(sides)))
     with np.errstate(over="ignore"):
         cells_wanted = np.maximum(1.0, np.ceil(sides * math.sqrt(box.dim) / limit))
         check_fits_in_memory(

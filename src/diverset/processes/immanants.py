@@ -49,6 +49,10 @@ def _as_square(A: ArrayLike, largest: int) -> Array:
     if len(matrix) > largest:
         raise DiversetError(f"A has {len(matrix)} rows; the sum is too long beyond {largest}")
     check_finite(matrix, name="A")
+    n, top = len(matrix), float(np.abs(matrix).max(initial=0.0))
+    # No sum over permutations, or over subsets of columns, is larger.
+    if n and n * math.log10(max(2.0 * n * top, 1.0)) > 300.0:
+        raise KernelError(f"A goes up to {top:.6g}, and products of {n} such entries overflow; divide A by a number")
     return matrix.astype(np.complex128 if np.iscomplexobj(matrix) else np.float64)
 
 

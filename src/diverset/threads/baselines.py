@@ -51,6 +51,8 @@ def kmeans_threads(vectors: Any, times: Array, *, k: int, length: int, rng: RNGL
 
     generator = np.random.default_rng(rng)
     k = check_count(k, name="k")
+    if vectors.shape[1] == 0:
+        raise DiversetError(f"vectors have shape {vectors.shape}; documents without any terms cannot be compared")
     check_finite(vectors.data if is_sparse(vectors) else vectors, name="vectors")
     threads: IntArray | None = None
     for part in time_slices(times, length):
@@ -59,7 +61,9 @@ def kmeans_threads(vectors: Any, times: Array, *, k: int, length: int, rng: RNGL
         X = vectors[part]
         if is_sparse(X):  # scikit-learn takes short indices only
             X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
-        fitted = KMeans(k, n_init=4, random_state=int(generator.integers(2**31))).fit(X)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of documents that are alike there are fewer clusters than asked for
+            fitted = KMeans(k, n_init=4, random_state=int(generator.integers(2**31))).fit(X)
         near = np.asarray(X @ fitted.cluster_centers_.T)
         # The most central document of its own cluster.
         own = np.where(fitted.labels_[:, None] == np.arange(k), near, -np.inf)

@@ -121,7 +121,11 @@ def neighbourhoods(
     from scipy.sparse import csr_array
 
     n = vectors.shape[0]
+    if n == 0:
+        raise DiversetError("there are no documents to compare; give at least one")
     near = min(check_count(nearest, name="nearest"), n)
+    if vectors.dtype.kind != "f":
+        vectors = vectors.astype(np.float64)
     # No cosine is above 1, and 2 is still a number in single precision.
     least = min(max(check_nonnegative(threshold, name="threshold"), float(np.finfo(np.float32).tiny)), 2.0)
     step = max(1, _BLOCK_BYTES // (4 * n))
