@@ -34,6 +34,10 @@ def write_csv(path):
     write_table(path, {key: COLUMNS[key] for key in ("name", "score")})
 
 
+def write_tsv(path):
+    path.write_text('name\tscore\na\t1\n"b\tc"\t2.5\nd\t\n', encoding="utf-8")
+
+
 def write_all(path):
     write_table(path, COLUMNS)
 
@@ -172,7 +176,7 @@ READERS = {
     "summarizer.json": (write_summarizer, dv.text.Summarizer.load),
     "png": (write_picture, lambda path: dv.images.read_image(path)),
     "jpg": (write_picture, lambda path: dv.images.read_image(path)),
-    "tsv": (write_csv, read_whole),
+    "tsv": (write_tsv, read_whole),
     "txt": (write_markdown, read_texts),
     "ids.csv": (write_csv, read_id_file),
     "maps.png": (write_picture, read_maps),

@@ -62,8 +62,13 @@ def _read_npy(path: str, block_bytes: int) -> Any:
         whole = np.load(path, mmap_mode="r", allow_pickle=False)
     except FileNotFoundError:
         raise DiversetError(f"cannot read {path}: there is no such file") from None
-    except (ValueError, EOFError, OSError) as error:
+    except Exception as error:  # NumPy parses the header of a damaged file with Python's own parser
         raise DiversetError(f"{path} is not an NPY file that can be mapped: {error}") from None
+    if not isinstance(whole, np.ndarray):
+        whole.close()
+        raise DiversetError(f"{path} is an archive of arrays; save one array with numpy.save")
+    if whole.dtype.kind not in "biufc":
+        raise KernelError(f"{path} holds {whole.dtype} entries; they must be numbers")
     if whole.ndim != 2 or not whole.flags.c_contiguous:
         raise KernelError(f"{path} has shape {whole.shape}; expected (n_items, n_features) in C order")
     n, width = whole.shape
@@ -227,8 +232,12 @@ def _opened(file: str) -> Any:
 
 
 def _table(file: str, groups: tuple[int, ...], names: list[str] | None) -> Any:
+    parquet = _pyarrow()
     with _opened(file) as handle:
-        return _pyarrow().ParquetFile(handle).read_row_groups(list(groups), columns=names, use_threads=False)
+        try:
+            return parquet.ParquetFile(handle).read_row_groups(list(groups), columns=names, use_threads=False)
+        except Exception as error:  # the header was whole, and what it describes is not
+            raise DiversetError(f"{file} is damaged: {error}") from error
 
 
 def _features_of(file: str, groups: tuple[int, ...], names: tuple[str, ...]) -> Array:

@@ -93,4 +93,6 @@ def _grey(path: Path) -> FloatArray:
         raise DiversetError(f"there is no picture {path}") from None
     except UnidentifiedImageError:
         raise DiversetError(f"{path} is no picture that Pillow can read") from None
+    except Exception as error:  # decoders raise what they like
+        raise DiversetError(f"{path} is damaged: {str(error).strip() or type(error).__name__}") from None
     return values / (65535.0 if deep else 255.0)
