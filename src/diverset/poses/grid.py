@@ -122,7 +122,8 @@ class PoseGrid:
             raise DiversetError(f"positions have shape {p.shape} and angles {turns.shape}; expected (..., 2) and (...)")
         if not (np.isfinite(p).all() and np.isfinite(turns).all()):
             raise DiversetError("positions and angles must be finite")
-        j = np.clip(np.rint((p[..., 0] - self.origin[0]) / self.step), 0, self.columns - 1)
-        i = np.clip(np.rint((p[..., 1] - self.origin[1]) / self.step), 0, self.rows - 1)
+        with np.errstate(over="ignore"):  # far outside is at the border
+            j = np.clip(np.rint((p[..., 0] - self.origin[0]) / self.step), 0, self.columns - 1)
+            i = np.clip(np.rint((p[..., 1] - self.origin[1]) / self.step), 0, self.rows - 1)
         t = np.rint(turns * self.n_orientations / (2.0 * np.pi)) % self.n_orientations
         return np.asarray(np.ravel_multi_index((i.astype(int), j.astype(int), t.astype(int)), self.shape))

@@ -10,7 +10,7 @@ import numpy as np
 
 from diverset._typing import Array, FloatArray, IntArray, RNGLike
 from diverset.errors import DiversetError, MissingExtraError, SizeError
-from diverset.numerics.validation import check_count, check_finite, is_sparse
+from diverset.numerics.validation import as_finite, check_count, is_sparse
 from diverset.structured.quality_model import QualityModel
 from diverset.threads.model import ThreadModel, ThreadSet
 
@@ -53,7 +53,9 @@ def kmeans_threads(vectors: Any, times: Array, *, k: int, length: int, rng: RNGL
     k = check_count(k, name="k")
     if vectors.shape[1] == 0:
         raise DiversetError(f"vectors have shape {vectors.shape}; documents without any terms cannot be compared")
-    check_finite(vectors.data if is_sparse(vectors) else vectors, name="vectors")
+    if vectors.shape[0] != len(times):
+        raise DiversetError(f"there are {vectors.shape[0]} vectors and {len(times)} times; give one for each document")
+    as_finite(vectors.data if is_sparse(vectors) else np.ravel(vectors), name="vectors", shape=(None,))
     threads: IntArray | None = None
     for part in time_slices(times, length):
         if len(part) < k:
