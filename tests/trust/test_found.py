@@ -56,6 +56,8 @@ CASES = [
     ("diverset.learn.QualityModel", {"prior_variance": 1e-310}),
     ("diverset.learn.QualityModel", {"rho": 1e300}),
     ("diverset.learn.QualityModelCV", {"features": np.full((6, 2), HUGE)}),
+    ("diverset.learn.LogisticQuality", {"rho": 1e300}),
+    ("diverset.processes.ContinuousDPP", {"eigenvalues": np.zeros(3)}),
     ("diverset.learn.LowRankKernel", {"regularization": 1e300}),
     ("diverset.learn.torch.DPPDistribution", {"L": -9.0 * np.eye(6)}),
     ("diverset.processes.Box", {"sides": (1e-310, 2.0)}),
@@ -74,6 +76,12 @@ CASES = [
     ("diverset.processes.hyperdeterminant", {"T": np.full((2, 2, 2, 2), 1e300)}),
     ("diverset.processes.AlphaPermanental", {"alpha": 1e-12}),
     ("diverset.processes.integration_errors", {"sizes": [4]}),
+    ("diverset.processes.integration_errors", {"integral": 1e300}),
+    ("diverset.processes.matern_process", {"intensity": 1e300, "kind": 3}),
+    ("diverset.processes.matern_intensity", {"radius": 1e300}),
+    ("diverset.processes.matern_pair_correlation", {"radius": 1e-310}),
+    ("diverset.processes.fit_gibbs", {"radius": []}),
+    ("diverset.processes.hyperdeterminantal", {"T": np.zeros((2, 2, 2, 0))}),
     ("diverset.kernels.matern", {"nu": 1e-310}),
     ("diverset.kernels.nearest_psd", {"M": -HUGE * np.eye(6), "unit_diagonal": True}),
     ("diverset.text.Summarizer", {"rho": 1e300}),
@@ -82,6 +90,7 @@ CASES = [
 ]
 ANSWERED = [
     ("diverset.projection_bound", {"eps": 1e12}),
+    ("diverset.learn.QualityModelCV", {"features": np.zeros((6, 0))}),
     ("diverset.map_double_greedy", {"L": 1e-300 * CALLS["diverset.map_double_greedy"].arguments["L"]}),
     ("diverset.structured.QualityModel", {"n": 0}),
     ("diverset.poses.Spring", {"offset": (1e300, 3.0)}),
@@ -93,7 +102,7 @@ ANSWERED = [
         "diverset.threads.kmeans_threads",
         {"vectors": 0.0 * CALLS["diverset.threads.kmeans_threads"].arguments["vectors"]},
     ),
-    ("diverset.processes.matern_intensity", {"radius": 1e-310}),
+    ("diverset.processes.VerySoftCore", {"r": np.array([0.1, 1e308])}),
     ("diverset.processes.adsorption", {"radius": 1e300}),
 ]
 

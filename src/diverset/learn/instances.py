@@ -37,6 +37,7 @@ from diverset.numerics.validation import (
     as_hermitian,
     as_real_or_complex,
     check_finite,
+    check_nonnegative,
     check_positive_semidefinite,
     find_positions,
     is_sparse,
@@ -174,6 +175,7 @@ def read_instance(instance: Any, name: str, rho: float, n_features: int | None =
     if not isinstance(instance, Instance):
         raise DiversetError(f"{name} is a {type(instance).__name__}; pass diverset.learn.Instance(features, ...)")
     F = _read_features(instance.features, name, n_features)
+    rho = check_nonnegative(rho, name="rho", most=LARGEST)
     n = len(F)
     try:
         S, rows = _read_similarity(instance, n, rho)

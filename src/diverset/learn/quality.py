@@ -207,7 +207,7 @@ class QualityModel(Estimator):
         )
         n_features = examples[0].instance.F.shape[1]
         start = np.zeros(n_features)
-        if self.warm_start and len(getattr(self, "coef_", ())) == n_features:
+        if self.warm_start and hasattr(self, "coef_") and len(self.coef_) == n_features:
             start = self.coef_
         theta, self.convergence_ = _maximize(objective, start, max_iter, tol, self.verbose)
         self._keep(theta, objective.information(theta))

@@ -297,6 +297,8 @@ class ContinuousDPP:
 
     def pair_correlation(self, steps: ArrayLike) -> FloatArray:
         r"""Pair correlation :math:`g(h) = 1 - |C(h)|^2 / \rho^2` for displacements h, of shape (m, dim)."""
+        if self.intensity == 0.0:
+            raise DiversetError("all eigenvalues are 0: there are no points, and so no pairs of them")
         C = self.kernel(self._as_rows(steps), np.zeros((1, self.box.dim)))[:, 0]
         g: FloatArray = np.maximum(1.0 - np.abs(C) ** 2 / self.intensity**2, 0.0)
         return g

@@ -154,6 +154,8 @@ def hyperdeterminantal(T: ArrayLike) -> TabulatedProcess:
     tensor = as_real_or_complex(T, name="T", ndim=np.ndim(T))
     if np.iscomplexobj(tensor):
         raise KernelError("T is complex; give a real tensor")
+    if len(set(tensor.shape)) != 1:
+        raise KernelError(f"T has shape {tensor.shape}; all its indices must be of one length")
     n = len(tensor)
     weights = [1.0 if mask == 0 else hyperdeterminant(principal(tensor, mask)) for mask in range(2**n)]
     return TabulatedProcess.from_weights(weights)

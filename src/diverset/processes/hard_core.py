@@ -134,6 +134,11 @@ def matern_process(box: Box, intensity: float, radius: float, *, kind: int, rng:
     _check_kind(kind)
     rate = check_nonnegative(intensity, name="intensity")
     limit = check_positive(radius, name="radius")
+    check_fits_in_memory(
+        int(min(16.0 * rate * box.volume, 1e18)),
+        what=f"about {rate * box.volume:.3g} points",
+        remedy="lower the intensity",
+    )
     generator = np.random.default_rng(rng)
     margin = 0.0
     if box.torus:
@@ -225,7 +230,10 @@ def _rate_and_volume(intensity: float, radius: float, kind: int, dim: int) -> tu
             "kind is 3; moments of the type III process have no closed form, so estimate them from draws"
         )
     rate = check_positive(intensity, name="intensity")
-    return rate, ball_volume(check_positive(radius, name="radius"), check_count(dim, name="dim"))
+    limit = check_positive(radius, name="radius")
+    if not 1e-100 <= limit <= 1e100 ** (1.0 / check_count(dim, name="dim")):
+        raise DiversetError(f"radius is {limit:g}; take another unit of length")
+    return rate, ball_volume(limit, dim)
 
 
 # adsorption -----------------------------------------------------------------------------------------------------------

@@ -71,7 +71,8 @@ class PairInteraction(Interaction):
         distance = np.asarray(r, dtype=np.float64)
         if not (distance >= 0.0).all():
             raise DiversetError(f"r goes down to {np.min(distance)}; distances are not negative")
-        return np.exp(self.log_psi(distance))
+        with np.errstate(over="ignore"):  # far away
+            return np.exp(self.log_psi(distance))
 
     def log_effect(self, u: FloatArray, points: FloatArray, box: Box) -> float:
         """Sum of the log-potentials to the points there."""

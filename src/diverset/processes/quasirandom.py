@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from diverset._typing import FloatArray, RNGLike
 from diverset.errors import DiversetError
-from diverset.numerics.validation import as_number, check_count, check_fits_in_memory
+from diverset.numerics.validation import LARGEST, as_number, check_count, check_fits_in_memory
 from diverset.processes.window import Box
 
 __all__ = [
@@ -237,6 +237,8 @@ def integration_errors(
     array([1., 1.])
     """
     exact = as_number(integral, name="integral")
+    if not abs(exact) <= LARGEST:
+        raise DiversetError(f"integral is {exact}; it must be finite, its square too")
     generator = np.random.default_rng(rng)
     counts, errors = [], []
     for k in sizes:
