@@ -84,6 +84,8 @@ CASES = [
     ("diverset.processes.hyperdeterminantal", {"T": np.zeros((2, 2, 2, 0))}),
     ("diverset.kernels.matern", {"nu": 1e-310}),
     ("diverset.kernels.nearest_psd", {"M": -HUGE * np.eye(6), "unit_diagonal": True}),
+    ("diverset.text.Budget", {"limit": float("nan")}),
+    ("diverset.text.Budget", {"unit": "nonsense"}),
     ("diverset.text.Summarizer", {"rho": 1e300}),
     ("diverset.text.oracle_summary", {"scaling": 1e300}),
     ("diverset.text.Submodular", {"scaling": 1e300}),

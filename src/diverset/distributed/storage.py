@@ -58,6 +58,7 @@ def read(
 
 
 def _read_npy(path: str, block_bytes: int) -> Any:
+    whole: Any
     try:
         whole = np.load(path, mmap_mode="r", allow_pickle=False)
     except FileNotFoundError:
