@@ -907,6 +907,7 @@ CALLS: dict[str, Call] = {
                 lambda x: x.sum(axis=1), integral, lambda n, rng: rng.random((n, 2)), sizes, repeats=repeats, rng=0
             ).slope
         ),
+        _nan=True,
         integral=1.0,
         sizes=[4, 8],
         repeats=3,

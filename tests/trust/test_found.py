@@ -75,7 +75,6 @@ CASES = [
     ("diverset.processes.alpha_determinant", {"alpha": 1e300}),
     ("diverset.processes.hyperdeterminant", {"T": np.full((2, 2, 2, 2), 1e300)}),
     ("diverset.processes.AlphaPermanental", {"alpha": 1e-12}),
-    ("diverset.processes.integration_errors", {"sizes": [4]}),
     ("diverset.processes.integration_errors", {"integral": 1e300}),
     ("diverset.processes.matern_process", {"intensity": 1e300, "kind": 3}),
     ("diverset.processes.matern_intensity", {"radius": 1e300}),

@@ -58,7 +58,6 @@ def read(
 
 
 def _read_npy(path: str, block_bytes: int) -> Any:
-    whole: Any
     try:
         whole = np.load(path, mmap_mode="r", allow_pickle=False)
     except FileNotFoundError:
@@ -73,6 +72,7 @@ def _read_npy(path: str, block_bytes: int) -> Any:
     if whole.ndim != 2 or not whole.flags.c_contiguous:
         raise KernelError(f"{path} has shape {whole.shape}; expected (n_items, n_features) in C order")
     n, width = whole.shape
+    assert isinstance(whole, np.memmap)
     dtype, offset = whole.dtype, int(whole.offset)
     row = width * dtype.itemsize
     step = max(1, block_bytes // max(row, 1))

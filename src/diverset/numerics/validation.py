@@ -40,7 +40,7 @@ __all__ = [
     "plain_array",
 ]
 
-#: Numbers whose squares, and sums of a great many of those, are still floats. (In double precision, also beside float32.)
+#: Numbers whose squares, and sums of many of those, are still floats; to be compared with in double precision.
 LARGEST = np.float64(1e150)
 #: Rows compared at a time when a matrix is held against its transpose; a tile pair fits in cache.
 _TILE = 256
