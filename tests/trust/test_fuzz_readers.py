@@ -263,3 +263,32 @@ def test_a_hostile_array_file_is_never_unpickled(tmp_path):
     with pytest.raises(DiversetError):
         read_table(str(tmp_path / "evil.npy"))
     assert not (tmp_path / "owned").exists()
+
+
+def test_a_table_of_nothing_but_a_quote_is_refused(tmp_path):
+    (tmp_path / "x.csv").write_text('"')
+    with pytest.raises(DiversetError, match="no header"):
+        read_table(str(tmp_path / "x.csv"))
+
+
+def test_a_search_without_scores_is_refused(tmp_path):
+    (tmp_path / "x.json").write_text('{"tried": [{"a": 1}]}')
+    with pytest.raises(DiversetError, match="holds no search"):
+        dv.threads.Tuning.load(tmp_path / "x.json")
+
+
+def test_a_summarizer_of_infinite_counts_is_refused(tmp_path):
+    whole = (files("diverset") / "data" / "summarizer.json").read_text(encoding="utf-8")
+    changed = re.sub(r'"n_documents": \d+', '"n_documents": 1e999', whole)
+    assert changed != whole
+    (tmp_path / "x.json").write_text(changed, encoding="utf-8")
+    with pytest.raises(DiversetError):
+        dv.text.Summarizer.load(tmp_path / "x.json")
+
+
+def test_an_archive_of_a_later_version_is_made_again(tmp_path):
+    write_graph(tmp_path / "threads-b.npz")
+    raw = bytearray((tmp_path / "threads-b.npz").read_bytes())
+    raw[raw.rindex(b"PK\x01\x02") + 6] = 104  # the version needed to read the last member
+    (tmp_path / "threads-b.npz").write_bytes(raw)
+    assert load_graph(tmp_path, "b", NEWS) is None

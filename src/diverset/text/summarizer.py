@@ -411,7 +411,7 @@ class Summarizer(Estimator):
             model.coef_ = model.quality_model_.set_coef(stored["coef"]).coef_
             model.card_ = str(stored["card"])
             fits = len(model.coef_) == columns_of(model.groups).sum() and all(len(edge) == 4 for edge in edges)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
             if isinstance(error, DiversetError):
                 raise
             raise DiversetError(f"{name} is not a summarizer file, or is damaged: {error}") from None
