@@ -103,6 +103,36 @@ def test_two_rounds_keep_the_bound_by_enumeration(method):
     assert best - 2.0 * np.log(6.0) <= found.log_det <= best + 1e-12
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_two_rounds_keep_the_share_of_a_monotone_objective(seed):
+    """With qualities that outweigh any loss of volume, the value is at least (1 - 1/e)^2 / min(m, k) of the best."""
+    from itertools import combinations
+
+    rng = np.random.default_rng(seed)
+    X, q, k, dial = rng.standard_normal((16, 4)), 20.0 + rng.random(16), 3, 0.5
+    U = X / np.linalg.norm(X, axis=1, keepdims=True)
+
+    def value(Y):
+        return (1 - dial) * q[list(Y)].sum() + dial * np.linalg.slogdet(U[list(Y)] @ U[list(Y)].T)[1]
+
+    values = {Y: value(Y) for m in range(1, k + 1) for Y in combinations(range(16), m)}
+    assert all(values[Y] >= values[Y[:-1]] for Y in values if len(Y) > 1)  # monotone, as the guarantee asks
+    best = max(values.values())
+    found = dv.distributed.greedi(da.from_array(X, chunks=4), k, quality=q, diversity=dial)
+    assert found.objective == pytest.approx(value(found.indices.tolist()), rel=1e-9)
+    assert (1 - np.exp(-1)) ** 2 / min(4, k) * best <= found.objective <= best * (1 + 1e-12)
+
+
+def test_a_memory_map_answers_like_the_array(X, tmp_path):
+    np.save(tmp_path / "x.npy", X)
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    np.testing.assert_array_equal(dv.select(mapped, 9).indices, dv.select(X, 9).indices)
+    lazy = dv.distributed.read(tmp_path / "x.npy", block_bytes=1000)
+    here, there = dv.KDPP.from_features(mapped, 4), dv.KDPP.from_features(lazy, 4)
+    assert there.log_prob([1, 500, 700, 999]) == pytest.approx(here.log_prob([1, 500, 700, 999]), rel=1e-11)
+    assert len(there.sample(rng=0)) == 4
+
+
 def test_nystroem(X):
     lazy = da.from_array(X, chunks=130)
     K = dv.kernels.rbf(X, length_scale=3.0)
