@@ -27,7 +27,7 @@ from diverset._typing import FloatArray, IntArray
 from diverset.classics.base import Classic
 from diverset.core import DPP
 from diverset.errors import DiversetError
-from diverset.numerics.validation import check_positive
+from diverset.numerics.validation import check_fits_in_memory, check_positive
 
 __all__ = ["PoissonizedPlancherel", "rsk_shape"]
 
@@ -137,6 +137,9 @@ class PoissonizedPlancherel(Classic[IntArray]):
         return np.asarray(np.arccos(u) / np.pi, dtype=np.float64)
 
     def _make(self, rng: np.random.Generator) -> IntArray:
+        check_fits_in_memory(
+            int(min(16.0 * self.theta, 1e18)), what=f"about {self.theta:.3g} steps", remedy="lower theta"
+        )
         return rsk_shape(rng.random(rng.poisson(self.theta)))
 
     def items_of(self, thing: IntArray | Sequence[int]) -> IntArray:

@@ -27,6 +27,7 @@ from diverset.core.representation import Representation
 from diverset.errors import KernelError, NoLikelihoodKernelError
 from diverset.numerics.linalg import EPS, block_length, cholesky_lower, row_norms_squared, solve_lower
 from diverset.numerics.validation import (
+    LARGEST,
     as_quality,
     as_real_or_complex,
     check_finite,
@@ -121,6 +122,8 @@ class KernelFunction:
         self._n = int(self._X.shape[0])
         self._similarity = similarity
         self._quality = None if quality is None else as_quality(quality, self._n)
+        if self._quality is not None and self._quality.max(initial=0.0) > LARGEST:
+            raise KernelError(f"quality goes up to {self._quality.max():.6g}, too large to be squared; divide it")
         self._given_diagonal = diagonal
         self._diagonal: FloatArray | None = None
         self._try_out()
