@@ -87,6 +87,10 @@ CASES = [
     ("diverset.text.word_counts", {"sets": [[0], [7]]}),  # this ended the process
     ("diverset.text.word_counts", {"sets": [[0], [-1]]}),
     ("diverset.classics.PoissonizedPlancherel", {"theta": 1e14}),
+    ("diverset.text.split_sentences", {"language": "\ud800"}),
+    ("diverset.images.combine", {"names": ["x", ""]}),
+    ("diverset.distributed.rows_of", {"rows": np.array([7, 4])}),
+    ("diverset.processes.AlphaPermanental", {"alpha": 1e-310}),
     ("diverset.text.Budget", {"limit": float("nan")}),
     ("diverset.text.Budget", {"unit": "nonsense"}),
     ("diverset.text.Summarizer", {"rho": 1e300}),

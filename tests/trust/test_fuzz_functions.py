@@ -321,7 +321,7 @@ def numbers_in(answer, depth=0):
 
 
 @pytest.mark.parametrize("name", CALLS)
-@settings(fuzz, max_examples=max(TRIES // 3, 5))
+@settings(fuzz, max_examples=max(TRIES // 5, 4))
 @given(data=st.data())
 def test_every_call_answers_or_says_what_is_wrong(name, data):
     call = CALLS[name]

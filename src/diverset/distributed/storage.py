@@ -16,6 +16,7 @@ import numpy as np
 from diverset._typing import Array, IntArray
 from diverset.distributed.blocks import Blocks, compute, lazy_array, same, task
 from diverset.errors import DiversetError, KernelError, MissingExtraError
+from diverset.numerics.validation import check_rows
 
 __all__ = ["ParquetRows", "read", "rows_of"]
 
@@ -102,7 +103,8 @@ def _read_zarr(path: str) -> Any:
 
 def rows_of(features: Any, rows: IntArray) -> Array:
     """Some rows of a dask array, in double precision: only these rows travel, in one round trip."""
-    return Blocks.of(features).fetch(np.asarray(rows, dtype=np.int64))
+    blocks = Blocks.of(features)
+    return blocks.fetch(check_rows(rows, blocks.shape[0], name="rows"))
 
 
 class ParquetRows:

@@ -194,7 +194,7 @@ class AlphaPermanental:
         self.K = _as_kernel(K, name="K")
         self.K.flags.writeable = False
         self.alpha = as_number(alpha, name="alpha")
-        if not 0.0 < abs(self.alpha) <= 2.0:
+        if not 1e-15 < abs(self.alpha) <= 2.0:
             raise DiversetError(f"alpha is {self.alpha}; it must be -1/m, 1/m or 2/m for a whole number m")
         copies = 1.0 / abs(self.alpha)
         self._real = False
