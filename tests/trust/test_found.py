@@ -89,6 +89,8 @@ CASES = [
     ("diverset.classics.PoissonizedPlancherel", {"theta": 1e14}),
     ("diverset.text.split_sentences", {"language": "\ud800"}),
     ("diverset.images.combine", {"names": ["x", ""]}),
+    ("diverset.images.near_duplicates", {"features": {"gist": np.eye(6), "color-64": np.eye(3)}}),
+    ("diverset.distributed.nystroem", {"features": np.zeros((0, 3))}),
     ("diverset.distributed.rows_of", {"rows": np.array([7, 4])}),
     ("diverset.processes.AlphaPermanental", {"alpha": 1e-310}),
     ("diverset.text.Budget", {"limit": float("nan")}),
