@@ -84,6 +84,21 @@ def test_a_worker_dies_during_sampling(on_cluster, tmp_path, fatal):
         np.testing.assert_array_equal(a, b)
 
 
+def test_a_worker_dies_with_blocks_that_were_joined(on_cluster, here, tmp_path, monkeypatch):
+    """Joined blocks are made again as well, and are counted as one in every round trip."""
+    from diverset.distributed import blocks
+
+    monkeypatch.setattr(blocks, "_FEW", 3)
+    lazy = blocks_for_tests.features(folder=tmp_path, fatal=2)
+    assert len(blocks.Blocks.of(lazy).parts) == 3
+    there = dv.DPP.from_features(lazy)
+    found = dv.select(lazy, 12)
+    assert was_killed(tmp_path, 2)
+    assert there.log_normalizer == pytest.approx(here["dpp"].log_normalizer, rel=1e-13)
+    np.testing.assert_array_equal(found.indices, here["past"].indices)
+    np.testing.assert_array_equal(found.gains, here["past"].gains)
+
+
 def test_the_command_line_picks_on_a_cluster(cluster, here, tmp_path):
     pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     import pyarrow.parquet as parquet

@@ -103,6 +103,36 @@ def test_two_rounds_keep_the_bound_by_enumeration(method):
     assert best - 2.0 * np.log(6.0) <= found.log_det <= best + 1e-12
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_two_rounds_keep_the_share_of_a_monotone_objective(seed):
+    """With qualities that outweigh any loss of volume, the value is at least (1 - 1/e)^2 / min(m, k) of the best."""
+    from itertools import combinations
+
+    rng = np.random.default_rng(seed)
+    X, q, k, dial = rng.standard_normal((16, 4)), 20.0 + rng.random(16), 3, 0.5
+    U = X / np.linalg.norm(X, axis=1, keepdims=True)
+
+    def value(Y):
+        return (1 - dial) * q[list(Y)].sum() + dial * np.linalg.slogdet(U[list(Y)] @ U[list(Y)].T)[1]
+
+    values = {Y: value(Y) for m in range(1, k + 1) for Y in combinations(range(16), m)}
+    assert all(values[Y] >= values[Y[:-1]] for Y in values if len(Y) > 1)  # monotone, as the guarantee asks
+    best = max(values.values())
+    found = dv.distributed.greedi(da.from_array(X, chunks=4), k, quality=q, diversity=dial)
+    assert found.objective == pytest.approx(value(found.indices.tolist()), rel=1e-9)
+    assert (1 - np.exp(-1)) ** 2 / min(4, k) * best <= found.objective <= best * (1 + 1e-12)
+
+
+def test_a_memory_map_answers_like_the_array(X, tmp_path):
+    np.save(tmp_path / "x.npy", X)
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    np.testing.assert_array_equal(dv.select(mapped, 9).indices, dv.select(X, 9).indices)
+    lazy = dv.distributed.read(tmp_path / "x.npy", block_bytes=1000)
+    here, there = dv.KDPP.from_features(mapped, 4), dv.KDPP.from_features(lazy, 4)
+    assert there.log_prob([1, 500, 700, 999]) == pytest.approx(here.log_prob([1, 500, 700, 999]), rel=1e-11)
+    assert len(there.sample(rng=0)) == 4
+
+
 def test_nystroem(X):
     lazy = da.from_array(X, chunks=130)
     K = dv.kernels.rbf(X, length_scale=3.0)
@@ -144,11 +174,53 @@ def test_command_line(X, tmp_path):
     assert all(str(i + 1) in result.output for i in dv.select(X, 3))
 
 
+def picked(*arguments, out):
+    result = run("select", *arguments, "--dask", "here", "-k", 6, "-o", out)
+    assert result.exit_code == 0, result.output
+    lines = out.read_text(encoding="utf-8").splitlines()
+    return [line.split(",")[0] for line in lines[1:]], result.output
+
+
+def test_command_line_with_rows_shown_and_excluded(X, tmp_path):
+    """Ids are looked up in the blocks: rows by number, by an id column, and by an earlier output."""
+    file, out = tmp_path / "x.parquet", tmp_path / "picks.csv"
+    names = [f"n{i}" for i in range(1000)]
+    plain = dv.select(X, 6).indices
+    given, exclude = [7, 900], plain[:2].tolist()
+    expected = dv.select(X, 6, given=given, exclude=exclude).indices
+    assert not set(plain[:2]) & set(expected)
+    write_parquet(file, X, lists=True, item_id=names)
+    ids = [",".join(names[i] for i in rows) for rows in (given, exclude)]
+    found, said = picked(file, "--given", ids[0], "--exclude", ids[1], out=out)
+    assert found == [names[i] for i in expected]
+    # A file of ids, one of them unknown; and the picks of an earlier day.
+    (tmp_path / "shown.txt").write_text("n7\nn900\nn5000\n", encoding="utf-8")
+    (tmp_path / "earlier.csv").write_text("item_id,x\n" + "".join(f"{names[i]},0\n" for i in exclude), encoding="utf-8")
+    found, said = picked(file, "--given", tmp_path / "shown.txt", "--exclude", tmp_path / "earlier.csv", out=out)
+    assert found == [names[i] for i in expected]
+    assert "1 of 3 ids are not in" in said
+    # Without columns, rows count from 1.
+    np.save(tmp_path / "x.npy", X)
+    numbers = [",".join(str(i + 1) for i in rows) for rows in (given, exclude)]
+    found, _ = picked(tmp_path / "x.npy", "--given", numbers[0], "--exclude", numbers[1], out=out)
+    assert found == [str(i + 1) for i in expected]
+    # The rows shown are on the page, too.
+    result = run("select", file, "--dask", "here", "-k", 6, "--given", ids[0], "-o", tmp_path / "picks.html")
+    assert result.exit_code == 0, result.output
+    assert "already shown" in (tmp_path / "picks.html").read_text(encoding="utf-8")
+    write_parquet(file, X, lists=True, item_id=["twice"] * 2 + names[2:])
+    result = run("select", file, "--dask", "here", "--given", "twice")
+    assert result.exit_code == 2
+    assert "'twice' is the item_id of several rows" in result.output
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--given", "3"], "--given and --exclude"),
-        (["--text", "name"], "--text does not go with --dask"),
+        (["--given", "0"], "--given: '0' is no row of"),
+        (["--exclude", "3,1001"], "--exclude: '1001' is no row of"),
+        (["--given", "a", "--id", "none"], "no column 'none'"),
+        (["--text", "name"], "embeddings into a column of lists"),
         (["--features", "nothing"], "no column 'nothing'"),
         (["-k", "2000"], "has 1000 rows"),
         (["--method", "exact"], "method is 'exact'"),

@@ -172,3 +172,67 @@ def test_bad_input_is_named_by_its_place():
         dv.DPP.from_features(good).sample(method="spectral")
     with pytest.raises(KernelError, match=r"compute\(\)"):
         read_items(good)
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """Blocks are joined although they are few."""
+    from diverset.distributed import blocks
+
+    monkeypatch.setattr(blocks, "_FEW", 5)
+    return blocks
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_joined_blocks_answer_alike(few, sparse):
+    X, q = rows(), np.linspace(0.5, 2.0, 400)
+    lazy = da.from_array(X, chunks=((30, 1, 0, 69, 100, 7, 3, 190), (6,)))
+    if sparse:
+        lazy = lazy.map_blocks(scipy.sparse.csr_matrix)
+    joined = few.Blocks.of(lazy)
+    assert joined.lengths.tolist() == [31, 69, 100, 10, 190]
+    assert few.Blocks.of(lazy, join=False).lengths.tolist() == list(lazy.chunks[0])
+    here, there = dv.DPP.from_features(X, q), dv.DPP.from_features(lazy, da.from_array(q, chunks=33))
+    assert there.log_normalizer == pytest.approx(here.log_normalizer, rel=1e-13)
+    np.testing.assert_allclose(there.inclusion_probabilities.compute(), here.inclusion_probabilities, rtol=1e-12)
+    assert there.log_prob([29, 30, 31, 100, 399]) == pytest.approx(here.log_prob([29, 30, 31, 100, 399]), rel=1e-11)
+    np.testing.assert_array_equal(
+        dv.select(lazy, 9, quality=q, given=[30]).indices, dv.select(X, 9, quality=q, given=[30]).indices
+    )
+    whole = dv.DPP.from_features(da.from_array(X, chunks=400), q).of_size(4).sample(20, rng=0)
+    np.testing.assert_array_equal(np.stack(there.of_size(4).sample(20, rng=0)), np.stack(whole))
+
+
+def test_blocks_that_are_long_or_few_are_not_joined(few, monkeypatch):
+    lazy = da.from_array(rows(), chunks=50)
+    assert len(few.Blocks.of(lazy).parts) == 8  # 80 rows would be joined: no two blocks fit
+    monkeypatch.setattr(few, "_FEW", 8)
+    assert len(few.Blocks.of(lazy).parts) == 8
+    monkeypatch.setattr(few, "_FEW", 2)
+    assert len(few.Blocks.of(lazy).parts) == 2
+    monkeypatch.setattr(few, "_JOINED_BYTES", 100 * 6 * 8)
+    assert len(few.Blocks.of(lazy).parts) == 4
+
+
+def test_a_round_trip_has_one_task_for_each_block(monkeypatch):
+    """What a scheduler is paid for: blocks are made within the tasks that need them, whatever they are made of."""
+    from diverset.distributed import blocks
+
+    sizes = []
+    written = blocks._written
+    monkeypatch.setattr(blocks, "_written", lambda tasks: sizes.append(len(graph := written(tasks))) or graph)
+    lazy = da.map_blocks(_made, chunks=((100,) * 40, (6,)), dtype=np.float64)
+    there = dv.DPP.from_features(lazy)
+    assert sizes == [40 + 3 + 1]  # Gram matrices, and two levels of sums
+    sizes.clear()
+    dv.select(lazy, 1)
+    # The state of the picks, a scan for each block; then what comes back from each.
+    assert sizes[:2] == [1 + 40, 40 + 40]
+    sizes.clear()
+    there.of_size(3).sample(rng=0)
+    assert sizes[:2] == [2 + 40, 40 + 40]
+
+
+def _made(block_info=None):
+    (first, last), _ = block_info[None]["array-location"]
+    return rows(4000, 6)[first:last]

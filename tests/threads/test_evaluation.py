@@ -284,3 +284,12 @@ def test_a_search_is_saved_and_taken_up(tmp_path):
         tune(score, grid, output=path)
     with pytest.raises(DiversetError, match="grid is empty"):
         tune(score, {"beta": []})
+
+
+def test_topics_of_bad_input_are_refused():
+    pytest.importorskip("gensim", reason="gensim is not installed")
+    documents = [["red", "dog"], ["cat"], ["red"], ["cow"]]
+    with pytest.raises(DiversetError, match="k is -1"):
+        dtm_threads(documents, np.arange(4), k=-1, length=2)
+    with pytest.raises(DiversetError, match="1 documents and 4 times"):
+        dtm_threads(documents[:1], np.arange(4), k=2, length=2)

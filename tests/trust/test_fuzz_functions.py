@@ -1,8 +1,10 @@
 """Every public function on adversarial input: an answer that holds, or a documented error; never anything else."""
 
+import dataclasses
 import inspect
 import os
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import diverset as dv
-from trust.adversarial import DOCUMENTED, kernels, matrices, subsets, vectors
+from trust.adversarial import DOCUMENTED, changed_arguments, kernels, matrices, subsets, vectors
+from trust.calls import CALLS, EXCEPTIONS, WITHIN
 
 #: Inputs a function; raised by DIVERSET_FUZZ for a long run.
 TRIES = int(os.environ.get("DIVERSET_FUZZ", "25"))
@@ -276,3 +279,59 @@ def test_spanning_trees(edges):
     if trees is not None:
         assert is_probability(trees.dpp.inclusion_probabilities)
         assert len(trees.sample(rng=0)) == len(trees.sample(rng=1))
+
+
+# every public name -------------------------------------------------------------------------------------------------
+
+INDEX = Path(__file__).parents[2] / "docs" / "api" / "index.rst"
+
+
+def public_names():
+    """Names in the reference, with their modules."""
+    module, listed = "", False
+    for line in INDEX.read_text(encoding="utf-8").splitlines():
+        if line.startswith(".. currentmodule:: "):
+            module = line.split()[-1]
+        if line and not line.startswith(" "):
+            listed = line.startswith(".. autosummary::")
+        elif listed and line.strip().isidentifier():
+            yield f"{module}.{line.strip()}"
+
+
+@pytest.mark.skipif(not INDEX.exists(), reason="the documentation is not here")
+def test_every_public_name_is_fuzzed():
+    names = [name for name in public_names() if not name.startswith("diverset.plots.")]
+    assert len(names) > 250
+    assert [name for name in names if name not in CALLS and name not in WITHIN and name not in EXCEPTIONS] == []
+    assert set(WITHIN.values()) <= set(CALLS)
+    assert [name for name in (*WITHIN, *EXCEPTIONS) if name not in names] == []
+    assert [name for name in (*WITHIN, *EXCEPTIONS) if name in CALLS] == []
+
+
+def numbers_in(answer, depth=0):
+    """All arrays of floats in what a function returned, records and lists unpacked."""
+    if isinstance(answer, float | complex | np.number):
+        yield np.asarray(answer)
+    elif isinstance(answer, np.ndarray):
+        if answer.dtype.kind in "fc":
+            yield answer
+    elif hasattr(answer, "tocsr"):
+        yield answer.data
+    elif depth < 5:
+        if isinstance(answer, dict):
+            answer = list(answer.values())
+        elif dataclasses.is_dataclass(answer):
+            answer = [getattr(answer, f.name) for f in dataclasses.fields(answer)]
+        if isinstance(answer, list | tuple):
+            for part in answer:
+                yield from numbers_in(part, depth + 1)
+
+
+@pytest.mark.parametrize("name", CALLS)
+@settings(fuzz, max_examples=max(TRIES // 5, 4))
+@given(data=st.data())
+def test_every_call_answers_or_says_what_is_wrong(name, data):
+    call = CALLS[name]
+    arguments = data.draw(changed_arguments(call.arguments))
+    answer = guarded(lambda: call.function(**arguments, **call.kept))
+    assert call.may_be_nan or not any(np.isnan(found).any() for found in numbers_in(answer))

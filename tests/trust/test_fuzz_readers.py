@@ -3,15 +3,19 @@
 import contextlib
 import json
 import os
+import re
 import zlib
 from importlib.resources import files
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import diverset as dv
+from diverset.apps.candidates import read_ids
 from diverset.apps.dated import CorpusSource, read_corpus
 from diverset.apps.documents import read_documents
+from diverset.apps.graph_cache import load_graph, store_graph
 from diverset.apps.tables import load_npy, read_table, write_table
 from diverset.errors import DiversetError
 from trust.mutations import mutated
@@ -28,6 +32,10 @@ COLUMNS = {
 
 def write_csv(path):
     write_table(path, {key: COLUMNS[key] for key in ("name", "score")})
+
+
+def write_tsv(path):
+    path.write_text('name\tscore\na\t1\n"b\tc"\t2.5\nd\t\n', encoding="utf-8")
 
 
 def write_all(path):
@@ -91,6 +99,71 @@ def write_picture(path):
     pytest.importorskip("PIL.Image").fromarray(np.arange(300, dtype=np.uint8).reshape(10, 10, 3)).save(path)
 
 
+def whole_or_refused(found, expected):
+    """A cache answers with what was stored, or not at all."""
+    if found is None:
+        raise DiversetError("damaged")
+    assert found == expected
+
+
+def write_features(path):
+    cache = dv.images.FeatureCache(path.parent / "cache")
+    cache.store("key", {"x": np.arange(6.0)})
+    path.write_bytes(cache._path("key").read_bytes())
+
+
+def read_features(path):
+    cache = dv.images.FeatureCache(path.parent / "cache")
+    cache._path("key").write_bytes(path.read_bytes())
+    found = {name: array.tolist() for name, array in cache.load("key").items()}
+    whole_or_refused(found or None, {"x": np.arange(6.0).tolist()})
+
+
+NEWS = dv.threads.Corpus(["red dog rain", "blue cat rain", "red dog sun"], [1, 2, 3])
+
+
+def write_graph(path):
+    store_graph(path.parent, "a", dv.threads.document_graph(NEWS, min_documents=1, max_share=0.9))
+    (path.parent / "threads-a.npz").rename(path)
+
+
+def read_graph(path):
+    (path.parent / "threads-b.npz").write_bytes(path.read_bytes())
+    found = load_graph(path.parent, "b", NEWS)
+    expected = dv.threads.document_graph(NEWS, min_documents=1, max_share=0.9)
+    whole_or_refused(
+        None if found is None else [found.graph.edges.toarray().tolist(), found.graph.weights.tolist(), found.terms],
+        [expected.graph.edges.toarray().tolist(), expected.graph.weights.tolist(), expected.terms],
+    )
+
+
+def write_tuning(path):
+    dv.threads.Tuning(({"a": 1, "score": 0.5}, {"a": 2, "score": 0.75})).save(path)
+
+
+def read_tuning(path):
+    found = dv.threads.Tuning.load(path)
+    assert isinstance(found.score, float | int)
+    assert isinstance(found.best, dict)
+
+
+def read_maps(path):
+    dv.poses.read_score_maps({"a": path}, dv.poses.PoseGrid(2, 2, 1, 3.0))
+
+
+def read_blocks(path):
+    """Read in blocks, some of them, and pick."""
+    dask = pytest.importorskip("dask", reason="Dask is not installed")
+    with dask.config.set(scheduler="synchronous"), np.errstate(all="ignore"):
+        lazy = dv.distributed.read(path, None if path.suffix == ".npy" else "vector", block_bytes=16)
+        if lazy.shape[0] * lazy.shape[1] < 10**6:
+            dv.select(lazy, 2, similarity="dot")
+
+
+def read_id_file(path):
+    read_ids(str(path), "name", "--given")
+
+
 READERS = {
     "csv": (write_csv, read_whole),
     "jsonl": (write_all, read_whole),
@@ -103,13 +176,62 @@ READERS = {
     "summarizer.json": (write_summarizer, dv.text.Summarizer.load),
     "png": (write_picture, lambda path: dv.images.read_image(path)),
     "jpg": (write_picture, lambda path: dv.images.read_image(path)),
+    "tsv": (write_tsv, read_whole),
+    "txt": (write_markdown, read_texts),
+    "ids.csv": (write_csv, read_id_file),
+    "maps.png": (write_picture, read_maps),
+    "tuning.json": (write_tuning, read_tuning),
+    "features.npz": (write_features, read_features),
+    "graph.npz": (write_graph, read_graph),
+    "blocks.npy": (write_npy, read_blocks),
+    "blocks.parquet": (write_all, read_blocks),
 }
+
+#: Modules that open files of users, and the readers above that go through them.
+OPENED_BY = {
+    "apps/candidates.py": "ids.csv",
+    "apps/dated.py": "corpus.jsonl",
+    "apps/documents.py": "html",
+    "apps/graph_cache.py": "graph.npz",
+    "apps/images.py": "csv",
+    "apps/tables.py": "csv",
+    "distributed/storage.py": "blocks.parquet",
+    "images/cache.py": "features.npz",
+    "images/features.py": "png",
+    "images/reading.py": "png",
+    "learn/files.py": "dvm",
+    "poses/scores.py": "maps.png",
+    "text/summarizer.py": "summarizer.json",
+    "threads/search.py": "tuning.json",
+}
+#: Those that open files of the package alone, or what the system tells about itself.
+OWN_FILES = {
+    "apps/cities.py",
+    "apps/demo_summary.py",
+    "apps/demo_threads.py",
+    "apps/page.py",
+    "apps/thread_page.py",
+    "numerics/validation.py",
+    "text/rouge.py",
+}
+OPENING = re.compile(r"\.read_text\(|\.read_bytes\(|\bopen\(|np\.load\(|json\.loads?\(|ParquetFile\(|\bread_table\(")
+
+
+def test_every_module_that_opens_files_is_fuzzed():
+    root = Path(dv.__file__).parent
+    found = {
+        file.relative_to(root).as_posix()
+        for file in root.rglob("*.py")
+        if OPENING.search(file.read_text(encoding="utf-8"))
+    }
+    assert found - OWN_FILES - set(OPENED_BY) == set()
+    assert set(OPENED_BY.values()) <= set(READERS)
 
 
 @pytest.mark.parametrize("extension", READERS)
 def test_damaged_files_are_read_or_refused(extension, tmp_path):
     write, read = READERS[extension]
-    if extension == "parquet":
+    if "parquet" in extension:
         pytest.importorskip("pyarrow")
     path = tmp_path / f"file.{extension}"
     write(path)
@@ -141,3 +263,32 @@ def test_a_hostile_array_file_is_never_unpickled(tmp_path):
     with pytest.raises(DiversetError):
         read_table(str(tmp_path / "evil.npy"))
     assert not (tmp_path / "owned").exists()
+
+
+def test_a_table_of_nothing_but_a_quote_is_refused(tmp_path):
+    (tmp_path / "x.csv").write_text('"')
+    with pytest.raises(DiversetError, match="no header"):
+        read_table(str(tmp_path / "x.csv"))
+
+
+def test_a_search_without_scores_is_refused(tmp_path):
+    (tmp_path / "x.json").write_text('{"tried": [{"a": 1}]}')
+    with pytest.raises(DiversetError, match="holds no search"):
+        dv.threads.Tuning.load(tmp_path / "x.json")
+
+
+def test_a_summarizer_of_infinite_counts_is_refused(tmp_path):
+    whole = (files("diverset") / "data" / "summarizer.json").read_text(encoding="utf-8")
+    changed = re.sub(r'"n_documents": \d+', '"n_documents": 1e999', whole)
+    assert changed != whole
+    (tmp_path / "x.json").write_text(changed, encoding="utf-8")
+    with pytest.raises(DiversetError):
+        dv.text.Summarizer.load(tmp_path / "x.json")
+
+
+def test_an_archive_of_a_later_version_is_made_again(tmp_path):
+    write_graph(tmp_path / "threads-b.npz")
+    raw = bytearray((tmp_path / "threads-b.npz").read_bytes())
+    raw[raw.rindex(b"PK\x01\x02") + 6] = 104  # the version needed to read the last member
+    (tmp_path / "threads-b.npz").write_bytes(raw)
+    assert load_graph(tmp_path, "b", NEWS) is None

@@ -1,6 +1,6 @@
 """The rows of a file, read and made comparable."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from diverset.apps.texts import embed, rows_that_speak, tfidf
 from diverset.errors import DiversetError
 from diverset.numerics.validation import check_fits_in_memory, is_sparse
 
-__all__ = ["Candidates", "Source", "find_rows", "read_candidates"]
+__all__ = ["Candidates", "Source", "find_rows", "read_candidates", "read_ids", "refuse_unknown"]
 
 
 @dataclass(frozen=True)
@@ -175,40 +175,52 @@ def read_candidates(
 
 
 def find_rows(wanted: str | None, candidates: Candidates, option: str) -> IntArray:
-    """Positions of the candidates named by a list of ids, or by a file of them.
-
-    A table with the id column, such as an earlier output, names its rows; any other file has one id a line. Ids that
-    the table lacks are an error in a list and a remark for a file, which may well name items of another day.
-    """
+    """Positions of the candidates named by a list of ids, or by a file of them; see :func:`read_ids`."""
     table = candidates.table
     found = np.zeros(table.n, dtype=bool)
     if wanted is None:
         return np.flatnonzero(found)
-    path = Path(wanted)
-    is_file = path.is_file()
-    if is_file and path.suffix.lower() in (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet"):
-        if candidates.id_name is None:
-            raise DiversetError(f"{option} {wanted}: say with --id which column tells rows apart")
-        ids = [str(cell) for cell in read_table(wanted).column(candidates.id_name)]
-    elif is_file:
-        ids = path.read_text(encoding="utf-8-sig", errors="replace").split("\n")
-    else:
-        ids = wanted.split(",")
-    ids = [name.strip() for name in ids if name.strip()]
+    ids = read_ids(wanted, candidates.id_name, option)
     places: dict[str, list[int]] = {}
     for row in range(table.n):
         name = str(row + 1) if candidates.id_name is None else str(table.columns[candidates.id_name][row]).strip()
         places.setdefault(name, []).append(row)
-    unknown = [name for name in ids if name not in places]
-    if unknown and not is_file:
-        kind = f"no {candidates.id_name} of {table.name}" if candidates.id_name else f"no row of {table.name}"
-        hint = "" if candidates.id_name else f" (rows are numbered 1 to {table.n}; --id names a column of ids)"
-        raise DiversetError(f"{option}: {unknown[0]!r} is {kind}, and no file{hint}")
-    if unknown:
-        say(f"{option} {wanted}: {len(unknown)} of {len(ids)} ids are not in {table.name}")
+    refuse_unknown(ids, places, wanted, option, candidates.id_name, table.name, table.n)
     for name in ids:
         found[places.get(name, [])] = True
     return np.flatnonzero(found[candidates.rows])
+
+
+def read_ids(wanted: str, id_name: str | None, option: str) -> list[str]:
+    """Ids in a list with commas between, or in a file.
+
+    A table with the id column, such as an earlier output, names its rows; any other file has one id a line.
+    """
+    path = Path(wanted)
+    if not path.is_file():
+        ids = wanted.split(",")
+    elif path.suffix.lower() in (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet"):
+        if id_name is None:
+            raise DiversetError(f"{option} {wanted}: say with --id which column tells rows apart")
+        ids = [str(cell) for cell in read_table(wanted).column(id_name)]
+    else:
+        ids = path.read_text(encoding="utf-8-sig", errors="replace").split("\n")
+    return [name.strip() for name in ids if name.strip()]
+
+
+def refuse_unknown(
+    ids: list[str], known: Container[str], wanted: str, option: str, id_name: str | None, name: str, n: int
+) -> None:
+    """Ids that the table lacks: an error in a list, a remark for a file, which may well name items of another day."""
+    unknown = [i for i in ids if i not in known]
+    if not unknown:
+        return
+    if Path(wanted).is_file():
+        say(f"{option} {wanted}: {len(unknown)} of {len(ids)} ids are not in {name}")
+        return
+    kind = f"no {id_name} of {name}" if id_name else f"no row of {name}"
+    hint = "" if id_name else f" (rows are numbered 1 to {n}; --id names a column of ids)"
+    raise DiversetError(f"{option}: {unknown[0]!r} is {kind}, and no file{hint}")
 
 
 def _check_directions(table: Table, features: Array) -> None:

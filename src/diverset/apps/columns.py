@@ -9,17 +9,26 @@ from diverset._typing import FloatArray
 from diverset.apps.tables import Table, as_number, is_blank
 from diverset.errors import DiversetError
 
-__all__ = ["columns_side_by_side", "find_columns", "guess_features", "guess_id", "guess_text", "standardized"]
+__all__ = [
+    "columns_side_by_side",
+    "find_columns",
+    "guess_features",
+    "guess_id",
+    "guess_text",
+    "looks_like_id",
+    "standardized",
+]
 
 
-def _looks_like_id(name: str) -> bool:
+def looks_like_id(name: str) -> bool:
+    """Whether a column is called an id."""
     return name.lower() in ("", "id", "uuid", "index") or name.lower().endswith(("_id", " id"))
 
 
 def guess_id(table: Table) -> str | None:
     """A column that is called an id and tells all rows apart."""
     for name, cells in table.columns.items():
-        if _looks_like_id(name) and not any(is_blank(cell) or isinstance(cell, list | dict) for cell in cells):
+        if looks_like_id(name) and not any(is_blank(cell) or isinstance(cell, list | dict) for cell in cells):
             if len(set(map(str, cells))) == table.n:
                 return name
     return None
@@ -38,7 +47,7 @@ def guess_text(table: Table, reserved: set[str]) -> str | None:
 def guess_features(table: Table, reserved: set[str], by_text: bool) -> tuple[str | None, str | None, str]:
     """What rows are compared by when nobody said: column of text, columns of numbers, and a remark about it."""
     text = guess_text(table, reserved)
-    others = [name for name in table.columns if name not in reserved and not _looks_like_id(name)]
+    others = [name for name in table.columns if name not in reserved and not looks_like_id(name)]
     if not by_text:
         for name in others:
             if table.vectors(name) is not None:

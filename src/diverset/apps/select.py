@@ -113,8 +113,6 @@ def _picked_on_dask(
 ) -> tuple[Candidates, dv.Selection, IntArray]:
     from diverset.apps.select_blocks import connected, pick_blocks
 
-    if limits.given is not None or limits.exclude is not None:
-        raise DiversetError("--given and --exclude do not go with --dask; leave those rows out of the file")
     arguments = {
         "diversity": diversity,
         "method": method,
@@ -125,10 +123,11 @@ def _picked_on_dask(
         "groups": limits.group,
         "per_group": limits.per_group,
         "rng": seed,
+        "given": limits.given,
+        "exclude": limits.exclude,
     }
     with working("Connecting") as step, connected(address):
-        candidates, selection = pick_blocks(source, DEFAULT_SIZE if k is None else k, arguments, step=step)
-    return candidates, selection, np.zeros(0, dtype=np.int64)
+        return pick_blocks(source, DEFAULT_SIZE if k is None else k, arguments, step=step)
 
 
 def _report(

@@ -319,6 +319,8 @@ def _read_csv(text: str, name: str) -> Table:
             rows = list(_csv_rows(text))
         except csv.Error as error:
             raise DiversetError(f"{name} is not a CSV file: {error}") from error
+    if not rows:
+        raise DiversetError(f"{name} has no header: all its fields are empty")
     header = [cell.strip() for cell in rows[0][1]]
     twice = next((cell for i, cell in enumerate(header) if cell in header[:i]), None)
     if twice is not None:

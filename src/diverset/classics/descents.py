@@ -60,6 +60,9 @@ def one_dependent_kernel(runs: ArrayLike) -> FloatArray:
     F = np.asarray(runs, dtype=np.float64)
     if F.ndim != 2 or F.shape[0] != F.shape[1] or len(F) == 0:
         raise DiversetError(f"runs has shape {F.shape}; n items need an (n + 1, n + 1) matrix of run probabilities")
+    if not (np.abs(F) <= 1.0 + 1e-9).all():
+        i, j = np.argwhere(~(np.abs(F) <= 1.0 + 1e-9))[0]
+        raise DiversetError(f"runs[{i}, {j}] is {F[i, j]}; a probability lies between 0 and 1")
     inverse = scipy.linalg.solve_triangular(F, np.eye(len(F)), unit_diagonal=True)
     return np.asarray(0.0 - inverse[:-1, 1:], dtype=np.float64)
 

@@ -18,7 +18,8 @@ from scipy.special import gammainc, gammaln, xlogy
 
 from diverset._typing import Array, FloatArray, RNGLike
 from diverset.classics.projection import ProjectionProcess
-from diverset.numerics.validation import as_number, check_nonnegative, check_size
+from diverset.errors import DiversetError
+from diverset.numerics.validation import LARGEST, as_number, check_nonnegative, check_size
 
 __all__ = ["CUE", "GUE", "Ginibre"]
 
@@ -44,6 +45,15 @@ class _MatrixEnsemble(ProjectionProcess):
     @abc.abstractmethod
     def _points_of(self, matrices: Array) -> Array:
         """Their eigenvalues, on the scale of the process."""
+
+
+def _finite(x: Array) -> Array:
+    """Points that can be squared."""
+    bad = ~(np.abs(x) <= LARGEST)
+    if x.ndim != 1 or bad.any():
+        what = f"x has shape {x.shape}" if x.ndim != 1 else f"x[{int(bad.argmax())}] is {x[bad][0]}"
+        raise DiversetError(f"{what}; give a flat array of finite points")
+    return x
 
 
 class Ginibre(_MatrixEnsemble):
@@ -72,7 +82,7 @@ class Ginibre(_MatrixEnsemble):
 
     def functions(self, x: ArrayLike) -> Array:
         r""":math:`\phi_l(z) = z^l e^{-|z|^2/2} / \sqrt{\pi\, l!}` at complex points."""
-        z = np.atleast_1d(np.asarray(x, dtype=np.complex128))[:, None]
+        z = _finite(np.atleast_1d(np.asarray(x, dtype=np.complex128)))[:, None]
         power = np.arange(self.n_points)
         log_size = xlogy(power, np.abs(z)) - 0.5 * (np.abs(z) ** 2 + gammaln(power + 1.0) + math.log(math.pi))
         values: Array = np.exp(log_size + 1j * power * np.angle(z))
@@ -126,7 +136,7 @@ class GUE(_MatrixEnsemble):
 
     def functions(self, x: ArrayLike) -> Array:
         """Hermite functions at real points, by their three-term recursion, which is stable."""
-        points = np.atleast_1d(np.asarray(x, dtype=np.float64))
+        points = _finite(np.atleast_1d(np.asarray(x, dtype=np.float64)))
         values = np.empty((len(points), self.n_points))
         # The first functions underflow far from the origin, where later ones are large: carry a logarithmic scale.
         log_scale = -0.25 * points**2 - 0.25 * math.log(2.0 * math.pi)
@@ -220,7 +230,7 @@ class CUE(_MatrixEnsemble):
 
     def functions(self, x: ArrayLike) -> Array:
         r""":math:`e^{il\theta} / \sqrt{2\pi}` at angles."""
-        theta = np.atleast_1d(np.asarray(x, dtype=np.float64))
+        theta = _finite(np.atleast_1d(np.asarray(x, dtype=np.float64)))
         values: Array = np.exp(1j * np.outer(theta, np.arange(self.n_points))) / math.sqrt(2.0 * math.pi)
         return values
 

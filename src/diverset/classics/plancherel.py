@@ -15,9 +15,11 @@ The set :math:`\{\lambda_i - i : i \ge 1\}` of integers is determinantal ([Borod
 from __future__ import annotations
 
 import math
+import operator
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +27,7 @@ from diverset._typing import FloatArray, IntArray
 from diverset.classics.base import Classic
 from diverset.core import DPP
 from diverset.errors import DiversetError
-from diverset.numerics.validation import check_positive
+from diverset.numerics.validation import check_fits_in_memory, check_positive
 
 __all__ = ["PoissonizedPlancherel", "rsk_shape"]
 
@@ -52,6 +54,13 @@ def rsk_shape(sequence: Iterable[float]) -> IntArray:
         else:
             rows.append([x])
     return np.array([len(row) for row in rows], dtype=np.int64)
+
+
+def _site(x: Any) -> int:
+    try:
+        return operator.index(x)
+    except TypeError:
+        raise DiversetError(f"the window has an end {x!r}; sites are whole numbers") from None
 
 
 class PoissonizedPlancherel(Classic[IntArray]):
@@ -90,7 +99,9 @@ class PoissonizedPlancherel(Classic[IntArray]):
         if window is None:
             reach = math.ceil(2.0 * math.sqrt(self.theta) + 6.0 * self.theta ** (1.0 / 6.0) + 6.0)
             window = (-reach, reach)
-        first, last = (int(x) for x in window)
+        if len(window) != 2:
+            raise DiversetError(f"window is {window!r}; give the first site, then the last")
+        first, last = (_site(x) for x in window)
         if first > last:
             raise DiversetError(f"window is ({first}, {last}); give the first site, then the last")
         self.sites: IntArray = np.arange(first, last + 1)
@@ -126,6 +137,9 @@ class PoissonizedPlancherel(Classic[IntArray]):
         return np.asarray(np.arccos(u) / np.pi, dtype=np.float64)
 
     def _make(self, rng: np.random.Generator) -> IntArray:
+        check_fits_in_memory(
+            int(min(16.0 * self.theta, 1e18)), what=f"about {self.theta:.3g} steps", remedy="lower theta"
+        )
         return rsk_shape(rng.random(rng.poisson(self.theta)))
 
     def items_of(self, thing: IntArray | Sequence[int]) -> IntArray:

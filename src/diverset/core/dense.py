@@ -17,6 +17,7 @@ from diverset.core.representation import (
     open_positions,
 )
 from diverset.core.spectrum import Spectrum
+from diverset.errors import KernelError
 from diverset.numerics.linalg import (
     EPS,
     add_to_diagonal,
@@ -287,6 +288,10 @@ class DenseLikelihood(Representation):
 
     def scale(self, log_factor: float) -> DenseLikelihood:
         """Kernel times exp(log_factor)."""
+        if log_factor > 709.0:
+            raise KernelError(
+                f"the kernel times exp({log_factor:.6g}) leaves the range of floats; ask for a smaller size"
+            )
         factor = math.exp(log_factor)
         spectrum = self.spectrum.shifted(log_factor) if "spectrum" in self.__dict__ else None
         scaled = DenseLikelihood(factor * self._L, factor * self._noise, spectrum)

@@ -1,14 +1,23 @@
 """Rows of features in blocks that stay where they are: on the workers of a cluster, or in a file.
 
 Every algorithm of this package is a handful of functions of one block, sent to where the block is, and a small result
-sent back. Blocks are Dask's *delayed* objects, so all of it runs on whatever Dask is set to use: threads of this
-process (out of core), or the workers of a ``distributed.Client``. The functions are pure, so a block whose worker is
-lost is computed again from where it came from, and with it whatever was kept beside it.
+sent back. All of it runs on whatever Dask is set to use: threads of this process (out of core), or the workers of a
+``distributed.Client``. The functions are pure, so a block whose worker is lost is computed again from where it came
+from, and with it whatever was kept beside it.
+
+A scheduler spends about as much on a task of a kilobyte as on one of a gigabyte. So tasks are few: a block is made
+inside the task that needs it, short blocks that follow one another are joined, and the graph of a round trip is written
+down as it is sent, without an object of Dask's for each of its tasks.
 """
 
 from __future__ import annotations
 
+import itertools
+import math
+import os
 import sys
+import uuid
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from itertools import pairwise
@@ -22,12 +31,16 @@ from diverset.errors import KernelError, MissingExtraError
 from diverset.numerics.linalg import positions_outside
 from diverset.numerics.validation import as_real_or_complex, is_blocked, is_sparse
 
-__all__ = ["Blocks", "compute", "lazy_array", "local_factor", "persist", "task", "tree_sum"]
+__all__ = ["Blocks", "Task", "by_block", "compute", "lazy_array", "local_factor", "persist", "same", "task", "tree_sum"]
 
 #: Results added up in one task of a tree reduction.
-_BRANCHES = 8
+_BRANCHES = 16
+#: Blocks are joined while they are more than this many, and those joined at most so large in bytes.
+_FEW, _JOINED_BYTES = 64, 1 << 25
 #: Columns of numbers, one for each item, go to the workers with the graph once; Dask warns of that from 10 MB on.
 _QUIET = {"distributed.admin.large-graph-warning-threshold": "100GB"}
+#: Names of tasks: told apart by process, and counted there. (Names that say what is computed would hash it.)
+_PROCESS, _COUNT = uuid.uuid4().hex[:12], itertools.count()
 
 
 def _dask() -> Any:
@@ -39,10 +52,87 @@ def _dask() -> Any:
     return dask
 
 
-def task(function: Callable[..., Any], *arguments: Any, n_out: int | None = None) -> Any:
-    """A call put off until :func:`compute` or :func:`persist`."""
-    # The result is named at random: naming it after its arguments would hash them.
-    return _dask().delayed(function, pure=False, nout=n_out)(*arguments)
+# tasks -------------------------------------------------------------------------------------------------------------
+
+
+class Task:
+    """A call put off until :func:`compute` or :func:`persist`.
+
+    Parameters
+    ----------
+    key : hashable
+        Its name among all tasks.
+    call : tuple
+        The function and its arguments, some of which may be tasks, or lists of them.
+    graph : dict
+        Instead of a call: tasks in Dask's own words, one of them named `key`.
+    inline : bool
+        Whether to be done within the one task that needs it, rather than by itself.
+    """
+
+    __slots__ = ("call", "graph", "inline", "key")
+
+    def __init__(
+        self, key: Any, call: tuple[Any, ...] = (), graph: dict[Any, Any] | None = None, *, inline: bool = False
+    ) -> None:
+        self.key, self.call, self.graph, self.inline = key, call, graph, inline
+
+    def needs(self) -> Iterator[Task]:
+        """Tasks among the arguments."""
+        for argument in self.call[1:]:
+            if isinstance(argument, Task):
+                yield argument
+            elif isinstance(argument, list):
+                yield from (a for a in argument if isinstance(a, Task))
+
+
+def task(function: Callable[..., Any], *arguments: Any, inline: bool = False) -> Task:
+    """A call put off; `inline` as for :class:`Task`."""
+    name = getattr(function, "__name__", "call").strip("_")
+    return Task(f"{name}-{_PROCESS}-{os.getpid()}-{next(_COUNT)}", (function, *arguments), inline=inline)
+
+
+def same(a: Any) -> Any:
+    """What it is given: a task of this is sent once, however many others need it."""
+    return a
+
+
+def _written(tasks: Sequence[Task]) -> dict[Any, Any]:
+    """Graph of these tasks and all that they need, in Dask's words."""
+    uses: Counter[int] = Counter()
+    order: dict[int, Task] = {}
+    waiting = list(tasks)
+    for found in tasks:
+        uses[id(found)] += 2  # an answer is a task by itself
+    while waiting:
+        found = waiting.pop()
+        if id(found) in order:
+            continue
+        order[id(found)] = found
+        for needed in found.needs():
+            uses[id(needed)] += 1
+            waiting.append(needed)
+
+    def within(found: Task) -> bool:
+        return found.inline and uses[id(found)] == 1 and (found.graph is None or len(found.graph) == 1)
+
+    def word(argument: Any) -> Any:
+        if isinstance(argument, list):
+            return [word(a) for a in argument]
+        if not isinstance(argument, Task):
+            return argument
+        if not within(argument):
+            return argument.key
+        return spelled(argument) if argument.graph is None else argument.graph[argument.key]
+
+    def spelled(found: Task) -> tuple[Any, ...]:
+        return (found.call[0], *map(word, found.call[1:]))
+
+    graph: dict[Any, Any] = {}
+    for found in order.values():
+        if not within(found):
+            graph.update({found.key: spelled(found)} if found.graph is None else found.graph)
+    return graph
 
 
 @contextmanager
@@ -53,19 +143,57 @@ def _quiet() -> Iterator[Any]:
         yield dask
 
 
-def compute(tasks: Sequence[Any]) -> list[Any]:
+def compute(tasks: Sequence[Task]) -> list[Any]:
     """Results of tasks, here: one round trip."""
+    if not tasks:
+        return []
     with _quiet() as dask:
-        return list(dask.compute(*tasks))
+        get = dask.base.get_scheduler(cls=dask.array.Array)
+        return list(get(_written(tasks), [found.key for found in tasks]))
 
 
-def persist(tasks: Sequence[Any]) -> list[Any]:
+def persist(tasks: Sequence[Task]) -> list[Task]:
     """Tasks whose results stay where they were computed."""
+    if not tasks:
+        return []
     with _quiet() as dask:
-        return list(dask.persist(*tasks))
+        kept = dask.persist(_Batch(_written(tasks), [found.key for found in tasks]))[0].graph
+    return [Task(found.key, graph={found.key: kept[found.key]}) for found in tasks]
 
 
-def tree_sum(parts: Sequence[Any]) -> Any:
+class _Batch:
+    """Many tasks as one collection of Dask's."""
+
+    __dask_optimize__ = None
+
+    def __init__(self, graph: dict[Any, Any], keys: list[Any]) -> None:
+        self.graph, self.keys = graph, keys
+
+    def __dask_graph__(self) -> dict[Any, Any]:
+        return self.graph
+
+    def __dask_keys__(self) -> list[Any]:
+        return self.keys
+
+    def __dask_postcompute__(self) -> tuple[Any, tuple[()]]:
+        return list, ()
+
+    def __dask_postpersist__(self) -> tuple[Any, tuple[Any]]:
+        return _rebuilt, (self.keys,)
+
+    @staticmethod
+    def __dask_scheduler__(*arguments: Any, **options: Any) -> Any:
+        return _dask().threaded.get(*arguments, **options)
+
+    def __dask_tokenize__(self) -> Any:
+        return self.keys
+
+
+def _rebuilt(graph: dict[Any, Any], keys: list[Any], rename: Any = None) -> _Batch:
+    return _Batch(graph, keys)
+
+
+def tree_sum(parts: Sequence[Task]) -> Task:
     """Task that adds up the results of others, a few at a time, in an order that does not depend on who is first."""
     while len(parts) > 1:
         parts = [task(_added, list(parts[i : i + _BRANCHES])) for i in range(0, len(parts), _BRANCHES)]
@@ -79,12 +207,20 @@ def _added(terms: list[Any]) -> Any:
     return total
 
 
-def lazy_array(parts: Sequence[Any], lengths: Iterable[int], dtype: Any = np.float64, width: int | None = None) -> Any:
+def lazy_array(parts: Sequence[Task], lengths: Iterable[int], dtype: Any = np.float64, width: int | None = None) -> Any:
     """Dask array whose consecutive blocks are the results of tasks."""
-    da: Any = _dask().array
-    tail = () if width is None else (width,)
-    blocks = [da.from_delayed(p, (int(m), *tail), dtype=dtype) for p, m in zip(parts, lengths, strict=True)]
-    return da.concatenate(blocks) if len(blocks) > 1 else blocks[0]
+    dask = _dask()
+    name = f"rows-{_PROCESS}-{os.getpid()}-{next(_COUNT)}"
+    graph = _written(parts)
+    tail = () if width is None else (0,)
+    for i, part in enumerate(parts):
+        graph[(name, i, *tail)] = graph.pop(part.key)
+    chunks = (tuple(int(m) for m in lengths), *(() if width is None else ((int(width),),)))
+    layers = dask.highlevelgraph.HighLevelGraph.from_collections(name, graph, dependencies=())
+    return dask.array.Array(layers, name, chunks, dtype=np.dtype(dtype))
+
+
+# blocks ------------------------------------------------------------------------------------------------------------
 
 
 def as_block(block: Any) -> Any:
@@ -134,7 +270,7 @@ class Blocks:
 
     Parameters
     ----------
-    parts : list of delayed
+    parts : list of Task
         Each an array or sparse matrix of `width` columns.
     lengths : sequence of int
         Rows in each.
@@ -142,12 +278,12 @@ class Blocks:
         Number of features.
     dtype : dtype
         Of the entries.
-    quality : list of delayed, optional
+    quality : list of Task, optional
         One vector of nonnegative numbers for each block.
     """
 
     def __init__(
-        self, parts: list[Any], lengths: Sequence[int], width: int, dtype: Any, quality: list[Any] | None = None
+        self, parts: list[Task], lengths: Sequence[int], width: int, dtype: Any, quality: list[Any] | None = None
     ) -> None:
         self.parts = parts
         self.starts = np.concatenate([[0], np.cumsum(np.asarray(lengths, dtype=np.int64))]).astype(np.int64)
@@ -157,12 +293,17 @@ class Blocks:
         self.source: Any = None
 
     @classmethod
-    def of(cls, features: Any, quality: Any = None) -> Blocks:
-        """Blocks of a dask array or frame; `quality` is an array, or a dask array or column."""
+    def of(cls, features: Any, quality: Any = None, *, join: bool = True) -> Blocks:
+        """Blocks of a dask array or frame; `quality` is an array, or a dask array or column.
+
+        Many short blocks are joined unless told otherwise: to no fewer than 64, of at most 32 MB.
+        """
         _dask()
         x = _as_dask_array(features, 2, "features")
-        lengths = x.chunks[0]
-        blocks = cls(_delayed_blocks(x), lengths, x.shape[1], x.dtype)
+        parts, lengths = _tasks_of(x), x.chunks[0]
+        if join:
+            parts, lengths = _joined(parts, lengths, x.shape[1] * x.dtype.itemsize)
+        blocks = cls(parts, lengths, x.shape[1], x.dtype)
         # Blocks on workers stay there for as long as somebody holds them.
         blocks.source = x
         if quality is not None:
@@ -186,7 +327,7 @@ class Blocks:
         if len(values) != n:
             raise KernelError(f"{name} has {len(values)} entries for {n} items; give one per item")
         if is_blocked(values):
-            pieces = _delayed_blocks(values.rechunk((tuple(int(m) for m in self.lengths),)))
+            pieces: list[Any] = _tasks_of(values.rechunk((tuple(int(m) for m in self.lengths),)))
         else:
             pieces = [values[a:b] for a, b in pairwise(starts)]
         return persist(
@@ -196,11 +337,11 @@ class Blocks:
     def entries(self, column: list[Any], rows: IntArray) -> FloatArray:
         """Entries of a column at some rows."""
         block, place = self.locate(rows)
-        wanted = np.unique(block)
+        wanted = by_block(block)
         result = np.empty(len(rows))
-        found = compute([task(_taken, column[b], place[block == b]) for b in wanted])
-        for b, part in zip(wanted, found, strict=True):
-            result[block == b] = part
+        found = compute([task(_taken, column[b], place[own]) for b, own in wanted])
+        for (_, own), part in zip(wanted, found, strict=True):
+            result[own] = part
         return result
 
     def locate(self, rows: IntArray) -> tuple[IntArray, IntArray]:
@@ -211,27 +352,57 @@ class Blocks:
     def split(self, rows: IntArray) -> dict[int, IntArray]:
         """Rows by block, as places there, ascending; blocks without any are left out."""
         block, place = self.locate(np.sort(rows))
-        return {int(b): place[block == b] for b in np.unique(block)}
+        return {b: place[own] for b, own in by_block(block)}
 
     def fetch(self, rows: IntArray) -> Array:
         """Some rows of diag(q) F, dense and in double precision: only these rows travel, in one round trip."""
         block, place = self.locate(rows)
-        wanted = np.unique(block)
-        found = compute([task(_rows_of, self.parts[b], self.quality[b], place[block == b]) for b in wanted])
+        wanted = by_block(block)
+        found = compute([task(_rows_of, self.parts[b], self.quality[b], place[own]) for b, own in wanted])
         dtype = np.complex128 if self.dtype.kind == "c" else np.float64
         result = np.empty((len(rows), self.shape[1]), dtype=dtype)
-        for b, part in zip(wanted, found, strict=True):
-            result[block == b] = part
+        for (_, own), part in zip(wanted, found, strict=True):
+            result[own] = part
         return result
 
 
-def _delayed_blocks(x: Any) -> list[Any]:
-    """Blocks of rows as delayed objects, each with its own part of the graph: with all of it, graphs would be long."""
-    from dask.delayed import Delayed
-    from dask.highlevelgraph import HighLevelGraph
+def by_block(block: IntArray) -> list[tuple[int, IntArray]]:
+    """Numbers of blocks, ascending, each with the places where it is named."""
+    order = np.argsort(block, kind="stable")
+    named, starts = np.unique(block[order], return_index=True)
+    return [(int(b), own) for b, own in zip(named, np.split(order, starts[1:]), strict=True)] if len(block) else []
+
+
+def _joined(parts: list[Task], lengths: Sequence[int], row_bytes: int) -> tuple[list[Task], list[int]]:
+    """Blocks that follow one another, joined where there are many and they are short."""
+    goal = min(math.ceil(sum(lengths) / _FEW), _JOINED_BYTES // max(row_bytes, 1))
+    groups: list[list[int]] = [[]]
+    rows = 0
+    for i, m in enumerate(lengths):
+        if groups[-1] and rows + m > goal:
+            groups.append([])
+            rows = 0
+        groups[-1].append(i)
+        rows += m
+    if len(parts) <= _FEW or len(groups) == len(parts):
+        return parts, list(lengths)
+    made = [parts[g[0]] if len(g) == 1 else task(_stacked, [parts[i] for i in g], inline=True) for g in groups]
+    return made, [sum(int(lengths[i]) for i in g) for g in groups]
+
+
+def _stacked(blocks: list[Any]) -> Any:
+    """Blocks one below the other; sparse ones stay sparse."""
+    if any(is_sparse(block) for block in blocks):
+        from scipy.sparse import vstack
+
+        return vstack(blocks, format="csr")
+    return np.concatenate([np.asarray(block) for block in blocks])
+
+
+def _tasks_of(x: Any) -> list[Task]:
+    """Blocks of rows as tasks, each with its own part of the graph: with all of it, graphs would be long."""
     from dask.optimization import cull
 
-    delayed: Any = Delayed
     needed: Any = cull
     keys = list(_flat(x.__dask_keys__()))
     raw = x.__dask_graph__()
@@ -240,8 +411,7 @@ def _delayed_blocks(x: Any) -> list[Any]:
     for key in keys:
         # Of a block that is on a worker already the optimised graph has nothing left.
         own = needed(graph, [key])[0] if key in graph else {key: raw[key]}
-        layer = f"block-{'-'.join(str(part) for part in key)}"
-        parts.append(delayed(key, HighLevelGraph.from_collections(layer, own, dependencies=()), layer=layer))
+        parts.append(Task(key, graph=own, inline=not hasattr(own[key], "done")))
     return parts
 
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from diverset._typing import Array, BoolArray, FloatArray, IntArray
 from diverset.core.factor import RowFactor
-from diverset.distributed.blocks import Blocks, as_block, compute, persist, task
+from diverset.distributed.blocks import Blocks, as_block, compute, persist, same, task
 from diverset.errors import KernelError
 from diverset.inference.engine import Picks
 from diverset.inference.rows import leverages, orthonormal_rows, rounding, squared_norms
@@ -254,7 +254,7 @@ class BlockProblem:
         The features.
     kind : {"cosine", "dot", "rows"}
         Whether rows count as unit vectors, as they are, or with the quality of the blocks as a factor.
-    columns : list of delayed
+    columns : list of Task
         A :class:`Columns` for every block.
     """
 
@@ -386,7 +386,7 @@ class _Search:
         room = min(_POOL, _POOL_BYTES // (self._dtype.itemsize * max(blocks.shape[1], 1)))
         count = max(1, min(max(_CANDIDATES, 4 * wanted), room // len(self._states)))
         taken = blocks.split(np.concatenate([self._rules.closed, np.array(self.picked, dtype=np.int64)]))
-        shared = task(_same, now)
+        shared = task(same, now)
         asked = [
             task(
                 _scanned, blocks.parts[b], self._problem.columns[b], self._states[b], shared, taken.get(b, _NONE),
@@ -402,10 +402,6 @@ class _Search:
         self._problem.scans += len(which)
 
 
-def _same(a: Any) -> Any:
-    return a
-
-
 class _Pool:
     """The candidates of all blocks in the order of the items, as the compiled loops take them."""
 
@@ -414,6 +410,7 @@ class _Pool:
         self._dtype = dtype
         self._of: dict[int, Candidates] = {}
         self._at: dict[int, int] = {}
+        self._slices: dict[int, slice] = {}
         self.items: IntArray = _NONE
         self.seed = -1
 
@@ -424,7 +421,10 @@ class _Pool:
             # A copy: what the worker keeps must stay as it is.
             own = replace(candidates, known=np.array(candidates.known), step=np.array(candidates.step))
             self._of[b], self._at[b] = own, t
-        parts = [self._of[b] for b in sorted(self._of)]
+        order = sorted(self._of)
+        parts = [self._of[b] for b in order]
+        ends = np.cumsum([len(part.items) for part in parts]).tolist()
+        self._slices = {b: slice(end - len(part.items), end) for b, part, end in zip(order, parts, ends, strict=True)}
         self.items = np.concatenate([part.items for part in parts])
         X = np.concatenate([part.X for part in parts])
         X.flags.writeable = False
@@ -437,23 +437,16 @@ class _Pool:
         self.costs = np.concatenate([part.costs for part in parts])
         self.seed = int(keys.argmax()) if len(keys) else -1
 
-    def _slices(self) -> dict[int, slice]:
-        start, found = 0, {}
-        for b in sorted(self._of):
-            found[b] = slice(start, start + len(self._of[b].items))
-            start = found[b].stop
-        return found
-
     def _keep(self) -> None:
         """Write back to the candidates what picking has found out about them."""
-        for b, part in self._slices().items():
+        for b, part in self._slices.items():
             known = self._of[b].known
             known[:, Candidates.BOUND], known[:, Candidates.KEY] = self.known[0][part], self.known[2][part]
             self._of[b].step[:] = self.known[1][part]
 
     def seed_of(self, b: int) -> int:
         """Place in a block of its most promising candidate."""
-        part = self._slices().get(b)
+        part = self._slices.get(b)
         if part is None or part.start == part.stop:
             return -1
         best = int(self.known[2][part].argmax())

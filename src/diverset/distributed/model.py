@@ -23,7 +23,7 @@ import numpy as np
 from diverset._typing import Array, FloatArray, IntArray
 from diverset.core.factor import RowFactor
 from diverset.core.lowrank import LowRankLikelihood
-from diverset.distributed.blocks import Blocks, as_block, compute, lazy_array, local_factor, task, tree_sum
+from diverset.distributed.blocks import Blocks, Task, as_block, compute, lazy_array, local_factor, same, task, tree_sum
 from diverset.errors import DiversetError, KernelError
 from diverset.numerics.linalg import row_norms_squared
 from diverset.numerics.validation import check_fits_in_memory
@@ -96,11 +96,11 @@ class BlockFactor(RowFactor):
         found = self.base.split(self.removed)
         return [found.get(b, _NONE) for b in range(len(self.base.parts))]
 
-    def tasks(self, function: Any, *shared: Any) -> list[Any]:
+    def tasks(self, function: Any, *shared: Any) -> list[Task]:
         """``function(block, quality, dropped, *shared)`` for every block."""
         blocks = self.base
         # Named once in the graph, however many blocks there are.
-        constants = [task(_same, s) if isinstance(s, np.ndarray) else s for s in shared]
+        constants = [task(same, s) if isinstance(s, np.ndarray) else s for s in shared]
         triples = zip(blocks.parts, blocks.quality, self.dropped(), strict=True)
         return [task(function, part, quality, dropped, *constants) for part, quality, dropped in triples]
 
@@ -162,10 +162,6 @@ class BlockFactor(RowFactor):
         r""":math:`B B^*`, dense, for few items."""
         B = self.take(np.arange(self.n))
         return np.asarray(B @ B.conj().T)
-
-
-def _same(a: Any) -> Any:
-    return a
 
 
 def _whole(block: Any, quality: FloatArray | None, dropped: IntArray) -> Array:

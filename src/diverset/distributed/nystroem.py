@@ -57,8 +57,11 @@ def nystroem(
     >>> bool(np.abs(phi @ phi.T - dv.kernels.rbf(X, length_scale=0.5)).max() < 1e-3)
     True
     """
-    blocks = Blocks.of(features)
+    # Not joined: the result is made block by block, and may be wider than what it is made of.
+    blocks = Blocks.of(features, join=False)
     Z = _landmarks(blocks, landmarks, rng)
+    if len(Z) == 0:
+        raise KernelError("there are no landmarks; give at least one, or features of at least one item")
     if kernel is None:
         scale = (
             kernels.median_heuristic(Z) if length_scale is None else check_positive(length_scale, name="length_scale")

@@ -37,7 +37,7 @@ def greedi(
     Parameters
     ----------
     features : dask array of shape (n_items, n_features)
-        Its blocks are the parts.
+        Its blocks are the parts; many short ones are joined first.
     k, quality, diversity, similarity
         As in :func:`diverset.select`; similarity is "cosine" or "dot".
     method : {"greedy", "local-search"}

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from diverset._typing import Array, FloatArray, IntArray
-from diverset.distributed.blocks import compute, local_factor, persist, task, tree_sum
+from diverset.distributed.blocks import by_block, compute, local_factor, persist, same, task, tree_sum
 from diverset.distributed.model import BlockFactor, BlockLikelihood
 from diverset.errors import KernelError
 from diverset.numerics.linalg import cholesky_lower, row_norms_squared, solve_lower, squared_modulus
@@ -154,27 +154,23 @@ class BlockProposals:
             last = np.searchsorted(self.cumulative[1:, j], self.cumulative[-1, j])
             block[own] = np.minimum(np.searchsorted(self.cumulative[1:-1, j], at[own], side="right"), last)
         levels = at - self.cumulative[block, columns]
-        shared = task(_same, self.A)
+        shared = task(same, self.A)
         dropped, base = self.factor.dropped(), self.factor.base
-        wanted = np.unique(block)
+        wanted = by_block(block)
         found = compute(
             [
                 task(
-                    _proposed, base.parts[b], base.quality[b], dropped[b], shared, self.kept[b],
-                    columns[block == b], levels[block == b],
+                    _proposed, base.parts[b], base.quality[b], dropped[b], shared, self.kept[b], columns[own],
+                    levels[own],
                 )
-                for b in wanted
+                for b, own in wanted
             ]
         )  # fmt: skip
         items = np.empty(len(columns), dtype=np.int64)
         rows = np.empty((len(columns), self.A.shape[1]), dtype=np.result_type(self.A, np.float64))
-        for b, (places, part) in zip(wanted, found, strict=True):
-            items[block == b], rows[block == b] = self.starts[b] + places, part
+        for (b, own), (places, part) in zip(wanted, found, strict=True):
+            items[own], rows[own] = self.starts[b] + places, part
         return items, rows
-
-
-def _same(a: Any) -> Any:
-    return a
 
 
 class ElementaryDraw:

@@ -40,9 +40,10 @@ def greedy_factor(factor: RowFactor, k: int, stop: float) -> Picks:
         # A conditioned or thinned DPP: its rows are what the workers make of theirs.
         parts = [task(_transformed, part, q, factor.transform) for part, q in _pairs(blocks)]
         blocks = Blocks(parts, blocks.lengths.tolist(), factor.width, np.float64)
-    columns = persist(
-        [task(_columns, int(n), None, q, None, 0.0) for n, (_, q) in zip(blocks.lengths, _pairs(blocks), strict=True)]
-    )
+    columns = [
+        task(_columns, int(n), None, q, None, 0.0, inline=True)
+        for n, (_, q) in zip(blocks.lengths, _pairs(blocks), strict=True)
+    ]
     problem = BlockProblem(blocks, kind, columns)
     picks = greedy_blocks(problem, k, Rules(closed=factor.removed, stop=stop), beyond_rank=False)
     removed_before = np.searchsorted(factor.removed, picks.positions)
@@ -153,7 +154,7 @@ def _limits(
 
 
 def _here(values: Any) -> Any:
-    return compute([values])[0] if is_blocked(values) else values
+    return np.asarray(values.compute()) if is_blocked(values) else values
 
 
 class _Question:
@@ -172,16 +173,16 @@ class _Question:
         self.blocks, self.scores, self.dial, self.costs, self.groups = blocks, scores, dial, costs, groups
         self.min_quality = min_quality
         edges = list(zip(blocks.starts[:-1], blocks.starts[1:], strict=True))
-        columns = persist(
-            [
-                task(
-                    _columns, int(b - a), None if scores is None else scores[i], None, min_quality, dial, groups[a:b],
-                    costs[a:b],
-                )
-                for i, (a, b) in enumerate(edges)
-            ]
-        )  # fmt: skip
-        self.problem = BlockProblem(blocks, similarity, columns)
+        columns = [
+            task(
+                _columns, int(b - a), None if scores is None else scores[i], None, min_quality, dial, groups[a:b],
+                costs[a:b], inline=True,
+            )
+            for i, (a, b) in enumerate(edges)
+        ]  # fmt: skip
+        # Groups and costs are sent to the workers once; what is left is made there as quickly as it is looked up.
+        sent = len(groups) > 0 or len(costs) > 0
+        self.problem = BlockProblem(blocks, similarity, persist(columns) if sent else columns)
 
     def greedy(self, k: int, rules: Rules, shown: IntArray) -> Picks:
         """Exact greedy picks; see :mod:`diverset.distributed.greedy`."""

@@ -7,15 +7,16 @@ others. Here every block opens the file for itself, so a pass over a file of any
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from diverset._typing import Array, IntArray
-from diverset.distributed.blocks import Blocks, compute, lazy_array, task
+from diverset.distributed.blocks import Blocks, compute, lazy_array, same, task
 from diverset.errors import DiversetError, KernelError, MissingExtraError
+from diverset.numerics.validation import check_rows
 
 __all__ = ["ParquetRows", "read", "rows_of"]
 
@@ -62,11 +63,17 @@ def _read_npy(path: str, block_bytes: int) -> Any:
         whole = np.load(path, mmap_mode="r", allow_pickle=False)
     except FileNotFoundError:
         raise DiversetError(f"cannot read {path}: there is no such file") from None
-    except (ValueError, EOFError, OSError) as error:
+    except Exception as error:  # NumPy parses the header of a damaged file with Python's own parser
         raise DiversetError(f"{path} is not an NPY file that can be mapped: {error}") from None
+    if not isinstance(whole, np.ndarray):
+        whole.close()
+        raise DiversetError(f"{path} is an archive of arrays; save one array with numpy.save")
+    if whole.dtype.kind not in "biufc":
+        raise KernelError(f"{path} holds {whole.dtype} entries; they must be numbers")
     if whole.ndim != 2 or not whole.flags.c_contiguous:
         raise KernelError(f"{path} has shape {whole.shape}; expected (n_items, n_features) in C order")
     n, width = whole.shape
+    assert isinstance(whole, np.memmap)
     dtype, offset = whole.dtype, int(whole.offset)
     row = width * dtype.itemsize
     step = max(1, block_bytes // max(row, 1))
@@ -96,7 +103,8 @@ def _read_zarr(path: str) -> Any:
 
 def rows_of(features: Any, rows: IntArray) -> Array:
     """Some rows of a dask array, in double precision: only these rows travel, in one round trip."""
-    return Blocks.of(features).fetch(np.asarray(rows, dtype=np.int64))
+    blocks = Blocks.of(features)
+    return blocks.fetch(check_rows(rows, blocks.shape[0], name="rows"))
 
 
 class ParquetRows:
@@ -160,6 +168,19 @@ class ParquetRows:
         parts = [task(_column_of, file, groups, name) for file, groups, _ in self.blocks]
         return lazy_array(parts, [rows for _, _, rows in self.blocks], dtype)
 
+    def find(self, name: str, values: Collection[str]) -> dict[str, list[int]]:
+        """Rows whose entry in a column, as text without spaces around, is one of `values`; looked up in the blocks."""
+        self._check([name])
+        wanted = task(same, frozenset(values))
+        found = compute([task(_found_in, file, groups, name, wanted) for file, groups, _ in self.blocks])
+        rows: dict[str, list[int]] = {}
+        start = 0
+        for (_, _, length), part in zip(self.blocks, found, strict=True):
+            for value, places in part.items():
+                rows.setdefault(value, []).extend(start + place for place in places)
+            start += length
+        return rows
+
     def _check(self, names: list[str]) -> None:
         unknown = next((name for name in names if name not in self.names), None)
         if unknown is not None:
@@ -214,8 +235,12 @@ def _opened(file: str) -> Any:
 
 
 def _table(file: str, groups: tuple[int, ...], names: list[str] | None) -> Any:
+    parquet = _pyarrow()
     with _opened(file) as handle:
-        return _pyarrow().ParquetFile(handle).read_row_groups(list(groups), columns=names, use_threads=False)
+        try:
+            return parquet.ParquetFile(handle).read_row_groups(list(groups), columns=names, use_threads=False)
+        except Exception as error:  # the header was whole, and what it describes is not
+            raise DiversetError(f"{file} is damaged: {error}") from error
 
 
 def _features_of(file: str, groups: tuple[int, ...], names: tuple[str, ...]) -> Array:
@@ -259,6 +284,15 @@ def _lists(column: Any, name: str, file: str) -> Array:
 def _column_of(file: str, groups: tuple[int, ...], name: str) -> Array:
     values: Array = _table(file, groups, [name]).column(name).to_numpy()
     return values
+
+
+def _found_in(file: str, groups: tuple[int, ...], name: str, wanted: frozenset[str]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for place, cell in enumerate(_table(file, groups, [name]).column(name).to_pylist()):
+        value = str(cell).strip()
+        if value in wanted:
+            found.setdefault(value, []).append(place)
+    return found
 
 
 def _rows_of(file: str, groups: tuple[int, ...], rows: IntArray) -> dict[str, list[Any]]:

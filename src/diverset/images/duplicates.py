@@ -57,6 +57,10 @@ def near_duplicates(
         raise DiversetError(f"threshold is {least:g}; it lies between 0 (all alike) and 1 (equal features only)")
     rows = [normalize_rows(features[name]) for name in _FEATURES]
     n = len(rows[0])
+    if any(len(X) != n for X in rows):
+        raise DiversetError(
+            f"features have {' and '.join(str(len(X)) for X in rows)} rows; all describe the same images"
+        )
     sequence = np.arange(n) if order is None else np.asarray(order, dtype=np.int64)
     if not np.array_equal(np.sort(sequence), np.arange(n)):
         raise DiversetError(f"order must name each of the {n} images once")

@@ -11,7 +11,7 @@ import numpy as np
 from diverset._typing import FloatArray
 from diverset.errors import KernelError
 from diverset.kernels import add_constant, cosine
-from diverset.numerics.validation import check_nonnegative
+from diverset.numerics.validation import as_finite, check_nonnegative
 
 __all__ = ["combine", "expert_kernels"]
 
@@ -92,7 +92,9 @@ def combine(features: Mapping[str, Any], names: Sequence[str] | None = None) -> 
     chosen = list(features if names is None else names)
     parts = []
     for name in chosen:
-        X = np.asarray(features[name], dtype=np.float64)
+        if name not in features:
+            raise KernelError(f"there are no features {name!r}; there are {', '.join(map(str, features))}")
+        X = as_finite(features[name], name=f"features {name}", shape=(None, None))
         X = X - X.mean(axis=0) if len(X) else X
         lengths = np.linalg.norm(X, axis=1, keepdims=True)
         # What is left of equal rows is rounding, not a direction.

@@ -149,7 +149,8 @@ class SubsetState:
         rest = np.arange(len(self.members)) != a
         self.residual = self.residual + squared_modulus(row / math.sqrt(p))
         self.coordinates = (self.coordinates - np.outer(column / p, row))[rest]
-        self.inverse = (self.inverse - np.outer(column, column.conj()) / p)[np.ix_(rest, rest)]
+        # The quotient first: squares of the inverse of a kernel of tiny numbers overflow.
+        self.inverse = (self.inverse - np.outer(column, (column / p).conj()))[np.ix_(rest, rest)]
         self.rows = self.rows[rest]
         self.inside[self.members.pop(a)] = False
         self.residual[self.inside] = 0.0

@@ -104,7 +104,8 @@ def map_double_greedy(dpp: DPP, *, rng: RNGLike = None, randomized: bool = True)
             growing.add(int(ground[i]))
         else:
             column = inverse[:, i].copy()
-            inverse -= np.outer(column, column.conj()) / column[i].real
+            # The quotient first: products of a kernel of tiny numbers' inverse would overflow.
+            inverse -= np.outer(column, (column / column[i].real).conj())
     return make_selection(dpp, growing.members)
 
 

@@ -16,6 +16,7 @@ construction serves as a source of test cases whose answer is known.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterable, Sequence
 from typing import SupportsFloat
 
@@ -43,7 +44,12 @@ def _check_elements(n_elements: int) -> int:
 def _check_triples(triples: Iterable[Sequence[int]], n: int) -> list[Triple]:
     checked: list[Triple] = []
     for i, triple in enumerate(triples):
-        members = tuple(sorted(int(s) for s in triple))
+        try:
+            members = tuple(sorted(operator.index(s) for s in triple))
+        except TypeError:
+            raise DiversetError(
+                f"triples[{i}] is {triple!r}; it must name three different elements by number"
+            ) from None
         if len(members) != 3 or len(set(members)) != 3:
             raise DiversetError(f"triples[{i}] is {tuple(triple)}; it must name three different elements")
         if members[0] < 0 or members[2] >= n:

@@ -10,7 +10,7 @@ from diverset._typing import Array
 from diverset.errors import DiversetError, KernelError
 from diverset.kernels._arrays import as_double, as_matrix, drop_zero_imaginary_part, mirror
 from diverset.numerics.linalg import EPS
-from diverset.numerics.validation import check_finite
+from diverset.numerics.validation import LARGEST, check_finite
 
 __all__ = ["nearest_psd"]
 
@@ -91,6 +91,9 @@ def _clip_spectrum(A: Array) -> Array:
 
 def _nearest_correlation(A: Array) -> Array:
     """Dykstra's alternating projections between unit diagonal and positive semidefinite."""
+    largest = float(np.abs(A).max(initial=0.0))
+    if largest > LARGEST:
+        raise KernelError(f"M goes up to {largest:.6g}, too large to be squared; divide it by a number")
     unit = A
     correction = np.zeros_like(A)
     for _ in range(_CORRELATION_STEPS):

@@ -109,8 +109,8 @@ def matern(
            [0.0498, 0.1353, 1.    ]])
     """
     nu = as_number(nu, name="nu")
-    if not nu > 0.0:
-        raise DiversetError(f"nu is {nu!r}; the smoothness must be positive, for example 1.5")
+    if not nu >= 1e-6:
+        raise DiversetError(f"nu is {nu!r}; the smoothness must be positive (1e-6 or more), for example 1.5")
     if _LARGEST_NU < nu < math.inf:
         raise DiversetError(
             f"nu is {nu!r}; above {_LARGEST_NU:g} the Bessel function overflows and the kernel is all but "

@@ -33,9 +33,11 @@ from diverset.numerics.linalg import (
     solve_lower,
 )
 from diverset.numerics.validation import (
+    LARGEST,
     as_hermitian,
     as_real_or_complex,
     check_finite,
+    check_nonnegative,
     check_positive_semidefinite,
     find_positions,
     is_sparse,
@@ -173,6 +175,7 @@ def read_instance(instance: Any, name: str, rho: float, n_features: int | None =
     if not isinstance(instance, Instance):
         raise DiversetError(f"{name} is a {type(instance).__name__}; pass diverset.learn.Instance(features, ...)")
     F = _read_features(instance.features, name, n_features)
+    rho = check_nonnegative(rho, name="rho", most=LARGEST)
     n = len(F)
     try:
         S, rows = _read_similarity(instance, n, rho)
@@ -187,6 +190,8 @@ def _read_features(features: Any, name: str, n_features: int | None) -> FloatArr
         raise KernelError(f"{name}: features are complex; quality features are real numbers")
     F = np.array(F, dtype=np.float64, order="C")
     check_finite(F, name=f"{name}: features")
+    if F.size and np.abs(F).max() > LARGEST:
+        raise KernelError(f"{name}: features go up to {np.abs(F).max():.6g}, too large to be squared; scale them")
     if n_features is not None and F.shape[1] != n_features:
         raise KernelError(f"{name}: features have {F.shape[1]} columns where the others have {n_features}")
     return F

@@ -10,12 +10,12 @@ import numpy as np
 
 from diverset._typing import Array, FloatArray
 from diverset.core import DPP
-from diverset.errors import DiversetError, UnboundedLikelihoodError
+from diverset.errors import DiversetError, KernelError, UnboundedLikelihoodError
 from diverset.learn._estimator import Convergence, Estimator, check_fitted, progress
 from diverset.learn.instances import Example, Instance, read_examples, read_instance
 from diverset.learn.quality_likelihood import fisher_information, log_likelihood_and_gradient
 from diverset.learn.separability import find_separation
-from diverset.numerics.validation import check_count, check_nonnegative, check_positive
+from diverset.numerics.validation import LARGEST, check_count, check_nonnegative, check_positive
 
 __all__ = ["QualityModel", "log_likelihoods"]
 
@@ -193,8 +193,10 @@ class QualityModel(Estimator):
             The fitted model.
         """
         variance = None if self.prior_variance is None else check_positive(self.prior_variance, name="prior_variance")
+        if variance is not None and variance < 1e-100:
+            raise DiversetError(f"prior_variance is {variance:g}; so small, it leaves nothing to learn")
         max_iter, tol = check_count(self.max_iter, name="max_iter"), check_nonnegative(self.tol, name="tol")
-        examples = read_examples(instances, sets, check_nonnegative(self.rho, name="rho"))
+        examples = read_examples(instances, sets, check_nonnegative(self.rho, name="rho", most=LARGEST))
         if variance is None:
             _check_maximum_exists(examples, self.fixed_size)
         objective = Objective(
@@ -205,7 +207,7 @@ class QualityModel(Estimator):
         )
         n_features = examples[0].instance.F.shape[1]
         start = np.zeros(n_features)
-        if self.warm_start and len(getattr(self, "coef_", ())) == n_features:
+        if self.warm_start and hasattr(self, "coef_") and len(self.coef_) == n_features:
             start = self.coef_
         theta, self.convergence_ = _maximize(objective, start, max_iter, tol, self.verbose)
         self._keep(theta, objective.information(theta))
@@ -269,7 +271,10 @@ class QualityModel(Estimator):
         """Qualities of the items of an instance, of shape (n_items,)."""
         check_fitted(self, "coef_")
         read = read_instance(instance, "the instance", self.rho, self.n_features_in_)
-        return np.exp(0.5 * (read.F @ self.coef_))
+        log_quality = 0.5 * (read.F @ self.coef_)
+        if len(log_quality) and log_quality.max() > 700.0:
+            raise KernelError(f"a quality is exp({log_quality.max():.6g}), beyond floats; scale the features")
+        return np.exp(log_quality)
 
     def dpp(self, instance: Instance) -> DPP:
         """The DPP of an instance: sample it, or hand it to any inference method (``of_size(k)`` for a k-DPP)."""

@@ -73,7 +73,8 @@ def ascend(
             values = []
             for batch in range(batches):
                 chosen = order[batch * batch_size : (batch + 1) * batch_size]
-                value, gradients = objective(parameters, chosen)
+                with np.errstate(over="ignore", invalid="ignore"):  # said below
+                    value, gradients = objective(parameters, chosen)
                 if not math.isfinite(value):
                     raise DiversetError(
                         f"the objective became {value} in step {step + 1}; lower learning_rate (now {learning_rate:g})"
@@ -83,6 +84,8 @@ def ascend(
                 step += 1
                 rate = learning_rate * 0.5 * (1.0 + math.cos(math.pi * (step - 1) / total))
                 for name, gradient in gradients.items():
+                    if not np.abs(gradient).max(initial=0.0) < 1e150:
+                        raise DiversetError(f"the gradient of {name} is beyond floats; lower the regularization")
                     m, v = first[name], second[name]
                     m += (1.0 - _MOMENTUM) * (gradient - m)
                     v += (1.0 - _SECOND) * (gradient**2 - v)

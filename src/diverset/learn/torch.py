@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from diverset.errors import DiversetError, MissingExtraError
+from diverset.errors import DiversetError, KernelError, MissingExtraError
 
 __all__ = ["DPPDistribution", "KDPPDistribution"]
 
@@ -109,7 +109,10 @@ if TYPE_CHECKING or torch is not None:
         def log_normalizer(self) -> Any:
             r""":math:`\log\det(L + I)`, of the batch's shape."""
             small = self._small()
-            return _log_det_psd(small + torch.eye(small.shape[-1], dtype=small.dtype, device=small.device))
+            value = _log_det_psd(small + torch.eye(small.shape[-1], dtype=small.dtype, device=small.device))
+            if not bool(torch.isfinite(value).all()):
+                raise KernelError("L + I is not positive definite; L must be positive semidefinite and finite")
+            return value
 
         def log_prob(self, value: Any) -> Any:
             r""":math:`\log\det L_Y - \log\det(L + I)` of sets given as boolean masks of shape (..., n)."""

@@ -48,7 +48,10 @@ def mrf_ternary(w: Sequence[float]) -> dict[Set, float]:
     (0.3679, 0.0498)
     """
     pairs = dict(zip(combinations((1, 2, 3), 2), _three(w, "w"), strict=True))
-    return {Y: float(np.exp(sum(pairs[p] for p in combinations(Y, 2)))) for Y in _SETS}
+    logs = {Y: sum(pairs[p] for p in combinations(Y, 2)) for Y in _SETS}
+    if max(logs.values()) > 700.0:
+        raise DiversetError(f"w is {list(w)}; factors beyond exp(700) are beyond floats")
+    return {Y: float(np.exp(log)) for Y, log in logs.items()}
 
 
 def dpp_ternary(S: Sequence[float]) -> dict[Set, float]:
@@ -83,6 +86,20 @@ def _slice_value(value: float) -> float:
     return v
 
 
+def _factors(psi_12: ArrayLike, psi_13: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Factors of two pairs, broadcast; between 0 and 1."""
+    try:
+        a, b = np.broadcast_arrays(np.asarray(psi_12, dtype=np.float64), np.asarray(psi_13, dtype=np.float64))
+    except ValueError as error:
+        raise DiversetError(f"psi_12 and psi_13 do not go together: {error}") from None
+    for name, psi in (("psi_12", a), ("psi_13", b)):
+        if psi.size and not ((psi >= 0.0) & (psi <= 1.0)).all():
+            raise DiversetError(
+                f"{name} runs from {psi.min()} to {psi.max()}; factors of items that repel lie in [0, 1]"
+            )
+    return a, b
+
+
 def mrf_slice(psi_12: ArrayLike, psi_13: ArrayLike, value: float) -> FloatArray:
     r"""The third pair's factor of an MRF, given two pairs' and that of all three; NaN where none exists.
 
@@ -96,7 +113,8 @@ def mrf_slice(psi_12: ArrayLike, psi_13: ArrayLike, value: float) -> FloatArray:
         :math:`\psi_{123}`, between 0 and 1.
     """
     v = _slice_value(value)
-    product = np.multiply(psi_12, psi_13, dtype=np.float64)
+    a, b = _factors(psi_12, psi_13)
+    product = a * b
     with np.errstate(divide="ignore", invalid="ignore"):
         third = v / product
         exists = (product > 0.0) & (third <= 1.0 + _ROUNDING)
@@ -130,7 +148,7 @@ def dpp_slice(
         The sheets with the plus and with the minus sign.
     """
     v = _slice_value(value)
-    a, b = np.broadcast_arrays(np.asarray(psi_12, dtype=np.float64), np.asarray(psi_13, dtype=np.float64))
+    a, b = _factors(psi_12, psi_13)
     with np.errstate(invalid="ignore"):
         overlap = np.sqrt((1.0 - a) * (1.0 - b))
         # At the rim both sheets meet, and rounding must not tear them.

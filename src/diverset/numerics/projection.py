@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 
 from diverset._typing import Array, FloatArray, RNGLike
-from diverset.errors import DiversetError
+from diverset.errors import DiversetError, KernelError
 from diverset.numerics.cores import share_rows
 from diverset.numerics.validation import (
+    as_number,
     as_real_or_complex,
     check_count,
+    check_finite,
     check_fits_in_memory,
     check_nonnegative,
     check_size,
@@ -99,6 +101,7 @@ def project(features: Any, dim: int, rng: RNGLike = None, *, method: str = "gaus
         return blocks
     if not is_sparse(features):
         features = as_real_or_complex(features, name="features", ndim=2)
+    check_finite(features.data if is_sparse(features) else features, name="features")
     check_fits_in_memory(8 * int(features.shape[1]) * check_count(dim, name="dim"), what="the projection matrix")
     if method == "signs" and _is_flat(features):
         return _sign_sums(features, dim, np.random.default_rng(rng))
@@ -138,6 +141,8 @@ def _sign_sums(features: Any, dim: int, rng: np.random.Generator) -> FloatArray:
 
 def _project_blocks(features: Any, dim: int, rng: RNGLike, method: str) -> Any:
     """The same for a dask array, blocks of sparse matrices included: another dask array, not computed yet."""
+    if features.ndim != 2:
+        raise KernelError(f"features has shape {features.shape}; expected 2 dimensions")
     features = features.rechunk({1: -1})
     G = projection_matrix(features.shape[1], dim, rng=rng, method=method)
     dtype = np.result_type(features.dtype, G.dtype)
@@ -147,12 +152,13 @@ def _project_blocks(features: Any, dim: int, rng: RNGLike, method: str) -> Any:
 
 
 def _times(block: Any, G: FloatArray) -> Array:
+    check_finite(block.tocsr().data if is_sparse(block) else np.asarray(block), name="a block of features")
     return np.asarray(block @ G)
 
 
 def _check_rate(value: float, name: str) -> float:
-    number = float(value)
-    if not 0.0 < number < 0.5:
+    number = as_number(value, name=name)
+    if not 1e-100 < number < 0.5:
         raise DiversetError(f"{name} is {number}; the lemma holds for {name} between 0 and 1/2")
     return number
 
@@ -207,4 +213,5 @@ def projection_bound(k: int, eps: float) -> float:
     >>> round(projection_bound(2, 0.01), 6)
     0.127497
     """
-    return math.expm1(6.0 * check_size(k) * check_nonnegative(eps, name="eps"))
+    exponent = 6.0 * check_size(k) * check_nonnegative(eps, name="eps")
+    return math.expm1(exponent) if exponent < 700.0 else math.inf

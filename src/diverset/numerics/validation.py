@@ -16,6 +16,8 @@ from diverset.errors import DiversetError, KernelError, LabelError, SizeError, T
 from diverset.numerics.linalg import EPS, add_to_diagonal, cholesky_lower
 
 __all__ = [
+    "LARGEST",
+    "as_finite",
     "as_hermitian",
     "as_number",
     "as_probability_vector",
@@ -29,6 +31,7 @@ __all__ = [
     "check_nonnegative",
     "check_positive",
     "check_positive_semidefinite",
+    "check_rows",
     "check_size",
     "find_positions",
     "is_blocked",
@@ -37,6 +40,8 @@ __all__ = [
     "plain_array",
 ]
 
+#: Numbers whose squares, and sums of many of those, are still floats; to be compared with in double precision.
+LARGEST = np.float64(1e150)
 #: Rows compared at a time when a matrix is held against its transpose; a tile pair fits in cache.
 _TILE = 256
 
@@ -101,6 +106,23 @@ def check_finite(a: Array, *, name: str) -> None:
     if where is not None:
         at = ", ".join(str(i) for i in where)
         raise KernelError(f"{name}[{at}] is {a[where]}; every entry must be finite")
+
+
+def as_finite(a: Any, *, name: str, shape: tuple[int | None, ...], largest: float = LARGEST) -> FloatArray:
+    """Array of real, finite numbers of this shape (None: any length), whose squares are finite, too."""
+    array = as_real_or_complex(a, name=name, ndim=len(shape))
+    if array.dtype.kind == "c":
+        raise KernelError(f"{name} is complex; it must hold real numbers")
+    if any(wanted not in (None, length) for wanted, length in zip(shape, array.shape, strict=True)):
+        expected = ", ".join("n" if wanted is None else str(wanted) for wanted in shape)
+        raise KernelError(f"{name} has shape {array.shape}; expected ({expected}{',' * (len(shape) == 1)})")
+    array = array.astype(np.float64, copy=False)
+    check_finite(array, name=name)
+    if array.size and np.abs(array).max() > largest:
+        where = tuple(int(i) for i in np.unravel_index(int(np.abs(array).argmax()), array.shape))
+        at = ", ".join(map(str, where))
+        raise KernelError(f"{name}[{at}] is {array[where]:.6g}, too large to be squared; take another unit")
+    return array
 
 
 def _asymmetry(a: Array) -> tuple[float, int, int]:
@@ -274,11 +296,13 @@ def as_number(value: Any, *, name: str) -> float:
         raise DiversetError(f"{name} is {value!r}; it must be a number") from None
 
 
-def check_nonnegative(value: Any, *, name: str) -> float:
-    """`value` as a nonnegative finite float."""
+def check_nonnegative(value: Any, *, name: str, most: float = math.inf) -> float:
+    """`value` as a nonnegative finite float, of at most `most`."""
     number = as_number(value, name=name)
     if not 0.0 <= number < math.inf:
         raise DiversetError(f"{name} is {number}; it must be finite and at least 0")
+    if number > most:
+        raise DiversetError(f"{name} is {number:g}; it must be at most {most:g}")
     return number
 
 
@@ -327,6 +351,22 @@ def find_positions(labels: Iterable[int], items: IntArray | range, *, name: str 
         hint = f"{items[0]} to {items[-1]}" if contiguous else "those in .items"
         raise LabelError(f"{name} names item {missing}, which is not in the ground set ({hint})")
     return positions.astype(np.int64, copy=False)
+
+
+def check_rows(rows: Any, n: int, *, name: str) -> IntArray:
+    """Numbers of rows, each from 0 to n - 1, in their order; some may come twice."""
+    try:
+        array = np.asarray(rows)
+    except ValueError as error:
+        raise LabelError(f"{name} cannot be read as row numbers: {error}") from None
+    if array.size == 0:
+        return np.zeros(0, dtype=np.int64)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise LabelError(f"{name} has shape {array.shape} and dtype {array.dtype}; give a flat sequence of row numbers")
+    outside = (array < 0) | (array >= n)
+    if outside.any():
+        raise LabelError(f"{name} holds {array[outside][0]}; there are rows 0 to {n - 1}")
+    return array.astype(np.int64)
 
 
 def available_memory() -> int | None:

@@ -12,6 +12,7 @@ import scipy.fft
 
 from diverset._typing import FloatArray, RNGLike
 from diverset.errors import DiversetError
+from diverset.numerics.validation import as_finite
 from diverset.poses.geometry import ends_of, point_distances
 from diverset.poses.grid import PoseGrid
 from diverset.poses.scenes import Scene
@@ -121,6 +122,9 @@ def _spectra(
 
 def _filtered(image: FloatArray, grid: PoseGrid, length: float, radius: float) -> FloatArray:
     """Correlations of a limb of this size with the picture, at every value."""
+    image = as_finite(image, name="image", shape=(None, None))
+    if image.size == 0:
+        raise DiversetError(f"the image has shape {image.shape}; it is empty")
     rows = np.clip(np.rint(grid.y).astype(int), 0, image.shape[0] - 1)[:, None]
     columns = np.clip(np.rint(grid.x).astype(int), 0, image.shape[1] - 1)
     reach = len(limb_template(0.0, length, radius)[0]) // 2

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from diverset._typing import FloatArray
-from diverset.numerics.validation import check_count, check_positive
+from diverset.errors import DiversetError
+from diverset.numerics.validation import as_finite, check_count, check_positive
 from diverset.poses.grid import PoseGrid
 
 __all__ = ["location_features", "reference_points"]
@@ -15,6 +16,8 @@ __all__ = ["location_features", "reference_points"]
 
 def reference_points(grid: PoseGrid, shape: tuple[int, int] = (4, 8)) -> FloatArray:
     """Points (x, y) spaced evenly over the image, of shape (rows * columns, 2): centres of equal cells."""
+    if len(shape) != 2:
+        raise DiversetError(f"the reference grid is {shape!r}; give its rows and columns")
     rows, columns = (check_count(n, name="a side of the reference grid") for n in shape)
     left, right, top, bottom = grid.box
     x = left + (right - left) * (np.arange(columns) + 0.5) / columns
@@ -49,9 +52,12 @@ def location_features(positions: Any, points: FloatArray, sigma: float) -> Float
     >>> (phi @ phi.T).round(3)[0]
     array([1.   , 0.988, 0.266])
     """  # noqa: D400
-    p = np.asarray(positions, dtype=np.float64)
-    squared = ((p[:, None] - points) ** 2).sum(axis=2)
+    p, x = as_finite(positions, name="positions", shape=(None, 2)), as_finite(points, name="points", shape=(None, 2))
+    width = check_positive(sigma, name="sigma")
+    if len(x) == 0:
+        raise DiversetError("there are no reference points; give at least one")
+    squared = ((p[:, None] - x) ** 2).sum(axis=2)
     # Relative to the nearest point: its own feature is 1 before normalising, and nothing underflows to a zero vector.
-    exponent = (squared - squared.min(axis=1, keepdims=True)) / check_positive(sigma, name="sigma") ** 2
-    phi = np.exp(-0.5 * exponent)
+    with np.errstate(over="ignore"):
+        phi = np.exp(-0.5 * ((squared - squared.min(axis=1, keepdims=True)) / width / width))
     return np.asarray(phi / np.linalg.norm(phi, axis=1, keepdims=True))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from diverset._typing import FloatArray, IntArray
-from diverset.errors import DiversetError
+from diverset.errors import DiversetError, LabelError
 from diverset.numerics.validation import check_count, check_positive
 
 __all__ = ["PoseGrid"]
@@ -100,17 +100,30 @@ class PoseGrid:
 
     def positions(self, values: Any) -> FloatArray:
         """Positions (x, y) of values, of shape (..., 2)."""
-        i, j, _ = np.unravel_index(np.asarray(values), self.shape)
+        i, j, _ = np.unravel_index(self._checked(values), self.shape)
         return np.stack([self.x[j], self.y[i]], axis=-1)
 
     def angles(self, values: Any) -> FloatArray:
         """Angles of values."""
-        return np.asarray(self.orientations[np.asarray(values) % self.n_orientations])
+        return np.asarray(self.orientations[self._checked(values) % self.n_orientations])
+
+    def _checked(self, values: Any) -> IntArray:
+        array = np.asarray(values)
+        if array.size == 0:
+            return array.astype(np.int64)
+        if array.dtype.kind not in "iu" or array.min() < 0 or array.max() >= self.n_values:
+            raise LabelError(f"values are {values!r}; they must be whole numbers from 0 to {self.n_values - 1}")
+        return array.astype(np.int64)
 
     def nearest(self, positions: Any, angles: Any) -> IntArray:
         """Values nearest to positions, (..., 2), and angles, (...)."""
-        p = np.asarray(positions, dtype=np.float64)
-        j = np.clip(np.rint((p[..., 0] - self.origin[0]) / self.step), 0, self.columns - 1)
-        i = np.clip(np.rint((p[..., 1] - self.origin[1]) / self.step), 0, self.rows - 1)
-        t = np.rint(np.asarray(angles) * self.n_orientations / (2.0 * np.pi)) % self.n_orientations
+        p, turns = np.asarray(positions, dtype=np.float64), np.asarray(angles, dtype=np.float64)
+        if p.ndim == 0 or p.shape[-1] != 2 or p.shape[:-1] != turns.shape:
+            raise DiversetError(f"positions have shape {p.shape} and angles {turns.shape}; expected (..., 2) and (...)")
+        if not (np.isfinite(p).all() and np.isfinite(turns).all()):
+            raise DiversetError("positions and angles must be finite")
+        with np.errstate(over="ignore"):  # far outside is at the border
+            j = np.clip(np.rint((p[..., 0] - self.origin[0]) / self.step), 0, self.columns - 1)
+            i = np.clip(np.rint((p[..., 1] - self.origin[1]) / self.step), 0, self.rows - 1)
+        t = np.rint(turns * self.n_orientations / (2.0 * np.pi)) % self.n_orientations
         return np.asarray(np.ravel_multi_index((i.astype(int), j.astype(int), t.astype(int)), self.shape))

@@ -10,6 +10,7 @@ import numpy as np
 
 from diverset._typing import FloatArray
 from diverset.errors import DiversetError
+from diverset.numerics.validation import as_finite, find_positions
 
 __all__ = ["MatchScores", "match_poses", "mean_interval"]
 
@@ -64,9 +65,12 @@ def match_poses(predicted: Any, truth: Any, radii: Any, *, parts: Sequence[int] 
             raise DiversetError(f"{name} has shape {array.shape}; expected (n, n_parts, 2, 2)")
     if found.shape[1] != known.shape[1]:
         raise DiversetError(f"predicted has {found.shape[1]} parts, truth {known.shape[1]}")
+    as_finite(found, name="predicted", shape=(None, None, 2, 2))
+    as_finite(np.where(np.isnan(known), 0.0, known), name="truth", shape=(None, None, 2, 2))
     if parts is not None:
-        found, known = found[:, list(parts)], known[:, list(parts)]
-    limits = np.asarray(radii, dtype=np.float64)
+        own = find_positions(parts, range(found.shape[1]), name="parts")
+        found, known = found[:, own], known[:, own]
+    limits = as_finite(radii, name="radii", shape=(None,))
     # The larger of the distances of both ends, (k, n, n_parts).
     apart = np.linalg.norm(found[:, None] - known[None], axis=-1).max(axis=-1)
     annotated = ~np.isnan(known).any(axis=(2, 3))
@@ -83,5 +87,8 @@ def match_poses(predicted: Any, truth: Any, radii: Any, *, parts: Sequence[int] 
 def mean_interval(values: Any) -> tuple[FloatArray, FloatArray]:
     """Mean over the first axis and the half width of its 95% interval, 1.96 standard errors."""
     x = np.asarray(values, dtype=np.float64)
-    spread = x.std(axis=0, ddof=1) if len(x) > 1 else np.full(x.shape[1:], np.nan)
+    if x.ndim == 0 or len(x) == 0:
+        raise DiversetError(f"values have shape {x.shape}; there is no mean of none")
+    as_finite(x, name="values", shape=(None,) * x.ndim)
+    spread = x.std(axis=0, ddof=1) if len(x) > 1 else np.full(x.shape[1:], np.inf)
     return np.asarray(x.mean(axis=0)), np.asarray(1.96 * spread / np.sqrt(len(x)))

@@ -8,7 +8,8 @@ import numpy as np
 from scipy.ndimage import gaussian_filter
 
 from diverset._typing import FloatArray, RNGLike
-from diverset.numerics.validation import check_count
+from diverset.errors import DiversetError
+from diverset.numerics.validation import as_finite, check_count, check_positive, check_size
 from diverset.poses.geometry import ends_of, point_distances
 from diverset.poses.skeleton import Skeleton
 
@@ -43,11 +44,12 @@ def draw_pose(
 ) -> FloatArray:
     """Ends of the parts, (n_parts, 2, 2), of a person whose root is at this position: one draw from the springs."""
     generator = np.random.default_rng(rng)
+    place, size = as_finite(position, name="position", shape=(2,)), check_positive(size, name="size")
     starts = np.zeros((len(skeleton), 2))
     angles = np.zeros(len(skeleton))
     for r, part in enumerate(skeleton.parts):
         if part.spring is None:
-            starts[r] = position
+            starts[r] = place
             mean, spread = (0.0, np.inf) if part.direction is None else part.direction
         else:
             s = skeleton.parents[r]
@@ -117,7 +119,10 @@ def draw_scene(
     """
     generator = np.random.default_rng(rng)
     count = int(generator.integers(3, 6)) if n_people is None else check_count(n_people, name="n_people")
-    height, width = size
+    if len(size) != 2:
+        raise DiversetError(f"size is {size!r}; give the height and the width of the picture")
+    height, width = (check_count(side, name="a side of the picture") for side in size)
+    n_clutter, n_occluders = check_size(n_clutter, name="n_clutter"), check_size(n_occluders, name="n_occluders")
     unit = float(skeleton.lengths[0])
     texture = gaussian_filter(generator.standard_normal(size), 12.0)
     image = _BACKGROUND + _TEXTURE * texture / texture.std()

@@ -10,7 +10,7 @@ import numpy as np
 
 from diverset._typing import FloatArray
 from diverset.errors import DiversetError, MissingExtraError
-from diverset.numerics.validation import check_positive
+from diverset.numerics.validation import check_finite, check_positive
 from diverset.poses.grid import PoseGrid
 
 __all__ = ["maps_on_grid", "read_score_maps"]
@@ -26,6 +26,9 @@ def maps_on_grid(maps: Any, grid: PoseGrid) -> FloatArray:
         raise DiversetError(
             f"the maps have shape {array.shape}; expected (height, width, {grid.n_orientations}), a map per orientation"
         )
+    check_finite(array, name="maps")
+    if array.size == 0:
+        raise DiversetError(f"the maps have shape {array.shape}; they are empty")
 
     def corners(places: FloatArray, size: int) -> tuple[Any, Any, FloatArray]:
         at = np.clip(places, 0.0, size - 1.0)
@@ -90,4 +93,6 @@ def _grey(path: Path) -> FloatArray:
         raise DiversetError(f"there is no picture {path}") from None
     except UnidentifiedImageError:
         raise DiversetError(f"{path} is no picture that Pillow can read") from None
+    except Exception as error:  # decoders raise what they like
+        raise DiversetError(f"{path} is damaged: {str(error).strip() or type(error).__name__}") from None
     return values / (65535.0 if deep else 255.0)

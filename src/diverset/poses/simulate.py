@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ from scipy.ndimage import gaussian_filter
 
 from diverset._typing import FloatArray, RNGLike
 from diverset.errors import DiversetError
+from diverset.numerics.validation import as_finite, check_nonnegative, check_positive
 from diverset.poses.grid import PoseGrid
 from diverset.poses.skeleton import wrapped
 
@@ -50,12 +52,24 @@ class DetectorNoise:
     angle_width: float = 0.3
     noise: float = 0.5
 
+    def __post_init__(self) -> None:
+        # Spreads are of logarithms: beyond these, scores are beyond floats.
+        for name in ("person_spread", "part_spread", "noise"):
+            check_nonnegative(getattr(self, name), name=name, most=100.0)
+        check_nonnegative(self.miss_rate, name="miss_rate", most=1.0)
+        check_nonnegative(self.false_alarms, name="false_alarms", most=1e6)
+        for name in ("width", "angle_width"):
+            check_positive(getattr(self, name), name=name)
+        if not (math.isfinite(self.floor) and math.isfinite(self.miss_depth)):
+            raise DiversetError(f"floor is {self.floor} and miss_depth {self.miss_depth}; both must be finite")
+
 
 def _bump(grid: PoseGrid, start: FloatArray, angle: float, noise: DetectorNoise) -> FloatArray:
     """A Gaussian of height 1 over positions and orientations."""
-    y = np.exp(-0.5 * ((grid.y - start[1]) / noise.width) ** 2)
-    x = np.exp(-0.5 * ((grid.x - start[0]) / noise.width) ** 2)
-    t = np.exp(-0.5 * (wrapped(grid.orientations - angle) / noise.angle_width) ** 2)
+    with np.errstate(over="ignore"):  # far away is nothing
+        y = np.exp(-0.5 * ((grid.y - start[1]) / noise.width) ** 2)
+        x = np.exp(-0.5 * ((grid.x - start[0]) / noise.width) ** 2)
+        t = np.exp(-0.5 * (wrapped(grid.orientations - angle) / noise.angle_width) ** 2)
     return np.asarray(y[:, None, None] * x[:, None] * t)
 
 
@@ -91,6 +105,7 @@ def simulate_maps(
     given = np.asarray(poses, dtype=np.float64)
     if given.ndim != 4 or given.shape[2:] != (2, 2) or not np.isfinite(given).all():
         raise DiversetError(f"poses have shape {given.shape}; expected finite ends of shape (n, n_parts, 2, 2)")
+    as_finite(given, name="poses", shape=(None, None, 2, 2))
     settings = DetectorNoise() if noise is None else noise
     generator = np.random.default_rng(rng)
     n, n_parts = given.shape[:2]

@@ -15,7 +15,7 @@ import numpy as np
 
 from diverset._typing import FloatArray
 from diverset.errors import DiversetError, LabelError
-from diverset.numerics.validation import check_positive
+from diverset.numerics.validation import as_finite, check_positive
 
 __all__ = ["Part", "Skeleton", "Spring", "wrapped"]
 
@@ -189,6 +189,7 @@ class Skeleton:
             raise DiversetError(
                 f"poses have shape {given.shape}; expected (n, {len(self)}, 2, 2): both ends of each part"
             )
+        as_finite(np.where(np.isnan(given), 0.0, given), name="poses", shape=given.shape)
         start, along = given[:, :, 0], given[:, :, 1] - given[:, :, 0]
         angle = np.arctan2(along[..., 1], along[..., 0])
         length = np.hypot(along[..., 0], along[..., 1])

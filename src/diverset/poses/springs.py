@@ -22,8 +22,9 @@ __all__ = ["direction_prior", "spring_factor"]
 
 def _gaussian(distance: FloatArray, spread: float, reach: float) -> FloatArray:
     """Gaussian of a distance; 0 beyond `reach` standard deviations."""
-    z = distance / spread
-    return np.where(np.abs(z) <= reach, np.exp(-0.5 * z * z), 0.0)
+    with np.errstate(over="ignore"):  # far beyond reach is beyond it
+        z = distance / spread
+        return np.where(np.abs(z) <= reach, np.exp(-0.5 * z * z), 0.0)
 
 
 def spring_factor(spring: Spring, grid: PoseGrid, *, beta: float = 1.0, reach: float = 5.0) -> Separable:

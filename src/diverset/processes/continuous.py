@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from diverset._typing import Array, FloatArray, IntArray, RNGLike
 from diverset.errors import DiversetError, KernelError, NoLikelihoodKernelError
 from diverset.numerics import poisson_binomial
-from diverset.numerics.validation import check_count, check_finite, check_positive, check_size
+from diverset.numerics.validation import as_finite, check_count, check_finite, check_positive, check_size
 from diverset.processes.window import Box
 from diverset.sampling.eigenvectors import EigenvectorLaw
 
@@ -35,6 +35,13 @@ _MAX_MODES = 200_000
 _FADED = 6.0
 #: Candidates at a time, at most.
 _BATCH = 64
+
+
+def _check_scale(scale: float) -> float:
+    alpha = check_positive(scale, name="scale")
+    if not 1e-50 <= alpha <= 1e50:
+        raise DiversetError(f"scale is {alpha:g}; take another unit of length")
+    return alpha
 
 
 class ContinuousDPP:
@@ -168,7 +175,7 @@ class ContinuousDPP:
         scale : float
             :math:`\alpha`; the pair correlation is :math:`1 - e^{-2 (r/\alpha)^2}`.
         """
-        rho, alpha = check_positive(intensity, name="intensity"), check_positive(scale, name="scale")
+        rho, alpha = check_positive(intensity, name="intensity"), _check_scale(scale)
         top = rho * (math.sqrt(math.pi) * alpha) ** box.dim
         largest = (math.sqrt(math.pi) * alpha) ** -box.dim
         if top > 1.0 + 1e-12:
@@ -190,7 +197,7 @@ class ContinuousDPP:
         :math:`c_d = \pi^{(d+1)/2} / \Gamma((d+1)/2)`. Arguments as in :meth:`gaussian`. For a torus only: in a box with
         edges the kernel made periodic would differ from the kernel in the plane.
         """
-        rho, alpha = check_positive(intensity, name="intensity"), check_positive(scale, name="scale")
+        rho, alpha = check_positive(intensity, name="intensity"), _check_scale(scale)
         if not box.torus:
             raise DiversetError("a Cauchy kernel reaches too far for a box with edges; use Box(..., torus=True)")
         d = box.dim
@@ -253,7 +260,8 @@ class ContinuousDPP:
 
         They are those of :math:`\sqrt{\kappa_k \kappa_l} \int_B \varphi_k \overline{\varphi_l}`, m by m for m modes.
         """
-        a, b = np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64)
+        a, b = (as_finite(x, name=f"the {name} corner", shape=(self.box.dim,)) for name, x in
+                (("lower", lower), ("upper", upper)))  # fmt: skip
         sides = np.array(self.period.sides)
         # Modes that hardly occur change no eigenvalue by more than their own.
         common = self.eigenvalues > 1e-10
@@ -276,7 +284,9 @@ class ContinuousDPP:
 
     def _as_rows(self, points: ArrayLike) -> FloatArray:
         array = np.asarray(points, dtype=np.float64)
-        return array.reshape(-1, self.box.dim)
+        if array.size == 0 or array.ndim < 2:
+            array = array.reshape(-1, self.box.dim) if array.size % self.box.dim == 0 else array[None]
+        return as_finite(array, name="points", shape=(None, self.box.dim))
 
     def _functions(self, points: FloatArray, chosen: IntArray | None = None) -> Array:
         """Values of the eigenfunctions, of shape (n, modes)."""
@@ -287,6 +297,8 @@ class ContinuousDPP:
 
     def pair_correlation(self, steps: ArrayLike) -> FloatArray:
         r"""Pair correlation :math:`g(h) = 1 - |C(h)|^2 / \rho^2` for displacements h, of shape (m, dim)."""
+        if self.intensity == 0.0:
+            raise DiversetError("all eigenvalues are 0: there are no points, and so no pairs of them")
         C = self.kernel(self._as_rows(steps), np.zeros((1, self.box.dim)))[:, 0]
         g: FloatArray = np.maximum(1.0 - np.abs(C) ** 2 / self.intensity**2, 0.0)
         return g

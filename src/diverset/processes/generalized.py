@@ -20,6 +20,7 @@ from diverset.numerics.validation import (
     as_hermitian,
     as_number,
     as_real_or_complex,
+    check_fits_in_memory,
     check_positive_semidefinite,
     check_size,
 )
@@ -153,6 +154,8 @@ def hyperdeterminantal(T: ArrayLike) -> TabulatedProcess:
     tensor = as_real_or_complex(T, name="T", ndim=np.ndim(T))
     if np.iscomplexobj(tensor):
         raise KernelError("T is complex; give a real tensor")
+    if len(set(tensor.shape)) != 1:
+        raise KernelError(f"T has shape {tensor.shape}; all its indices must be of one length")
     n = len(tensor)
     weights = [1.0 if mask == 0 else hyperdeterminant(principal(tensor, mask)) for mask in range(2**n)]
     return TabulatedProcess.from_weights(weights)
@@ -191,7 +194,7 @@ class AlphaPermanental:
         self.K = _as_kernel(K, name="K")
         self.K.flags.writeable = False
         self.alpha = as_number(alpha, name="alpha")
-        if not 0.0 < abs(self.alpha) <= 2.0:
+        if not 1e-15 < abs(self.alpha) <= 2.0:
             raise DiversetError(f"alpha is {self.alpha}; it must be -1/m, 1/m or 2/m for a whole number m")
         copies = 1.0 / abs(self.alpha)
         self._real = False
@@ -234,6 +237,11 @@ class AlphaPermanental:
         """Means of the counts given the Gaussian vectors, of shape (count, n)."""
         lam, V = np.linalg.eigh(self.K)
         root = V * np.sqrt(np.maximum(lam, 0.0))
+        check_fits_in_memory(
+            64 * count * self.copies * len(lam),
+            what=f"{self.copies:,} Gaussian vectors for each of {count} draws",
+            remedy="take alpha further from 0, or fewer draws at a time",
+        )
         z = rng.standard_normal((count, self.copies, len(lam), 1 if self._real else 2))
         # Each complex vector has covariance alpha K, half of it from either part.
         g = z[..., 0] if self._real else (z[..., 0] + 1j * z[..., 1])

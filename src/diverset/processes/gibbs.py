@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from diverset._typing import Array, FloatArray, IntArray, RNGLike
 from diverset.errors import DiversetError
 from diverset.numerics.validation import (
+    as_finite,
     as_quality,
     as_real_or_complex,
     check_count,
@@ -34,6 +35,8 @@ __all__ = ["FiniteGibbs", "GibbsProcess"]
 
 #: Steps before the first draw, as a multiple of the points or items there can be.
 _BURN_IN = 50
+#: Points for which it is worked out how long a walk should be.
+_MOST_POINTS = 10**6
 
 
 class GibbsProcess:
@@ -86,7 +89,9 @@ class GibbsProcess:
 
     def papangelou(self, u: ArrayLike, points: ArrayLike) -> float:
         r"""Conditional intensity :math:`\lambda(u; X)` of a point at u, given all the others."""
-        return math.exp(self.log_papangelou(np.asarray(u, dtype=np.float64), self.box.as_points(points)))
+        place = as_finite(np.atleast_1d(np.asarray(u, dtype=np.float64)), name="u", shape=(self.box.dim,))
+        log = self.log_papangelou(place, self.box.as_points(points))
+        return math.exp(log) if log < 709.0 else math.inf
 
     def log_weight(self, points: ArrayLike) -> float:
         """Log-density of a pattern up to a constant; 0 for the empty one."""
@@ -152,6 +157,11 @@ class GibbsProcess:
         By default the burn-in is 50 and the thinning 5 times the number of points that the activity alone would give.
         """
         scale = self._scale()
+        if scale > _MOST_POINTS and (burn_in is None or thin is None):
+            raise DiversetError(
+                f"the activity alone would give {scale:.3g} points, and a walk takes many steps for each; lower the "
+                "activity, or give burn_in and thin"
+            )
         return birth_death_chain(
             self,
             size=size,

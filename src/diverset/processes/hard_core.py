@@ -15,7 +15,13 @@ from numpy.typing import ArrayLike
 
 from diverset._typing import BoolArray, FloatArray, RNGLike
 from diverset.errors import DiversetError
-from diverset.numerics.validation import check_count, check_nonnegative, check_positive, check_size
+from diverset.numerics.validation import (
+    check_count,
+    check_fits_in_memory,
+    check_nonnegative,
+    check_positive,
+    check_size,
+)
 from diverset.processes.poisson import poisson
 from diverset.processes.window import Box, ball_volume
 
@@ -128,6 +134,11 @@ def matern_process(box: Box, intensity: float, radius: float, *, kind: int, rng:
     _check_kind(kind)
     rate = check_nonnegative(intensity, name="intensity")
     limit = check_positive(radius, name="radius")
+    check_fits_in_memory(
+        int(min(16.0 * rate * box.volume, 1e18)),
+        what=f"about {rate * box.volume:.3g} points",
+        remedy="lower the intensity",
+    )
     generator = np.random.default_rng(rng)
     margin = 0.0
     if box.torus:
@@ -169,7 +180,9 @@ def matern_intensity(intensity: float, radius: float, *, kind: int, dim: int = 2
     (41.576, 100.856)
     """
     rate, v = _rate_and_volume(intensity, radius, kind, dim)
-    return rate * math.exp(-rate * v) if kind == 1 else -math.expm1(-rate * v) / v
+    if kind == 1:
+        return rate * math.exp(-rate * v)
+    return -math.expm1(-rate * v) / v if v > 0.0 else rate
 
 
 def matern_pair_correlation(r: ArrayLike, intensity: float, radius: float, *, kind: int, dim: int = 2) -> FloatArray:
@@ -217,7 +230,10 @@ def _rate_and_volume(intensity: float, radius: float, kind: int, dim: int) -> tu
             "kind is 3; moments of the type III process have no closed form, so estimate them from draws"
         )
     rate = check_positive(intensity, name="intensity")
-    return rate, ball_volume(check_positive(radius, name="radius"), check_count(dim, name="dim"))
+    limit = check_positive(radius, name="radius")
+    if not 1e-100 <= limit <= 1e100 ** (1.0 / check_count(dim, name="dim")):
+        raise DiversetError(f"radius is {limit:g}; take another unit of length")
+    return rate, ball_volume(limit, dim)
 
 
 # adsorption -----------------------------------------------------------------------------------------------------------
@@ -263,7 +279,16 @@ def adsorption(box: Box, radius: float, *, max_points: int | None = None, rng: R
     most = math.inf if max_points is None else check_size(max_points, name="max_points")
     generator = np.random.default_rng(rng)
     sides = np.array(box.sides)
-    shape = np.maximum(1, np.ceil(sides * math.sqrt(box.dim) / limit)).astype(np.int64)
+    # One ball of this radius covers the box, whatever else its size.
+    limit = min(limit, 2.0 * float(np.linalg.norm(sides)))
+    with np.errstate(over="ignore"):
+        cells_wanted = np.maximum(1.0, np.ceil(sides * math.sqrt(box.dim) / limit))
+        check_fits_in_memory(
+            int(min(32.0 * box.dim * float(np.prod(cells_wanted)), 1e18)),
+            what=f"a list of cells of width {limit:g}",
+            remedy="take a larger radius, or a smaller box",
+        )
+    shape = cells_wanted.astype(np.int64)
     width = sides / shape
     corners = np.stack(np.meshgrid(*(np.arange(m) for m in shape), indexing="ij"), axis=-1).reshape(-1, box.dim) * width
     points = np.zeros((0, box.dim))

@@ -49,6 +49,10 @@ def _as_square(A: ArrayLike, largest: int) -> Array:
     if len(matrix) > largest:
         raise DiversetError(f"A has {len(matrix)} rows; the sum is too long beyond {largest}")
     check_finite(matrix, name="A")
+    n, top = len(matrix), float(np.abs(matrix).max(initial=0.0))
+    # No sum over permutations, or over subsets of columns, is larger.
+    if n and n * math.log10(max(2.0 * n * top, 1.0)) > 300.0:
+        raise KernelError(f"A goes up to {top:.6g}, and products of {n} such entries overflow; divide A by a number")
     return matrix.astype(np.complex128 if np.iscomplexobj(matrix) else np.float64)
 
 
@@ -150,7 +154,16 @@ def alpha_determinants(A: ArrayLike, alpha: float) -> Array:
     :math:`O(3^n)` time.
     """
     a = as_number(alpha, name="alpha")
-    C = cycle_sums(A)
+    if not abs(a) <= 1e10:
+        raise DiversetError(f"alpha is {a}; its powers are beyond floats")
+    with np.errstate(over="ignore", invalid="ignore"):
+        D = _alpha_determinants(cycle_sums(A), a)
+    if not np.isfinite(D).all():
+        raise KernelError("products of the entries of A overflow; divide A by its largest entry")
+    return D
+
+
+def _alpha_determinants(C: Array, a: float) -> Array:
     size = np.bitwise_count(np.arange(len(C))).astype(np.int64)
     weighted = C * np.power(a, np.maximum(size - 1, 0), dtype=np.float64)
     D = np.zeros_like(C)
@@ -297,6 +310,8 @@ def hyperdeterminant(T: ArrayLike) -> Any:
     if terms > 2e6:
         raise DiversetError(f"T has shape {tensor.shape}; the expansion takes {terms:.2g} products, more than 2e6")
     # Value of the expansion over the rows so far, by the sets of places used in each other index.
+    if tensor.size and n * math.log10(max(float(np.abs(tensor).max()), 1.0)) + math.log10(terms) > 300.0:
+        raise KernelError("products of the entries of T overflow; divide T by its largest entry")
     level: dict[tuple[int, ...], Any] = {(0,) * (m - 1): 1.0}
     for i in range(n):
         following: dict[tuple[int, ...], Any] = {}

@@ -68,7 +68,11 @@ class PairInteraction(Interaction):
 
     def psi(self, r: ArrayLike) -> FloatArray:
         """The potential at distances r."""
-        return np.exp(self.log_psi(np.asarray(r, dtype=np.float64)))
+        distance = np.asarray(r, dtype=np.float64)
+        if not (distance >= 0.0).all():
+            raise DiversetError(f"r goes down to {np.min(distance)}; distances are not negative")
+        with np.errstate(over="ignore"):  # far away
+            return np.exp(self.log_psi(distance))
 
     def log_effect(self, u: FloatArray, points: FloatArray, box: Box) -> float:
         """Sum of the log-potentials to the points there."""

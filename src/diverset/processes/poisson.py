@@ -8,7 +8,7 @@ import numpy as np
 
 from diverset._typing import FloatArray, RNGLike
 from diverset.errors import DiversetError
-from diverset.numerics.validation import check_nonnegative
+from diverset.numerics.validation import check_fits_in_memory, check_nonnegative
 from diverset.processes.window import Box
 
 __all__ = ["poisson"]
@@ -56,11 +56,11 @@ def poisson(
     generator = np.random.default_rng(rng)
     if not callable(intensity):
         rate = check_nonnegative(intensity, name="intensity")
-        return box.uniform(int(generator.poisson(rate * box.volume)), rng=generator)
+        return box.uniform(_count(rate * box.volume, generator), rng=generator)
     if bound is None:
         raise DiversetError("a varying intensity needs bound=, a number that it never exceeds")
     top = check_nonnegative(bound, name="bound")
-    points = box.uniform(int(generator.poisson(top * box.volume)), rng=generator)
+    points = box.uniform(_count(top * box.volume, generator), rng=generator)
     values = np.asarray(intensity(points), dtype=np.float64)
     if values.shape != (len(points),):
         raise DiversetError(
@@ -74,3 +74,9 @@ def poisson(
         )
     kept: FloatArray = points[generator.random(len(points)) * top < values]
     return kept
+
+
+def _count(mean: float, rng: np.random.Generator) -> int:
+    """A Poisson number of points, of a mean that memory can hold."""
+    check_fits_in_memory(int(min(16.0 * mean, 1e18)), what=f"about {mean:.3g} points", remedy="lower the intensity")
+    return int(rng.poisson(mean))

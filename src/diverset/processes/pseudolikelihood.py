@@ -115,6 +115,8 @@ def fit_gibbs(
         parameters = {name: float(value) for name, value in zip(choices, values, strict=True)}
         value, process = _fit_candidate(given, box, interaction, parameters, nodes, cell, edge)
         results.append((value, parameters, process))
+    if not results:
+        raise DiversetError("a parameter of the interaction has no candidates; give at least one value of each")
     best = max(results, key=lambda result: result[0])
     return GibbsFit(best[2], best[0], [(parameters, value) for value, parameters, _ in results])
 

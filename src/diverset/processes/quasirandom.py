@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from diverset._typing import FloatArray, RNGLike
 from diverset.errors import DiversetError
-from diverset.numerics.validation import as_number, check_count, check_fits_in_memory
+from diverset.numerics.validation import LARGEST, as_number, check_count, check_fits_in_memory
 from diverset.processes.window import Box
 
 __all__ = [
@@ -189,7 +189,7 @@ class IntegrationErrors:
 
     @property
     def slope(self) -> float:
-        """How fast errors fall with the number of points."""
+        """How fast errors fall with the number of points; NaN where they are known for one number only."""
         if len(self.sizes) < 2:
             return float("nan")
         return float(np.polyfit(np.log(self.sizes), np.log(self.root_mean_square), 1)[0])
@@ -237,6 +237,8 @@ def integration_errors(
     array([1., 1.])
     """
     exact = as_number(integral, name="integral")
+    if not abs(exact) <= LARGEST:
+        raise DiversetError(f"integral is {exact}; it must be finite, its square too")
     generator = np.random.default_rng(rng)
     counts, errors = [], []
     for k in sizes:

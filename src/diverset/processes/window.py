@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from diverset._typing import Array, FloatArray, IntArray, RNGLike
 from diverset.errors import DiversetError
-from diverset.numerics.validation import check_count, check_finite, check_positive, check_size
+from diverset.numerics.validation import check_count, check_finite, check_fits_in_memory, check_positive, check_size
 
 if TYPE_CHECKING:
     from scipy.spatial import cKDTree
@@ -54,6 +54,9 @@ class Box:
         if sides.ndim != 1 or len(sides) == 0:
             raise DiversetError(f"sides has shape {sides.shape}; give one length for each dimension, as in (1.0, 1.0)")
         checked = tuple(check_positive(a, name=f"sides[{i}]") for i, a in enumerate(sides))
+        # Squares and products of lengths are taken everywhere.
+        if not (1e-100 <= min(checked) and max(checked) <= 1e100):
+            raise DiversetError(f"sides are {checked}; take another unit of length")
         object.__setattr__(self, "sides", checked)
 
     @classmethod
@@ -78,6 +81,7 @@ class Box:
     def uniform(self, n: int, *, rng: RNGLike = None) -> FloatArray:
         """`n` independent uniform points, of shape (n, dim)."""
         count = check_size(n, name="n")
+        check_fits_in_memory(16 * count * self.dim, what=f"{count:,} points", remedy="lower the intensity")
         points: FloatArray = np.random.default_rng(rng).random((count, self.dim)) * self._sides
         return points
 

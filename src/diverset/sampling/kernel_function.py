@@ -27,10 +27,12 @@ from diverset.core.representation import Representation
 from diverset.errors import KernelError, NoLikelihoodKernelError
 from diverset.numerics.linalg import EPS, block_length, cholesky_lower, row_norms_squared, solve_lower
 from diverset.numerics.validation import (
+    LARGEST,
     as_quality,
     as_real_or_complex,
     check_finite,
     check_fits_in_memory,
+    check_rows,
     is_sparse,
 )
 from diverset.sampling.base import kept_with
@@ -120,6 +122,8 @@ class KernelFunction:
         self._n = int(self._X.shape[0])
         self._similarity = similarity
         self._quality = None if quality is None else as_quality(quality, self._n)
+        if self._quality is not None and self._quality.max(initial=0.0) > LARGEST:
+            raise KernelError(f"quality goes up to {self._quality.max():.6g}, too large to be squared; divide it")
         self._given_diagonal = diagonal
         self._diagonal: FloatArray | None = None
         self._try_out()
@@ -181,7 +185,7 @@ class KernelFunction:
 
     def block(self, rows: ArrayLike, columns: ArrayLike) -> FloatArray:
         """Entries of L, of shape (len(rows), len(columns))."""
-        i, j = np.asarray(rows, dtype=np.int64), np.asarray(columns, dtype=np.int64)
+        i, j = check_rows(rows, self._n, name="rows"), check_rows(columns, self._n, name="columns")
         L = self._evaluate(i, j)
         if self._quality is not None:
             L = self._quality[i][:, None] * L * self._quality[j]

@@ -306,7 +306,10 @@ class FactorGraph:
 
     def structures(self, given: Any) -> IntArray:
         """Structures as rows, (n, n_parts), checked; a single one may be given flat."""
-        array = np.asarray(given)
+        try:
+            array = np.asarray(given)
+        except ValueError:
+            raise LabelError(f"structures are not all as long; each is a row of {self.n_parts} values") from None
         if array.size == 0:
             return np.zeros((0, self.n_parts), dtype=np.int64)
         if array.ndim == 1:

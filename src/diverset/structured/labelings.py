@@ -13,7 +13,7 @@ import numpy as np
 
 from diverset._typing import FloatArray, IntArray, RNGLike
 from diverset.errors import DiversetError, KernelError
-from diverset.numerics.validation import as_real_or_complex, check_positive, check_size
+from diverset.numerics.validation import LARGEST, as_real_or_complex, check_positive, check_size
 from diverset.structured.best import best_set
 from diverset.structured.graph import FactorGraph
 from diverset.structured.sdpp import StructuredDPP
@@ -58,6 +58,12 @@ def chain_graph(unary: Any, pairwise: Any = None, *, temperature: float = 1.0, f
     scores = np.array(as_real_or_complex(unary, name="unary", ndim=2), dtype=np.float64)
     n, m = scores.shape
     half = 0.5 / check_positive(temperature, name="temperature")
+    if half > LARGEST:
+        raise DiversetError(f"temperature is {temperature:g}; that is too cold for floats")
+    if scores.size and np.abs(scores[np.isfinite(scores)]).max(initial=0.0) > LARGEST:
+        raise KernelError(
+            "scores in unary are too large to be multiplied; divide them, and the temperature, by a number"
+        )
     if features is None:
         phi = np.eye(n * m).reshape(n, m, n * m)
     else:

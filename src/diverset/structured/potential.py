@@ -15,7 +15,7 @@ import numpy as np
 
 from diverset._typing import Array, BoolArray, FloatArray, IntArray
 from diverset.errors import KernelError
-from diverset.numerics.validation import as_real_or_complex, check_fits_in_memory, is_sparse
+from diverset.numerics.validation import LARGEST, as_real_or_complex, check_fits_in_memory, is_sparse
 
 __all__ = ["Potential", "Separable"]
 
@@ -323,12 +323,12 @@ def _read_features(features: Any, held: Potential, order: IntArray | None, label
     full = (*held.shape, array.shape[-1] if array.ndim else 0)
     if held.values is not None and array.ndim == 2 and array.shape[0] == len(held.values) and array.shape != full:
         rows = _real(array, label, 2)
-        _refuse(rows, ~np.isfinite(rows), label, "every entry must be finite")
+        _refuse(rows, ~(np.abs(rows) <= LARGEST), label, "every entry must be finite, its square too")
         return rows if order is None else rows[order]
     array = _real(features, label, len(held.shape) + 1)
     if array.shape[:-1] != held.shape:
         also = "" if held.values is None else f", or ({len(held.values)}, D), one row per stored entry"
         wanted = ", ".join(map(str, held.shape))
         raise KernelError(f"{label} have shape {array.shape}; expected ({wanted}, D){also}")
-    _refuse(array, ~np.isfinite(array), label, "every entry must be finite")
+    _refuse(array, ~(np.abs(array) <= LARGEST), label, "every entry must be finite, its square too")
     return array if held.values is None else array[tuple(held.coordinates())]

@@ -103,6 +103,8 @@ class QualityModel:
         check_possible(up)
         listing = _Listing(self._space.tree, up, max(count, 1))
         found = listing.first(count)
+        if not found:
+            return np.zeros((0, self._space.graph.n_parts), dtype=np.int64)
         return self._space.decode(np.array(found, dtype=np.int64).reshape(len(found), -1))
 
 

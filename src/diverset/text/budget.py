@@ -11,7 +11,7 @@ import numpy as np
 
 from diverset._typing import IntArray
 from diverset.errors import DiversetError
-from diverset.numerics.validation import check_count
+from diverset.numerics.validation import check_count, check_size
 from diverset.text.words import count_words
 
 __all__ = ["Budget", "read_budget"]
@@ -33,6 +33,11 @@ class Budget:
 
     unit: str
     limit: int
+
+    def __post_init__(self) -> None:
+        if self.unit not in ("bytes", "words", "sentences"):
+            raise DiversetError(f"unit is {self.unit!r}; choose bytes, words or sentences")
+        check_size(self.limit, name="limit")
 
     def lengths(self, sentences: Sequence[str]) -> IntArray:
         """Length of each sentence by itself."""

@@ -61,7 +61,9 @@ def oracle_summary(
     left = np.array([_vector(counter, vocabulary) for counter in humans])
     totals = np.array([counter.total() for counter in words], dtype=np.float64)
     costs = budget.costs(sentences)
-    weight = np.maximum(budget.lengths(sentences), 1).astype(np.float64) ** check_nonnegative(scaling, name="scaling")
+    weight = np.maximum(budget.lengths(sentences), 1).astype(np.float64) ** check_nonnegative(
+        scaling, name="scaling", most=50.0
+    )
     room = budget.room
     picked: list[int] = []
     free = costs <= room

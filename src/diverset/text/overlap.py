@@ -16,6 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from diverset._typing import Array, FloatArray
+from diverset.numerics.validation import check_rows
 from diverset.text.rouge import base_form
 from diverset.text.words import words
 
@@ -40,7 +41,8 @@ def word_counts(sentences: Sequence[str]) -> Any:
 
 def _indicators(sets: Sequence[Iterable[int]], counts: Any) -> tuple[Any, FloatArray]:
     """For every set, which words it holds at least t times (CSR of 0 and 1), and its number of words."""
-    lists = [np.fromiter(items, dtype=np.int64) for items in sets]
+    # Numbers beyond the sentences would be looked up beyond the array.
+    lists = [check_rows(list(items), counts.shape[0], name=f"set {i}") for i, items in enumerate(sets)]
     indptr = np.concatenate([[0], np.cumsum([len(items) for items in lists], dtype=np.int64)])
     members = np.concatenate([np.zeros(0, dtype=np.int64), *lists])
     chosen = sparse.csr_matrix((np.ones(len(members), dtype=np.int64), members, indptr), (len(lists), counts.shape[0]))

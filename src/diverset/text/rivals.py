@@ -147,7 +147,7 @@ class Submodular(_Rival):
         vectors = self._vectors(cluster)
         weight = check_nonnegative(self.redundancy, name="redundancy")
         costs = budget.costs(cluster.sentences)
-        scale = costs.astype(np.float64) ** check_nonnegative(self.scaling, name="scaling")
+        scale = costs.astype(np.float64) ** check_nonnegative(self.scaling, name="scaling", most=50.0)
         S = (vectors @ vectors.T).toarray()
         own = np.diagonal(S).copy()
         degree = S.sum(axis=1) - own

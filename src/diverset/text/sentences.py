@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from diverset.errors import MissingExtraError
+from diverset.errors import DiversetError, MissingExtraError
 
 __all__ = ["split_sentences"]
 
@@ -55,6 +55,8 @@ def sentences_and_headings(text: str, *, language: str = "en") -> list[tuple[str
         from sentencex import segment
     except ImportError as error:
         raise MissingExtraError('splitting sentences needs sentencex: pip install "diverset[text]"') from error
+    if not language.isascii():
+        raise DiversetError(f"language is {language!r}; give a code such as en")
     found: list[tuple[str, bool]] = []
     text = text.encode("utf-8", "replace").decode("utf-8")  # halves of surrogate pairs are no characters
     for paragraph in _PARAGRAPH.split(text):

@@ -196,6 +196,8 @@ class Summarizer(Estimator):
         for t, cluster in enumerate(listed):
             if not isinstance(cluster, Cluster):
                 raise DiversetError(f"cluster {t} is a {type(cluster).__name__}; pass diverset.text.Cluster(documents)")
+        # Its square is added to every similarity.
+        check_nonnegative(self.rho, name="rho", most=1e6)
         if self.training not in TRAININGS:
             raise DiversetError(f"training is {self.training!r}; choose dpp or logistic")
         budget = self._training_budget

@@ -10,7 +10,7 @@ import numpy as np
 
 from diverset._typing import Array, FloatArray, IntArray, RNGLike
 from diverset.errors import DiversetError, MissingExtraError, SizeError
-from diverset.numerics.validation import check_count, is_sparse
+from diverset.numerics.validation import as_finite, check_count, is_sparse
 from diverset.structured.quality_model import QualityModel
 from diverset.threads.model import ThreadModel, ThreadSet
 
@@ -50,6 +50,12 @@ def kmeans_threads(vectors: Any, times: Array, *, k: int, length: int, rng: RNGL
     from scipy.optimize import linear_sum_assignment
 
     generator = np.random.default_rng(rng)
+    k = check_count(k, name="k")
+    if vectors.shape[1] == 0:
+        raise DiversetError(f"vectors have shape {vectors.shape}; documents without any terms cannot be compared")
+    if vectors.shape[0] != len(times):
+        raise DiversetError(f"there are {vectors.shape[0]} vectors and {len(times)} times; give one for each document")
+    as_finite(vectors.data if is_sparse(vectors) else np.ravel(vectors), name="vectors", shape=(None,))
     threads: IntArray | None = None
     for part in time_slices(times, length):
         if len(part) < k:
@@ -57,7 +63,9 @@ def kmeans_threads(vectors: Any, times: Array, *, k: int, length: int, rng: RNGL
         X = vectors[part]
         if is_sparse(X):  # scikit-learn takes short indices only
             X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
-        fitted = KMeans(k, n_init=4, random_state=int(generator.integers(2**31))).fit(X)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of documents that are alike there are fewer clusters than asked for
+            fitted = KMeans(k, n_init=4, random_state=int(generator.integers(2**31))).fit(X)
         near = np.asarray(X @ fitted.cluster_centers_.T)
         # The most central document of its own cluster.
         own = np.where(fitted.labels_[:, None] == np.arange(k), near, -np.inf)
@@ -100,7 +108,10 @@ def dtm_threads(
     except ImportError as error:
         raise MissingExtraError('the dynamic topic model needs gensim: pip install "diverset[topics]"') from error
     generator = np.random.default_rng(rng)
+    k = check_count(k, name="k")
     slices = time_slices(times, length)
+    if len(documents) != len(times):
+        raise DiversetError(f"there are {len(documents)} documents and {len(times)} times; give one for each")
     order = np.concatenate(slices)
     dictionary = Dictionary(documents)
     counts = [dictionary.doc2bow(documents[i]) for i in order.tolist()]

@@ -10,7 +10,7 @@ import numpy as np
 
 from diverset._typing import Array, BoolArray, IntArray
 from diverset.errors import DiversetError, LabelError
-from diverset.numerics.validation import check_nonnegative, check_size
+from diverset.numerics.validation import check_nonnegative, check_rows, check_size
 from diverset.text import words
 from diverset.threads.graph import read_times
 
@@ -66,7 +66,7 @@ class Corpus:
 
     def take(self, which: Sequence[int] | IntArray) -> Corpus:
         """Some of the documents, by number, in this order."""
-        index = np.asarray(which, dtype=np.int64).tolist()
+        index = check_rows(which, len(self), name="documents").tolist()
         times: Array | None = None if self.times is None else self.times[index]
         return Corpus(
             [self.texts[i] for i in index], times, [self.ids[i] for i in index], [self.titles[i] for i in index]
@@ -95,6 +95,8 @@ def is_noise(texts: Sequence[str], *, min_words: int = 400, deviations: float = 
     """
     shortest, far = check_size(min_words, name="min_words"), check_nonnegative(deviations, name="deviations")
     found = [words(text) for text in texts]
+    if not found:
+        return np.zeros(0, dtype=bool)
     length = np.array([len(w) for w in found], dtype=np.float64)
     odd = np.array([sum(not x.isalpha() for x in w) / max(len(w), 1) for w in found])
     return np.asarray(

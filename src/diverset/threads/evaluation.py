@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from diverset._typing import FloatArray, IntArray, RNGLike
-from diverset.errors import DiversetError
-from diverset.numerics.validation import check_count
+from diverset.errors import DiversetError, SizeError
+from diverset.numerics.validation import as_finite, as_number, check_count, check_finite, check_rows
 from diverset.text import STOP_WORDS, rouge_words
 
 __all__ = [
@@ -196,16 +196,20 @@ def _to_best(cost: FloatArray) -> list[tuple[int, int]]:
 
 def text_cosine(vectors: Any, nodes: IntArray, target: Any) -> float:
     """Cosine between the summed vectors of some documents and a target vector: the text's metric, between 0 and 1."""
-    ours = np.asarray(vectors[nodes].sum(axis=0)).ravel()
+    ours = np.asarray(vectors[check_rows(nodes, vectors.shape[0], name="nodes")].sum(axis=0), dtype=np.float64).ravel()
     theirs = np.asarray(target.toarray() if hasattr(target, "toarray") else target, dtype=np.float64).ravel()
-    lengths = float(np.linalg.norm(ours) * np.linalg.norm(theirs))
+    for name, vector in (("vectors", ours), ("target", theirs)):
+        as_finite(vector, name=name, shape=(vectors.shape[1],))
+    lengths = float(np.linalg.norm(ours)) * float(np.linalg.norm(theirs))
     return float(ours @ theirs) / lengths if lengths > 0.0 else 0.0
 
 
 def coherence(vectors: Any, threads: Iterable[IntArray]) -> float:
     """Mean cosine between neighbours along the threads."""
     found = []
+    check_finite(vectors.data, name="vectors")
     for thread in threads:
+        thread = check_rows(thread, vectors.shape[0], name="a thread")
         if len(thread) > 1:
             steps = vectors[thread[:-1]].multiply(vectors[thread[1:]]).sum(axis=1)
             found.append(float(np.mean(np.asarray(steps))))
@@ -237,8 +241,14 @@ def interlopers_found(
     generator = np.random.default_rng(rng)
     count, rounds = check_count(n, name="n"), check_count(trials, name="trials")
     found = []
+    check_finite(vectors.data, name="vectors")
     for thread in threads:
+        thread = check_rows(thread, vectors.shape[0], name="a thread")
         others = np.setdiff1d(np.arange(vectors.shape[0]), thread)
+        if len(others) < count:
+            raise SizeError(
+                f"n is {count}, and {len(others)} documents are outside of a thread; put in fewer strangers"
+            )
         for _ in range(rounds):
             strangers = generator.choice(others, size=count, replace=False)
             X = vectors[np.concatenate([thread, strangers])]
@@ -319,6 +329,10 @@ def bootstrap_mean(values: Any, *, level: float = 0.95, draws: int = 10_000, rng
     x = np.asarray(values, dtype=np.float64)
     if x.ndim != 1 or len(x) == 0:
         raise DiversetError(f"values have shape {x.shape}; give at least one number")
+    as_finite(x, name="values", shape=(None,))
+    level = as_number(level, name="level")
+    if not 0.0 < level < 1.0:
+        raise DiversetError(f"level is {level}; it must lie between 0 and 1")
     generator = np.random.default_rng(rng)
     means = x[generator.integers(0, len(x), size=(check_count(draws, name="draws"), len(x)))].mean(axis=1)
     low, high = np.quantile(means, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])

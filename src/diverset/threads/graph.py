@@ -11,7 +11,7 @@ import numpy as np
 
 from diverset._typing import Array, FloatArray, IntArray
 from diverset.errors import DiversetError, KernelError, LabelError
-from diverset.numerics.validation import as_real_or_complex, check_count, is_sparse
+from diverset.numerics.validation import LARGEST, as_real_or_complex, check_count, check_rows, is_sparse
 
 __all__ = ["ThreadGraph", "read_times"]
 
@@ -229,7 +229,7 @@ class ThreadGraph:
         from scipy.sparse import csr_array
 
         gone = np.zeros(self.n_nodes, dtype=bool)
-        gone[np.asarray(nodes, dtype=np.int64)] = True
+        gone[check_rows(nodes, self.n_nodes, name="nodes")] = True
         start, end = _ends(self.edges)
         kept = ~(gone[start] | gone[end])
         edges = csr_array((self.edges.data[kept], (start[kept], end[kept])), shape=self.edges.shape)
@@ -288,17 +288,19 @@ def _read_edges(given: Any) -> Any:
 def _read_features(given: Any, n: int) -> Any:
     if is_sparse(given):
         features = given.tocsr()
-        bad = not np.isfinite(features.data).all()
+        bad = not (np.abs(features.data) <= LARGEST).all()
     else:
         features = as_real_or_complex(given, name="features", ndim=2)
         if np.iscomplexobj(features):
             raise KernelError("features are complex; they must be real")
         features = features.astype(np.float64, copy=False)
-        bad = not np.isfinite(features).all()
+        bad = not (np.abs(features) <= LARGEST).all()
     if features.shape[0] != n:
         raise KernelError(f"features have {features.shape[0]} rows for {n} nodes; give one row for each node")
     if bad:
-        raise KernelError("features hold a number that is not finite; every entry must be finite")
+        raise KernelError(
+            "features hold a number that is not finite, or whose square is not; every entry must be finite"
+        )
     return features
 
 

@@ -285,6 +285,13 @@ class ThreadModel:
 
 
 def _read_beta(beta: Any) -> tuple[float, float]:
+    nodes, edges = _two_numbers(beta)
+    if not (math.isfinite(nodes) and math.isfinite(edges)):
+        raise DiversetError(f"beta is {beta!r}; it must be finite")
+    return nodes, edges
+
+
+def _two_numbers(beta: Any) -> tuple[float, float]:
     if isinstance(beta, (tuple, list)):
         if len(beta) != 2:
             raise DiversetError(f"beta is {beta!r}; give a number, or two: for nodes and for edges")

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from diverset._typing import FloatArray, IntArray
-from diverset.numerics.validation import check_count, check_nonnegative
+from diverset.errors import DiversetError
+from diverset.numerics.validation import check_count, check_nonnegative, check_rows, check_size
 
 __all__ = ["Neighbourhoods", "neighbourhoods", "salient_terms", "term_vectors"]
 
@@ -52,7 +53,7 @@ def term_vectors(
     """
     from scipy.sparse import csr_array
 
-    from diverset.errors import DiversetError, MissingExtraError
+    from diverset.errors import MissingExtraError
 
     try:
         from sklearn.feature_extraction.text import CountVectorizer
@@ -120,8 +121,13 @@ def neighbourhoods(
     from scipy.sparse import csr_array
 
     n = vectors.shape[0]
+    if n == 0:
+        raise DiversetError("there are no documents to compare; give at least one")
     near = min(check_count(nearest, name="nearest"), n)
-    least = max(check_nonnegative(threshold, name="threshold"), float(np.finfo(np.float32).tiny))
+    if vectors.dtype.kind != "f":
+        vectors = vectors.astype(np.float64)
+    # No cosine is above 1, and 2 is still a number in single precision.
+    least = min(max(check_nonnegative(threshold, name="threshold"), float(np.finfo(np.float32).tiny)), 2.0)
     step = max(1, _BLOCK_BYTES // (4 * n))
     starts = range(0, n, step)
     found: list[_Compared] = []
@@ -186,6 +192,8 @@ def _compare(vectors: Any, across: Any, start: int, step: int, near: int, least:
 
 def salient_terms(vectors: Any, terms: list[str], nodes: IntArray, n: int = 6) -> list[str]:
     """The terms with the highest summed tf-idf in some documents."""
-    total = np.asarray(vectors[nodes].sum(axis=0)).ravel()
-    order = np.argsort(-total, kind="stable")[:n]
+    if vectors.shape[1] != len(terms):
+        raise DiversetError(f"vectors have {vectors.shape[1]} columns for {len(terms)} terms; give one for each")
+    total = np.asarray(vectors[check_rows(nodes, vectors.shape[0], name="nodes")].sum(axis=0)).ravel()
+    order = np.argsort(-total, kind="stable")[: check_size(n, name="n")]
     return [terms[j] for j in order if total[j] > 0.0]

@@ -50,8 +50,11 @@ class Tuning:
     def load(cls, path: str | Path) -> Tuning:
         """Read what :meth:`save` wrote."""
         try:
-            return cls(tuple(json.loads(Path(path).read_text(encoding="utf-8"))["tried"]))
-        except (ValueError, KeyError, TypeError) as error:
+            tried = tuple(json.loads(Path(path).read_text(encoding="utf-8"))["tried"])
+            if not tried or not all(math.isfinite(row["score"]) for row in tried):
+                raise ValueError("a score is missing")
+            return cls(tried)
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
             raise DiversetError(f"{path} holds no search: {error}; delete it to search anew") from error
 
 
