@@ -459,6 +459,14 @@ def test_the_layout_of_a_model_does_not_matter(model, tmp_path):
     np.testing.assert_array_equal(Summarizer.load(path).coef_, model.coef_)
 
 
+def test_fitting_the_default_model_anew_changes_no_other():
+    documents = ["The bridge is shut. Ferries run instead.", "Ferries run while the bridge is shut. Shops lose money."]
+    before = default_summarizer().summarize(documents, max_words=5).text
+    default_summarizer().fit([Cluster(documents, "The bridge is shut.")])
+    assert "MIT licence" in default_summarizer().card_
+    assert default_summarizer().summarize(documents, max_words=5).text == before
+
+
 def test_the_default_model_has_its_card_and_no_texts():
     model = default_summarizer()
     assert "MIT licence" in model.card_

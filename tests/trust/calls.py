@@ -9,6 +9,7 @@ from functools import cache, partial
 from typing import Any
 
 import numpy as np
+import pytest
 import scipy.sparse
 
 import diverset as dv
@@ -274,8 +275,7 @@ EXPERTS = {"first": L, "second": K + np.eye(6), "better": [0, 2], "worse": [0, 1
 
 
 def torch_dpp(L, k):
-    import torch
-
+    torch = pytest.importorskip("torch")
     from diverset.learn.torch import DPPDistribution, KDPPDistribution
 
     value = torch.tensor([[True, False, True, False, False, False]])
@@ -697,6 +697,9 @@ CALLS: dict[str, Call] = {
     "diverset.threads.text_cosine": call(
         threads.text_cosine, vectors=VECTORS, nodes=np.array([0, 2]), target=VECTORS[1]
     ),
+    "diverset.threads.story_score": call(
+        threads.story_score, threads=[np.array([0, 2]), np.array([1, 3])], stories=["a", None, "a", "b", "b"]
+    ),
     "diverset.threads.coherence": call(
         threads.coherence, vectors=VECTORS, threads=[np.array([0, 2]), np.array([1, 3])]
     ),
@@ -1001,6 +1004,7 @@ WITHIN = {
     "diverset.threads.DocumentGraph": "diverset.threads.document_graph",
     "diverset.threads.Neighbourhoods": "diverset.threads.neighbourhoods",
     "diverset.threads.Score": "diverset.threads.date_score",
+    "diverset.threads.StoryScore": "diverset.threads.story_score",
     "diverset.threads.Bootstrap": "diverset.threads.bootstrap_mean",
     "diverset.threads.Tuning": "diverset.threads.tune",
     "diverset.classics.Tiling": "diverset.classics.AztecDiamond",

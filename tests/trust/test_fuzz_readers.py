@@ -201,6 +201,7 @@ OPENED_BY = {
     "images/reading.py": "png",
     "learn/files.py": "dvm",
     "poses/scores.py": "maps.png",
+    "text/model_file.py": "summarizer.json",
     "text/summarizer.py": "summarizer.json",
     "threads/search.py": "tuning.json",
 }

@@ -63,7 +63,11 @@ def parse_model(raw: bytes, name: str) -> dict[str, Any]:
         raise DiversetError(
             f"{name} has format {given[:40]!r}; this diverset reads version {VERSION}: fit the model and save it again"
         )
-    if entries.get("sha256") != _checksum(entries):
+    try:
+        checksum = _checksum(entries)
+    except ValueError as error:  # 1e999 is infinite, which no file of ours holds
+        raise DiversetError(f"{name} is damaged: {error}") from None
+    if entries.get("sha256") != checksum:
         raise DiversetError(f"{name} is damaged: its checksum is not that of its entries")
     return entries
 

@@ -2,6 +2,7 @@ r"""Summaries of several documents by a conditional DPP over their sentences ([K
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -432,9 +433,16 @@ def _check_entries(model: Summarizer, edges: Sequence[FloatArray]) -> None:
     _ = model._training_budget
 
 
-@cache
 def default_summarizer() -> Summarizer:
-    """The model that comes with the package; ``default_summarizer().card_`` says what it was trained on."""
+    """The model that comes with the package; ``default_summarizer().card_`` says what it was trained on.
+
+    Every call gives another object: fitting one anew leaves the others as they are.
+    """
+    return copy.copy(_read_default())
+
+
+@cache
+def _read_default() -> Summarizer:
     resource = files("diverset") / "data" / "summarizer.json"
     name = "the default model"
     return Summarizer._from_entries(parse_model(resource.read_bytes(), name), name)
