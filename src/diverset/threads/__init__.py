@@ -13,9 +13,10 @@ The objects:
     From texts, with times or citations, to such a graph.
 `kmeans_threads`, `dtm_threads`, `independent_threads`, `greedy_threads`
     What people use instead.
-`timeline_rouge`, `date_score`, `text_cosine`, `coherence`, `interlopers_found`, `story_score`,
-`bootstrap_mean`, `tune`
-    How good threads are, and how to choose settings.
+`timeline_rouge`, `date_score`, `text_cosine`, `coherence`, `interlopers_found`, `story_score`, `bootstrap_mean`
+    How good threads are.
+`tune`
+    How to choose settings.
 """
 
 from diverset.threads.baselines import (
