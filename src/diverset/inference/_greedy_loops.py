@@ -8,7 +8,10 @@ its bound falls below the best key found; most items stop early. Bounds are comp
 features with a margin for rounding, the keys of finalists in double precision, so the picks are those of the
 textbook.
 
-Numba is imported here and nowhere else: import this module inside the function that needs it.
+Rows meet directions in panels (:mod:`diverset.inference._panels`), a few dozen at a time: a row that has been fetched
+from memory is brought forward a good deal, so that it need not be fetched again soon.
+
+Numba is imported here: import this module inside the function that needs it.
 """
 
 import math
