@@ -16,13 +16,14 @@ from diverset.apps.demo_threads import load_news
 
 # %%
 # An edge leads from an article to a later one if the cosine of their words is at least 0.1. Articles weigh by LexRank,
-# so that those like many others weigh most. The article shown is one with many edges both from the past and to the
-# future.
+# so that those like many others weigh most. The article shown is the part of a story that hangs together best with both
+# the past and the future.
 
 corpus, stories = load_news()
 graph = dv.threads.document_graph(corpus, threshold=0.1).graph
 edges = graph.edges.toarray()
-article = int(np.minimum(np.count_nonzero(edges, axis=0), np.count_nonzero(edges, axis=1)).argmax())
+ties = np.minimum(edges.sum(axis=0), edges.sum(axis=1))
+article = int(np.where([story is not None for story in stories], ties, 0.0).argmax())
 links = edges + edges.T
 near = np.flatnonzero(links[article])
 print(f"{len(near)} neighbours of: {corpus.titles[article]}")

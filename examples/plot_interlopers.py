@@ -23,7 +23,7 @@ from diverset.apps.demo_threads import load_news
 
 corpus, stories = load_news()
 documents = dv.threads.document_graph(corpus, threshold=0.15)
-model = dv.threads.ThreadModel(documents.graph, length=8, k=6, beta=(0.2, 2.0), smoothing=2, balance=0.5, rng=0)
+model = dv.threads.ThreadModel(documents.graph, length=8, k=7, beta=(0.2, 2.0), smoothing=2, balance=0.5, rng=0)
 thread = model.sample(rng=0)[1]
 rng = np.random.default_rng(5)
 strangers = rng.choice(np.setdiff1d(np.arange(len(corpus)), thread), size=2, replace=False)
@@ -62,9 +62,9 @@ ways = {
     "k-SDPP, most probable found": [list(model.best())],
     "independent": [list(dv.threads.independent_threads(model, rng=seed)) for seed in range(5)],
     "k-means": [
-        dv.threads.kmeans_threads(documents.vectors, corpus.times, k=6, length=8, rng=seed) for seed in range(5)
+        dv.threads.kmeans_threads(documents.vectors, corpus.times, k=7, length=8, rng=seed) for seed in range(5)
     ],
-    "articles at random": [[rng.choice(len(corpus), size=8, replace=False) for _ in range(6)] for _ in range(5)],
+    "articles at random": [[rng.choice(len(corpus), size=8, replace=False) for _ in range(7)] for _ in range(5)],
 }
 found = {
     way: np.array([dv.threads.interlopers_found(documents.vectors, threads, rng=0) for threads in sets])
@@ -78,6 +78,6 @@ for row, values in enumerate(found.values()):
 axis.axvline(0.4, color="0.5", lw=0.8, ls="--")
 axis.set_yticks(range(len(found)), list(found))
 axis.invert_yaxis()
-axis.set(xlim=(0, 2), xlabel="strangers found, of 2; a mark for each set of six threads, dashed: chance")
+axis.set(xlim=(0, 2), xlabel="strangers found, of 2; a mark for each set of seven threads, dashed: chance")
 axis.set_title("Coherent threads give strangers away", loc="left", fontsize=11)
 axis.spines[["right", "top"]].set_visible(False)

@@ -3,7 +3,7 @@ Threads of news
 ===============
 
 Figures 1, 25, 26 and 28 of Kulesza and Taskar (2012) on news made up for this package: articles are nodes, an edge
-leads from one to a later one that resembles it, and six diverse threads are drawn through them.
+leads from one to a later one that resembles it, and seven diverse threads are drawn through them.
 """
 
 import matplotlib.pyplot as plt
@@ -14,7 +14,7 @@ from diverset.apps.demo_threads import load_news
 
 corpus, stories = load_news()
 documents = dv.threads.document_graph(corpus, threshold=0.15)
-model = dv.threads.ThreadModel(documents.graph, length=8, k=6, beta=(0.2, 2.0), smoothing=2, balance=0.5, rng=0)
+model = dv.threads.ThreadModel(documents.graph, length=8, k=7, beta=(0.2, 2.0), smoothing=2, balance=0.5, rng=0)
 threads = sorted(model.best(), key=lambda thread: thread[0])
 names = [" ".join(documents.words(thread, 3)) for thread in threads]
 colours = [f"C{i}" for i in range(len(threads))]
@@ -33,11 +33,13 @@ axis.plot(days[[start, end]], height[[start, end]], color="0.88", lw=0.5, zorder
 axis.plot(days, height, "o", color="0.7", ms=3, zorder=2)
 for thread, name, colour in zip(threads, names, colours, strict=True):
     axis.plot(days[thread], height[thread], "o-", color=colour, ms=5, lw=1.8, zorder=3, label=name)
-axis.set(xlabel="day", ylabel="nearest thread", title="180 articles, 975 edges, six threads of eight")
+axis.set(xlabel="day", ylabel="nearest thread")
+axis.set_title(f"{len(corpus)} articles, {documents.graph.n_edges:,} edges, {len(threads)} threads of eight")
 axis.legend(fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 # %%
-# The same threads on a time axis, with their salient words; each tells one of the six stories.
+# The same threads on a time axis, with their salient words; six of them tell a story each, the
+# seventh is the weather, which the paper prints week after week.
 
 figure, axis = plt.subplots(figsize=(9, 4), layout="constrained")
 times = [corpus.times[thread].astype("datetime64[D]") for thread in threads]

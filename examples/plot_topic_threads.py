@@ -22,15 +22,15 @@ documents = dv.threads.document_graph(corpus, threshold=0.15)
 # Both ways to the same number of threads
 # ---------------------------------------
 #
-# Six topics and eight slices of equally many articles. The topic model is gensim's, which is slow, so it is given the
-# hundred words that are in most articles.
+# Seven topics, for six stories and the weather, and eight slices of equally many articles. The topic model is gensim's,
+# which is slow, so it is given the hundred words that are in most articles.
 
 shares = np.asarray((documents.vectors > 0).sum(axis=0)).ravel()
 frequent = {documents.terms[j] for j in np.argsort(-shares, kind="stable")[:100]}
 words = [[word for word in content_terms(text) if word in frequent] for text in corpus.texts]
-by_topic = dv.threads.dtm_threads(words, corpus.times, k=6, length=8, iterations=4, rng=0)
+by_topic = dv.threads.dtm_threads(words, corpus.times, k=7, length=8, iterations=4, rng=0)
 
-model = dv.threads.ThreadModel(documents.graph, length=8, k=6, beta=(0.2, 2.0), smoothing=2, balance=0.5, rng=0)
+model = dv.threads.ThreadModel(documents.graph, length=8, k=7, beta=(0.2, 2.0), smoothing=2, balance=0.5, rng=0)
 by_graph = list(model.sample(rng=0))
 
 # %%

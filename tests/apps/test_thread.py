@@ -161,9 +161,9 @@ def test_files_without_dates_or_texts(run, tmp_path):
     assert "its name holds no date" in run("texts").output
 
 
-def test_the_demo_finds_the_six_stories(tmp_path):
+def test_the_demo_finds_the_six_stories_and_the_weather(tmp_path):
     result = run_demo_threads(output=tmp_path / "demo.html")
     first = {words[0] for words in result.words}
-    assert len(result.threads) == 6
-    assert first == {"drivers", "rust", "bridge", "collector", "ilvane", "ondine"}
+    assert len(result.threads) == 7
+    assert first == {"bridge", "drivers", "halcyon", "ilvane", "roofer", "showers", "wheat"}
     assert (tmp_path / "demo.html").stat().st_size > 20_000

@@ -120,11 +120,11 @@ def test_the_page_at_work(tmp_path, width):
     dom = subprocess.run([BROWSER, *options], capture_output=True, text=True, timeout=120, check=True).stdout
     found = json.loads(unescape(re.search(r'<pre id="found">(.*?)</pre>', dom, re.DOTALL)[1]))
     assert found.pop("faults") == []
-    assert found.pop("lanes") == 6
-    assert found.pop("dots") == found.pop("onMap") == 48
-    assert found.pop("grey") == 132
-    assert found.pop("labels") == 6
-    assert found.pop("hover").startswith("Tram drivers in Corvane demand shorter shifts2031-01-04, thread 1: drivers")
+    assert found.pop("lanes") == 7
+    assert found.pop("dots") == found.pop("onMap") == 56
+    assert found.pop("grey") == 174
+    assert found.pop("labels") == 7
+    assert found.pop("hover").startswith("Weather and tides: showers from the west2030-11-22, thread 1: showers")
     assert found.pop("zoomed") == pytest.approx(1 / 0.6, rel=0.01)
     assert found.pop("byKey") == pytest.approx(1 / 0.6, rel=0.01)
     wheel = found.pop("byWheel")
@@ -136,9 +136,9 @@ def test_the_page_at_work(tmp_path, width):
     assert found.pop("opened") == "item-1-1"
     assert found.pop("chipOff") == "false,true,true,true"
     assert found.pop("chipOn") is False
-    assert found.pop("filtered") == "1 of 6 threads"
+    assert found.pop("filtered") == "1 of 7 threads"
     assert found.pop("shown") == 1
-    assert found.pop("all") == "6 of 6 threads"
+    assert found.pop("all") == "7 of 7 threads"
     assert found.pop("wider") <= 0
     assert found.pop("ticks") >= 2
     assert all(found.values()), found

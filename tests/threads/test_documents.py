@@ -125,8 +125,8 @@ def test_bad_corpora():
 
 def test_the_news_are_well_formed(news):
     corpus, stories = news
-    assert len(corpus) == 180
-    assert len(set(corpus.titles)) == 180
+    assert len(corpus) == 230
+    assert len(set(corpus.titles)) == 230
     assert (corpus.times[1:] >= corpus.times[:-1]).all()
     counts = Counter(stories)
     assert len(counts) == 7
