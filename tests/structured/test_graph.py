@@ -169,6 +169,23 @@ def test_pair_weights_multiply_like_their_matrix(pairs, width):
         assert filled == pytest.approx(W[values], rel=1e-13)
 
 
+def test_sparse_products_of_every_width():
+    """A row is summed up in vectors, with other code for each number of them, and entries two by two in some."""
+    rng = np.random.default_rng(4)
+    W = rng.random((9, 40)) * (np.arange(40) < np.array([0, 1, 2, 3, 4, 7, 8, 21, 40])[:, None])
+    csr = scipy.sparse.csr_array(W)
+    left, right = rng.random(9), rng.random(40)
+    for kind in (np.int32, np.int64):
+        operator = SparsePair(csr.indptr.astype(kind), csr.indices.astype(kind), csr.data, W.shape)
+        for width in range(1, 110):
+            X = rng.standard_normal((40, width))
+            expected = left[:, None] * (W * right) @ X
+            assert operator.apply_scaled(left, right, X) == pytest.approx(expected, abs=1e-13), width
+            # Arrays that are not contiguous, too.
+            wide, both = np.repeat(X, 2, axis=1), np.repeat(right, 2)
+            assert operator.apply_scaled(left, both[::2], wide[:, ::2]) == pytest.approx(expected, abs=1e-13), width
+
+
 def test_separable_quality_is_its_kronecker_product():
     rng = np.random.default_rng(3)
     A, B = rng.random((2, 3)), rng.random((2, 2))

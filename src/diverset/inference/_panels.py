@@ -7,7 +7,7 @@ j-th entries of all side by side. Then x_j times the panel's j-th line adds to w
 over a register is ever taken; the plain loop over products spends half of its time on those.
 
 The compiler does not find this form by itself (it would keep the sums in memory), so it is written here in its own
-terms, with reading ahead, which no Numba function offers. Vectors of 32 bytes become whatever the processor has.
+terms, with reading ahead, which no Numba function offers.
 
 Numba is imported here; import this module from compiled loops only.
 """
@@ -24,6 +24,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from diverset._typing import Array, FloatArray
+from diverset.numerics._vectors import CONTRACT, INT, VECTOR_BYTES, everywhere, load_vector, zeros
 
 __all__ = ["PANELS", "as_panels", "panel_squares", "panel_width", "prefetch_row"]
 
@@ -31,16 +32,12 @@ __all__ = ["PANELS", "as_panels", "panel_squares", "panel_width", "prefetch_row"
 PANELS = 3
 #: Running sums that keep both multipliers of a core busy.
 _SUMS = 6
-_BYTES = 32
-
-_INT = ir.IntType(64)
-_CONTRACT = ("contract",)
 
 
 @numba.njit(cache=True)
 def panel_width(itemsize: int) -> int:
     """Directions in a panel, for numbers of so many bytes."""
-    return _BYTES // itemsize
+    return VECTOR_BYTES // itemsize
 
 
 def as_panels(Z: FloatArray, dtype: Any, *, room: int = 0) -> Array:
@@ -48,10 +45,10 @@ def as_panels(Z: FloatArray, dtype: Any, *, room: int = 0) -> Array:
     width = panel_width(np.dtype(dtype).itemsize)
     rows, D = Z.shape
     count = -(-(rows + room) // width)
-    size = count * D * _BYTES
+    size = count * D * VECTOR_BYTES
     # A vector that lies across two lines of the cache takes twice as long to load.
-    memory = np.zeros(size + _BYTES, dtype=np.uint8)
-    start = -memory.ctypes.data % _BYTES
+    memory = np.zeros(size + VECTOR_BYTES, dtype=np.uint8)
+    start = -memory.ctypes.data % VECTOR_BYTES
     panels = memory[start : start + size].view(dtype).reshape(count, D, width)
     for s in range(rows):
         panels[s // width, :, s % width] = Z[s]
@@ -66,20 +63,20 @@ def panel_squares(typingctx: Any, panels: Any, start: Any, end: Any, x: Any) -> 
     last panel. Products have the precision of x; they are squared in double precision, where those of large float32
     rows do not overflow.
     """
-    width = _BYTES // (x.dtype.bitwidth // 8)
+    width = VECTOR_BYTES // (x.dtype.bitwidth // 8)
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         table = context.make_array(panels)(context, builder, args[0])
         row = context.make_array(x)(context, builder, args[3])
-        shift = _INT(width.bit_length() - 1)
+        shift = INT(width.bit_length() - 1)
         first = builder.lshr(args[1], shift)
-        count = builder.sub(builder.lshr(builder.add(args[2], _INT(width - 1)), shift), first)
-        before = builder.and_(args[1], _INT(width - 1))
+        count = builder.sub(builder.lshr(builder.add(args[2], INT(width - 1)), shift), first)
+        before = builder.and_(args[1], INT(width - 1))
         total = cgutils.alloca_once(builder, ir.DoubleType())
         builder.store(ir.Constant(ir.DoubleType(), 0.0), total)
         # Code for each number of panels: as many running sums as keep the multipliers of a core busy.
         for n_panels in range(1, PANELS + 1):
-            with builder.if_then(builder.icmp_signed("==", count, _INT(n_panels))):
+            with builder.if_then(builder.icmp_signed("==", count, INT(n_panels))):
                 squares = _squares(builder, table.data, first, before, row, width, n_panels, _SUMS // n_panels)
                 builder.store(squares, total)
         return builder.load(total)
@@ -96,41 +93,42 @@ def _squares(
     """
     scalar = panels.type.pointee
     vector, wide = ir.VectorType(scalar, width), ir.VectorType(ir.DoubleType(), width)
-    align = _BYTES // width
+    align = VECTOR_BYTES // width
     size = builder.extract_value(row.shape, 0)
-    offsets = [builder.mul(builder.add(first, _INT(p)), builder.mul(size, _INT(width))) for p in range(n_panels)]
+    offsets = [builder.mul(builder.add(first, INT(p)), builder.mul(size, INT(width))) for p in range(n_panels)]
     bases = [builder.gep(panels, [offset]) for offset in offsets]
     sums = [[cgutils.alloca_once(builder, vector) for _ in range(n_parts)] for _ in range(n_panels)]
     for cell in itertools.chain.from_iterable(sums):
-        builder.store(ir.Constant(vector, [0.0] * width), cell)
+        builder.store(zeros(vector), cell)
 
     def add(j: Any, part: int) -> None:
-        entry = _everywhere(builder, builder.load(_entry(builder, row, j, scalar)), width)
-        line = builder.mul(j, _INT(width))
+        entry = everywhere(builder, builder.load(_entry(builder, row, j, scalar)), width)
+        line = builder.mul(j, INT(width))
         for base, parts in zip(bases, sums, strict=True):
-            pointer = builder.bitcast(builder.gep(base, [line]), vector.as_pointer())
-            product = builder.fmul(entry, builder.load(pointer, align=align), flags=_CONTRACT)
-            builder.store(builder.fadd(builder.load(parts[part]), product, flags=_CONTRACT), parts[part])
+            product = builder.fmul(
+                entry, load_vector(builder, builder.gep(base, [line]), vector, align), flags=CONTRACT
+            )
+            builder.store(builder.fadd(builder.load(parts[part]), product, flags=CONTRACT), parts[part])
 
-    share = builder.udiv(size, _INT(n_parts))
+    share = builder.udiv(size, INT(n_parts))
     with cgutils.for_range(builder, share) as loop:
         for part in range(n_parts):
-            add(builder.add(loop.index, builder.mul(share, _INT(part))), part)
-    with cgutils.for_range_slice(builder, builder.mul(share, _INT(n_parts)), size, _INT(1)) as (j, _):
+            add(builder.add(loop.index, builder.mul(share, INT(part))), part)
+    with cgutils.for_range_slice(builder, builder.mul(share, INT(n_parts)), size, INT(1)) as (j, _):
         add(j, 0)
 
-    squares = ir.Constant(wide, [0.0] * width)
-    places = ir.Constant(ir.VectorType(_INT, width), list(range(width)))
+    squares = zeros(wide)
+    places = ir.Constant(ir.VectorType(INT, width), list(range(width)))
     for p, parts in enumerate(sums):
         products = functools.reduce(builder.fadd, [builder.load(cell) for cell in parts])
         if scalar != wide.element:
             products = builder.fpext(products, wide)
         square = builder.fmul(products, products)
         if p == 0:
-            kept = builder.icmp_signed(">=", places, _everywhere(builder, before, width))
+            kept = builder.icmp_signed(">=", places, everywhere(builder, before, width))
             square = builder.select(kept, square, squares)
         squares = builder.fadd(squares, square)
-    return functools.reduce(builder.fadd, [builder.extract_element(squares, _INT(w)) for w in range(width)])
+    return functools.reduce(builder.fadd, [builder.extract_element(squares, INT(w)) for w in range(width)])
 
 
 def _entry(builder: Any, array: Any, index: Any, scalar: Any) -> Any:
@@ -138,13 +136,6 @@ def _entry(builder: Any, array: Any, index: Any, scalar: Any) -> Any:
     stride = builder.extract_value(array.strides, 0)
     data = builder.bitcast(array.data, ir.IntType(8).as_pointer())
     return builder.bitcast(builder.gep(data, [builder.mul(index, stride)]), scalar.as_pointer())
-
-
-def _everywhere(builder: Any, value: Any, width: int) -> Any:
-    """A vector of one value."""
-    undefined = ir.Constant(ir.VectorType(value.type, width), ir.Undefined)
-    vector = builder.insert_element(undefined, value, _INT(0))
-    return builder.shuffle_vector(vector, undefined, ir.Constant(ir.VectorType(ir.IntType(32), width), [0] * width))
 
 
 @intrinsic
@@ -159,7 +150,7 @@ def prefetch_row(typingctx: Any, X: Any, i: Any) -> Any:
             prefetch = builder.module.declare_intrinsic("llvm.prefetch", [pointer], kind)
             length = builder.extract_value(array.strides, 0)
             row = builder.gep(builder.bitcast(array.data, pointer), [builder.mul(args[1], length)])
-            with cgutils.for_range_slice(builder, _INT(0), length, _INT(64)) as (j, _):
+            with cgutils.for_range_slice(builder, INT(0), length, INT(64)) as (j, _):
                 # To be read (0), kept close (3), as data (1).
                 builder.call(prefetch, [builder.gep(row, [j]), number(0), number(3), number(1)])
         return context.get_dummy_value()

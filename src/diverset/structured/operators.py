@@ -131,7 +131,7 @@ class SparsePair(PairWeights):
         """The same with scaled rows and columns; rows are shared out over the processor's cores when that pays."""
         from diverset.structured._product_loops import multiply_rows
 
-        X = np.ascontiguousarray(X)
+        X, right = np.ascontiguousarray(X, dtype=np.float64), np.ascontiguousarray(right, dtype=np.float64)
         Y = np.empty((self.shape[0], X.shape[1]))
 
         def job(start: int, stop: int) -> None:
