@@ -30,8 +30,8 @@ def test_sparse_and_dense_features_project_alike():
 def test_equal_sparse_features_are_projected_by_counting(value):
     rng = np.random.default_rng(0)
     X = value * (rng.random((50, 400)) < rng.random((50, 1)))
-    X[3] = 0.0
-    for dim in (1, 7, 50):
+    X[3], X[4] = 0.0, value  # nothing, and more than a byte counts
+    for dim in (1, 7, 50, 64, 65, 130):
         counted = dv.project(scipy.sparse.csr_array(X), dim, rng=3, method="signs")
         assert counted == pytest.approx(dv.project(X, dim, rng=3, method="signs"), abs=1e-11)
 

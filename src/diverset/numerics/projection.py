@@ -7,6 +7,7 @@ the order of :math:`k/\epsilon + \log n/\epsilon^2` ([MagenZouzias2008]_), and a
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -101,42 +102,43 @@ def project(features: Any, dim: int, rng: RNGLike = None, *, method: str = "gaus
         return blocks
     if not is_sparse(features):
         features = as_real_or_complex(features, name="features", ndim=2)
-    check_finite(features.data if is_sparse(features) else features, name="features")
     check_fits_in_memory(8 * int(features.shape[1]) * check_count(dim, name="dim"), what="the projection matrix")
     if method == "signs" and _is_flat(features):
         return _sign_sums(features, dim, np.random.default_rng(rng))
+    check_finite(features.data if is_sparse(features) else features, name="features")
     G = projection_matrix(features.shape[1], dim, rng=rng, method=method)
     return np.asarray(features @ G)
 
 
 def _is_flat(features: Any) -> bool:
-    """Whether features are sparse rows, all equal where they are not zero, of no more than 65,535 entries."""
-    if not is_sparse(features) or features.format != "csr" or features.nnz == 0:
+    """Whether features are sparse rows, finite and all equal where they are not zero."""
+    if not is_sparse(features) or features.format != "csr" or features.nnz == 0 or features.dtype.kind not in "biuf":
         return False
-    same = features.dtype.kind in "biuf" and np.isfinite(features.data[0]) and np.ptp(features.data) == 0
-    return bool(same) and int(np.diff(features.indptr).max()) < 2**16
+    first, step = features.data[0], 1 << 18
+    blocks = (features.data[i : i + step] for i in range(0, features.nnz, step))
+    return bool(np.isfinite(first)) and all((block == first).all() for block in blocks)
 
 
 def _sign_sums(features: Any, dim: int, rng: np.random.Generator) -> FloatArray:
     """Projection by signs of flat features, which only counts: in m entries, c of them with +1, the sum is 2c - m.
 
-    Four counters of 16 bits share a word, and are added at once; rows are shared out over the processor's cores.
+    Directions are taken by the line of the cache; rows are shared out over the processor's cores.
     """
-    from diverset.numerics._projection_loops import add_rows
+    from diverset.numerics._projection_loops import BYTES, count_rows
 
-    counters = np.zeros((features.shape[1], -(-dim // 4) * 4), dtype=np.uint16)
-    counters[:, :dim] = _signs(features.shape[1], dim, rng) > 0
-    table = counters.view(np.uint64)
-    total = np.empty((features.shape[0], table.shape[1]), dtype=np.uint64)
-
-    def job(start: int, stop: int) -> None:
-        add_rows(features.indptr, features.indices, table, total, start, stop)
-
-    share_rows(features.indptr, table.shape[1], job)
+    plus = _signs(features.shape[1], dim, rng) > 0
     unit = float(features.data[0]) / math.sqrt(dim)
-    Z = (2.0 * unit) * total.view(np.uint16)[:, :dim]
+    Z = np.empty((features.shape[0], dim))
+    for first in range(0, dim, BYTES):
+        width = min(BYTES, dim - first)
+        table = np.zeros((features.shape[1], BYTES), dtype=np.uint8)
+        table[:, :width] = plus[:, first : first + width]
+        counts = np.empty((features.shape[0], width), dtype=np.int32)
+        job = partial(count_rows, features.indptr, features.indices, table.view(np.uint64), counts)
+        share_rows(features.indptr, BYTES // 8, job)
+        np.multiply(counts, 2.0 * unit, out=Z[:, first : first + width])
     Z -= unit * np.diff(features.indptr)[:, None]
-    return np.asarray(Z)
+    return Z
 
 
 def _project_blocks(features: Any, dim: int, rng: RNGLike, method: str) -> Any:
