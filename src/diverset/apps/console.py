@@ -2,31 +2,49 @@
 
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Protocol
 
 from rich.console import Console
-from rich.status import Status
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn
 
-__all__ = ["aligned", "printable", "say", "working"]
+__all__ = ["Step", "aligned", "printable", "say", "working"]
+
+
+class Step(Protocol):
+    """Says what is being done now, and how much of it, where that is known."""
+
+    def __call__(self, text: str, done: int = 0, total: int | None = None) -> None:
+        """`done` of `total`, or some of an unknown amount."""
 
 
 @contextmanager
-def working(message: str) -> Iterator[Callable[[str], None]]:
-    """Show on a terminal what is being done, if it takes longer than a second; gives a function to change it."""
+def working(message: str) -> Iterator[Step]:
+    """Show on a terminal what is being done, if it takes longer than a second; gives a function to change it.
+
+    The bar is filled where it is known how much there is to do, and moves to and fro where not.
+    """
     console = Console(stderr=True)
-    status = Status(f"{message} ...", console=console)
-    timer = threading.Timer(1.0, status.start)
+    columns = (SpinnerColumn(), TextColumn("{task.description} ...", markup=False), BarColumn(), TaskProgressColumn())
+    bar = Progress(*columns, console=console, transient=True)
+    task = bar.add_task(message, total=None)
+    timer = threading.Timer(1.0, bar.start)
     timer.daemon = True
     if console.is_terminal:
         timer.start()
+
+    def step(text: str, done: int = 0, total: int | None = None) -> None:
+        bar.tasks[0].total = total  # update() would take None for no change
+        bar.update(task, description=text, completed=done)
+
     try:
-        yield lambda text: status.update(f"{text} ...")
+        yield step
     finally:
         timer.cancel()
         if console.is_terminal:
             timer.join()
-        status.stop()
+            bar.stop()
 
 
 def say(remark: str) -> None:

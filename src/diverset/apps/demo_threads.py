@@ -38,9 +38,9 @@ def run_demo_threads(*, output: Path, options: ThreadOptions = OPTIONS, console:
         Where to print; standard output if left out.
     """
     screen = Console() if console is None else console
-    with working("threading the news"):
+    with working("threading the news") as step:
         corpus, _ = load_news()
-        result = thread_corpus(corpus, options)
+        result = thread_corpus(corpus, options, step=step)
     report(result, screen)
     write_threads(output, result, options, f"{len(result.threads)} threads through {len(corpus)} invented news items")
     screen.print(f"Page written to {output}", markup=False, highlight=False, soft_wrap=True)

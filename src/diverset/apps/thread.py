@@ -10,7 +10,7 @@ from rich.console import Console
 
 from diverset._files import atomic_write
 from diverset._typing import IntArray
-from diverset.apps.console import printable, say, working
+from diverset.apps.console import Step, printable, say, working
 from diverset.apps.dated import CorpusSource, read_corpus
 from diverset.apps.graph_cache import cache_folder, cache_key, load_graph, store_graph
 from diverset.apps.tables import check_output
@@ -95,7 +95,7 @@ def run_thread(
     """Read, thread, print, write."""
     if output is not None:
         check_output(output, WRITABLE)
-    with working("reading") as update:
+    with working("reading") as step:
         notes: list[str] = []
         corpus = read_corpus(source, notes.append)
         if options.min_words:
@@ -104,33 +104,32 @@ def run_thread(
             notes.append(
                 f"{before - len(corpus):,} of {before:,} documents left out as too short, too long or not words"
             )
-        result = thread_corpus(corpus, options, cache=cache, update=update)
+        result = thread_corpus(corpus, options, cache=cache, step=step)
     for remark in notes:
         say(remark)
     # The file first: who reads only the first lines of what is printed still gets it.
     if output is not None:
         title = f"{len(result.threads)} threads through {len(corpus):,} documents of {Path(source.name).name}"
-        write_threads(output, result, options, title)
+        with working("writing"):
+            write_threads(output, result, options, title)
         say(f"written to {output}")
     report(result, Console() if console is None else console)
     return result
 
 
 def thread_corpus(
-    corpus: Corpus, options: ThreadOptions, *, cache: bool = False, update: Any = lambda _: None
+    corpus: Corpus, options: ThreadOptions, *, cache: bool = False, step: Step = lambda text, done=0, total=None: None
 ) -> ThreadResult:
     """Threads of documents; the graph is taken from the cache if it is there."""
     shape = {name: getattr(options, name) for name in ("threshold", "max_similarity", "min_documents", "max_share")}
     key = cache_key(corpus, shape) if cache else ""
-    update("looking for the graph in the cache")
+    step("looking for the graph in the cache")
     graph = load_graph(cache_folder(), key, corpus) if cache else None
     if graph is None:
-        graph = document_graph(
-            corpus, **shape, progress=lambda stage, done, total: update(f"{stage} {100 * done // max(total, 1)}%")
-        )
+        graph = document_graph(corpus, **shape, progress=step)
         if cache:
             store_graph(cache_folder(), key, graph)
-    update("passing messages")
+    step("passing messages")
     model = ThreadModel(
         graph.graph,
         length=options.length,
@@ -151,8 +150,11 @@ def thread_corpus(
             raise DiversetError(
                 f"no document has the id {options.through!r}; ids are such as {corpus.ids[0]!r}"
             ) from None
-    update("choosing threads")
-    found = law.sample(rng=options.seed) if options.sample else law.best(rng=options.seed)
+    step("choosing threads")
+    if options.sample:
+        found = law.sample(rng=options.seed)
+    else:
+        found = law.best(rng=options.seed, progress=lambda done, total: step("choosing threads", done, total))
     log_prob = model.log_prob(list(found)) if found.log_prob is None else found.log_prob
     threads = tuple(sorted(found, key=lambda thread: (corpus.times[thread[0]], thread.tolist())))
     return ThreadResult(corpus, graph, threads, tuple(graph.words(thread) for thread in threads), log_prob)

@@ -10,6 +10,7 @@ neighbours, so that a step costs a few rows of edges and not all nodes.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -94,7 +95,12 @@ class _Search:
 
 
 def best_threads(
-    model: ThreadModel, *, n_starts: int = 16, rng: RNGLike = 0, through: ThreadsThrough | None = None
+    model: ThreadModel,
+    *,
+    n_starts: int = 16,
+    rng: RNGLike = 0,
+    through: ThreadsThrough | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> ThreadSet:
     """Grow a set of k threads, each the best found beside those before it.
 
@@ -108,6 +114,8 @@ def best_threads(
         Seed or generator of the draws.
     through : ThreadsThrough, optional
         What the first thread must pass through.
+    progress : callable, optional
+        Told how many threads of how many are found.
 
     Notes
     -----
@@ -120,6 +128,8 @@ def best_threads(
     chosen: list[IntArray] = []
     rest = whole.dpp
     for i in range(model.k):
+        if progress is not None:
+            progress(i, model.k)
         forced = through is not None and i == 0
         if forced:
             assert through is not None

@@ -3,7 +3,7 @@ r"""The k-SDPP over the threads of a graph ([KuleszaTaskar2012]_, section 6.6.2)
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
@@ -268,11 +268,16 @@ class ThreadModel:
         sets = [self._set(rows) for rows in draws]
         return sets[0] if n is None else sets
 
-    def best(self, *, n_starts: int = 16, rng: RNGLike = 0) -> ThreadSet:
-        """A set of high probability, grown greedily: a heuristic; see ``diverset.threads.best``."""
+    def best(
+        self, *, n_starts: int = 16, rng: RNGLike = 0, progress: Callable[[int, int], None] | None = None
+    ) -> ThreadSet:
+        """A set of high probability, grown greedily: a heuristic; see ``diverset.threads.best``.
+
+        `progress`, if given, is told how many threads of how many are found.
+        """
         from diverset.threads.best import best_threads
 
-        return best_threads(self, n_starts=n_starts, rng=rng)
+        return best_threads(self, n_starts=n_starts, rng=rng, progress=progress)
 
     def through(self, nodes: Any) -> ThreadsThrough:
         """The law given that one thread of the set passes through all of these nodes: a number, or several."""

@@ -12,6 +12,7 @@ and two of them in one set are rare.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
@@ -125,11 +126,13 @@ class ThreadsThrough:
             if rng.random() * alike < 1.0:
                 return self.model._set(rows)
 
-    def best(self, *, n_starts: int = 16, rng: RNGLike = 0) -> ThreadSet:
+    def best(
+        self, *, n_starts: int = 16, rng: RNGLike = 0, progress: Callable[[int, int], None] | None = None
+    ) -> ThreadSet:
         """A set of high probability whose first thread passes through the nodes."""
         from diverset.threads.best import best_threads
 
-        return best_threads(self.model, n_starts=n_starts, rng=rng, through=self)
+        return best_threads(self.model, n_starts=n_starts, rng=rng, through=self, progress=progress)
 
 
 def _log_symmetric(spectrum: Spectrum, k: int) -> float:
