@@ -115,6 +115,15 @@ def piles_table(results: Mapping[str, Sequence[Any]]) -> str:
     return _list_table(rows)
 
 
+def stories_table(results: Mapping[str, Sequence[Any]], names: Mapping[str, str]) -> str:
+    """How well threads follow invented stories: scores with intervals over sets, where there are several."""
+    rows = [["system", *names.values()]]
+    for system, found in results.items():
+        values = ([getattr(score, name) for score in found] for name in names)
+        rows.append([system, *(_cell(each, 2) if len(each) > 1 else f"{each[0]:.2f}" for each in values)])
+    return _list_table(rows)
+
+
 def listing(graph: DocumentGraph, threads: Sequence[Any], titles: Sequence[str], days: Sequence[str] | None) -> str:
     """Threads with their words, dates and titles, as a literal block."""
     lines = ["::", ""]
@@ -143,7 +152,8 @@ def draw_timeline(path: Path, graph: DocumentGraph, threads: Sequence[Any], titl
             f"{t + 1}  {' '.join(graph.words(thread, 7))}", (times.min().astype(object), y + 0.32), va="center",
             color=COLOURS[t % len(COLOURS)], fontsize=9, fontweight="bold",
         )  # fmt: skip
-    axes.set_xlim(times.min().astype(object), times.max().astype(object))
+    margin = 0.01 * (times.max() - times.min())
+    axes.set_xlim((times.min() - margin).astype(object), (times.max() + margin).astype(object))
     axes.set_ylim(0.5, len(threads) + 0.75)
     axes.set_yticks([])
     locator = AutoDateLocator()
@@ -166,32 +176,42 @@ def draw_map(path: Path, graph: DocumentGraph, threads: Sequence[Any], title: st
     shown = np.random.default_rng(0).permutation(len(plane))[:3000]
     axes.plot(*plane[shown].T, ".", color="#b8bec6", markersize=2.5, alpha=0.6, zorder=1)
     axes.margins(0.24, 0.16)
-    ends = []
     for t, thread in enumerate(threads):
         axes.plot(*plane[thread].T, "o-", color=COLOURS[t % len(COLOURS)], markersize=7, linewidth=1.2, zorder=3)
-        ends.append(plane[thread][np.argmax(plane[thread][:, 1])])
-    # Labels above the highest point of their thread, one step further up for each that is in the way.
-    low, high = axes.get_ylim()
-    step, wide = 0.075 * (high - low), 0.3 * np.ptp(axes.get_xlim())
-    places: list[tuple[float, float]] = []
-    for x, y in sorted(((float(p[0]), float(p[1])) for p in ends), key=lambda p: p[1]):
-        height = y + 0.6 * step
-        while any(abs(x - a) < wide and abs(height - b) < step for a, b in places):
-            height += step
-        places.append((x, height))
-    for (x, height), t in zip(places, np.argsort([p[1] for p in ends], kind="stable").tolist(), strict=True):
-        words = graph.words(threads[t], 6)
+    (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
+    step = 0.075 * (high - low)
+    places = _label_places([plane[thread] for thread in threads], 0.3 * (right - left), step)
+    for t, ((x, y), thread) in enumerate(zip(places, threads, strict=True)):
+        words = graph.words(thread, 6)
         axes.annotate(
-            f"{t + 1}  {' '.join(words[:3])}\n{' '.join(words[3:])}", (x, height), ha="center", va="center",
+            f"{t + 1}  {' '.join(words[:3])}\n{' '.join(words[3:])}", (x, y), ha="center", va="center",
             color=COLOURS[t % len(COLOURS)], fontsize=9.5, fontweight="bold", zorder=4,
             bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 1.0},
         )  # fmt: skip
-    axes.set_ylim(low, max(high, max(height for _, height in places) + step))
+    heights = [y for _, y in places]
+    axes.set_ylim(min(low, min(heights) - step), max(high, max(heights) + step))
     axes.set_xticks([])
     axes.set_yticks([])
     axes.set_title(title, loc="left", fontsize=11)
     with atomic_write(path) as temporary:
         figure.savefig(temporary)
+
+
+def _label_places(threads: Sequence[Any], wide: float, step: float) -> list[tuple[float, float]]:
+    """Above the highest point of each thread or below its lowest, as near as no point and no other label is covered."""
+    points = np.concatenate(list(threads))
+    places: list[tuple[float, float]] = []
+    for own in threads:
+        (top_x, top_y), (low_x, low_y) = own[np.argmax(own[:, 1])], own[np.argmin(own[:, 1])]
+        shifts = [(0.6 + n) * step for n in range(len(threads) + 1)]
+        around = [place for d in shifts for place in ((float(top_x), top_y + d), (float(low_x), low_y - d))]
+        for x, y in around:
+            apart = all(abs(x - a) >= wide or abs(y - b) >= step for a, b in places)
+            clear = (np.abs(points - (x, y)) >= (0.5 * wide, 0.5 * step)).any(axis=1).all()
+            if apart and clear:
+                break
+        places.append((x, float(y)))
+    return places
 
 
 def draw_neighbours(

@@ -2,12 +2,15 @@
 
 import gzip
 import json
+import re
+import sys
 
 import numpy as np
 import pytest
 
 from experiments.threads import __main__ as experiment
-from experiments.threads.report import coherence_table, days_table, human_table
+from experiments.threads.report import _label_places, coherence_table, days_table, human_table, stories_table
+from experiments.threads.stories import invented_news, news_scores
 
 #: Eight stories with words of their own: each word stays below the share that is too common.
 WORDS = {
@@ -56,10 +59,39 @@ def test_human_timelines(tmp_path, monkeypatch, capsys):
 
 
 def test_missing_data_are_named(tmp_path, capsys):
-    assert experiment.main(["--data", str(tmp_path), "--out", str(tmp_path / "out")]) == 0
+    read = [name for name in experiment.PARTS if name != "stories"]  # these come with the package
+    assert experiment.main(["--data", str(tmp_path), "--out", str(tmp_path / "out"), "--parts", *read]) == 0
     said = capsys.readouterr().err
-    for name in experiment.PARTS:
+    for name in read:
         assert f"{name}: skipped" in said
+
+
+def test_invented_stories_need_no_data(tmp_path, monkeypatch, capsys):
+    """One way to threads, and a topic model that is not installed."""
+    monkeypatch.setitem(sys.modules, "gensim.corpora", None)
+    found = news_scores(*invented_news(routine=False), 6)
+    assert "dynamic topic model: skipped" in capsys.readouterr().err
+    table = stories_table(found, {"purity": "purity"})
+    assert re.search(r"k-SDPP, drawn\n +- 0\.9\d \(0\.9\d to 0\.9\d\)", table)
+    assert re.search(r"\* - greedy\n +- 1\.00\n", table)
+    monkeypatch.setattr(experiment, "news_scores", lambda corpus, stories, k: found)
+    assert experiment.main(["--out", str(tmp_path), "--parts", "stories"]) == 0
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "threads_stories.rst",
+        "threads_stories_six.rst",
+        "threads_stories_without_weather.rst",
+    }
+
+
+def test_labels_cover_no_thread_and_no_other_label():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        threads = [rng.random(2) + 0.05 * rng.standard_normal((5, 2)) for _ in range(3)]
+        places = _label_places(threads, 0.2, 0.05)
+        for t, (x, y) in enumerate(places):
+            for points in threads:
+                assert not ((np.abs(points - (x, y)) < (0.1, 0.025)).all(axis=1)).any()
+            assert all(abs(x - a) >= 0.2 or abs(y - b) >= 0.05 for a, b in places[:t])
 
 
 def test_tables_carry_intervals():
