@@ -38,6 +38,7 @@ from diverset.inference import (
     map_upper_bound,
     random_x3c,
     select,
+    selection_law,
 )
 from diverset.numerics.projection import project, projection_bound, projection_dim
 from diverset.sampling.chain import Chain
@@ -114,6 +115,7 @@ __all__ = [
     "sample_kernel",
     "sampling_trace",
     "select",
+    "selection_law",
     "total_variation",
 ]
 

@@ -536,6 +536,9 @@ CALLS: dict[str, Call] = {
     ),
     "diverset.select, by search": call(dv.select, {"rng": 0}, **_pick, method="local-search"),
     "diverset.select in blocks": call(in_blocks(dv.select), {"rng": 0}, **_pick, method="sample"),
+    "diverset.selection_law": call(
+        lambda **given: dv.selection_law(**given).inclusion_probabilities, **_pick, min_quality=0.1
+    ),
     "diverset.map_greedy": call(lambda L, k: dv.map_greedy(dv.DPP(L), k), L=L, k=3),
     "diverset.map_budgeted": call(
         lambda L, costs, budget, rule: dv.map_budgeted(dv.DPP(L), costs, budget, rule=rule),

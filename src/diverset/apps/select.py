@@ -14,13 +14,22 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 import diverset as dv
-from diverset._typing import IntArray
+from diverset._typing import FloatArray, IntArray
 from diverset.apps.candidates import Candidates, Source, find_rows, read_candidates
 from diverset.apps.console import aligned, printable, say, working
 from diverset.apps.tables import check_output, write_table
 from diverset.errors import DiversetError
 
-__all__ = ["Limits", "check_request", "rows_wanted", "run_select"]
+__all__ = [
+    "Limits",
+    "check_request",
+    "picks_table",
+    "rows_wanted",
+    "run_select",
+    "what_was_asked",
+    "write_picks",
+    "write_rows",
+]
 
 #: Rows picked when nobody said how many.
 DEFAULT_SIZE = 10
@@ -146,12 +155,12 @@ def _report(
     remarks = [*candidates.notes, *_remarks(candidates, selection, k, diversity, limits)]
     for remark in remarks:
         say(remark)
-    console.print(_picks_table(candidates, selection, console))
+    console.print(picks_table(candidates, selection.indices, {"gain": selection.gains}, console))
     console.print(Text(_summary(candidates, selection)))
     if output is not None:
-        asked = _asked(candidates, selection, k, limits, diversity, method, seed)
+        asked = what_was_asked(candidates, selection, k, limits, diversity, method, seed)
         with working("Writing"):
-            _write(output, candidates, selection, given, asked, remarks)
+            write_picks(output, candidates, selection, given, asked, remarks)
         console.print(f"Written to {output}", markup=False, highlight=False, soft_wrap=True)
     return selection
 
@@ -227,20 +236,21 @@ def _remarks(candidates: Candidates, selection: dv.Selection, k: int, diversity:
     return remarks
 
 
-def _picks_table(candidates: Candidates, selection: dv.Selection, console: Console) -> RichTable:
-    """One line per pick; the text gets what the other columns leave of the width."""
-    indices = selection.indices.tolist()
+def picks_table(candidates: Candidates, picks: IntArray, numbers: dict[str, FloatArray], console: Console) -> RichTable:
+    """One line per pick, with these numbers of each; the text gets what the other columns leave of the width."""
+    indices = picks.tolist()
     table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("#", justify="right", no_wrap=True)
     table.add_column(Text(printable(candidates.id_name or "row", console, 20)), no_wrap=True)
     if candidates.quality is not None:
         table.add_column(Text(printable(candidates.quality_name or "", console, 16)), justify="right", no_wrap=True)
-    table.add_column("gain", justify="right", no_wrap=True)
-    scores = [] if candidates.quality is None else aligned(candidates.quality[selection.indices])
+    for name in numbers:
+        table.add_column(name, justify="right", no_wrap=True)
+    scores = [] if candidates.quality is None else aligned(candidates.quality[picks])
     lines = []
-    for rank, (i, gain) in enumerate(zip(indices, selection.gains, strict=True), start=1):
-        quality = scores[rank - 1 : rank]
-        lines.append([str(rank), printable(candidates.label(i), console, 24), *quality, f"{round(gain, 3) + 0.0:.3f}"])
+    for rank, i in enumerate(indices, start=1):
+        own = [f"{round(float(values[rank - 1]), 3) + 0.0:.3f}" for values in numbers.values()]
+        lines.append([str(rank), printable(candidates.label(i), console, 24), *scores[rank - 1 : rank], *own])
     if candidates.text_name is None:
         left = 0
     else:
@@ -270,7 +280,7 @@ def _summary(candidates: Candidates, selection: dv.Selection) -> str:
     return "; ".join(parts) + "."
 
 
-def _asked(
+def what_was_asked(
     candidates: Candidates,
     selection: dv.Selection,
     k: int,
@@ -305,7 +315,7 @@ def _asked(
     return asked
 
 
-def _write(
+def write_picks(
     output: Path,
     candidates: Candidates,
     selection: dv.Selection,
@@ -313,19 +323,26 @@ def _write(
     asked: dict[str, str],
     remarks: list[str],
 ) -> None:
+    """Write the picked rows, with their rank and gain, or the page."""
     if output.suffix.lower() == ".html":
         from diverset.apps.page import write_select_page
 
         write_select_page(output, candidates, selection, given=given, asked=asked, remarks=remarks)
         return
+    added = {"rank": list(range(1, len(selection) + 1)), "gain": selection.gains.tolist()}
+    write_rows(output, candidates, selection.indices, added)
+
+
+def write_rows(output: Path, candidates: Candidates, picks: IntArray, added: dict[str, Sequence[Any]]) -> None:
+    """Write rows of the file with columns of ours, by the extension."""
     table = candidates.table
     columns: dict[str, Sequence[Any]] = {
-        **table.take(candidates.rows[selection.indices].tolist(), typed=output.suffix.lower() != ".csv")
+        **table.take(candidates.rows[picks].tolist(), typed=output.suffix.lower() != ".csv")
     }
     # Columns of these names may mean something else to their owner, and stay.
-    prefix = "diverset_" if {"rank", "gain"} & set(columns) else ""
+    prefix = "diverset_" if set(added) & set(columns) else ""
     if prefix:
-        say(f"{table.name} has columns called rank or gain, which stay; ours are {prefix}rank and {prefix}gain")
-    columns[f"{prefix}rank"] = list(range(1, len(selection) + 1))
-    columns[f"{prefix}gain"] = selection.gains.tolist()
-    write_table(output, columns, table.types)
+        *first, last = (f"{prefix}{name}" for name in added)
+        taken = " and ".join(name for name in added if name in columns)
+        say(f"{table.name} has a column called {taken} already, which stays; ours are {', '.join(first)} and {last}")
+    write_table(output, columns | {f"{prefix}{name}": values for name, values in added.items()}, table.types)

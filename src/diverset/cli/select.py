@@ -1,4 +1,4 @@
-"""``diverset select`` and ``diverset compare``: the arguments, most of which they share."""
+"""``diverset select``, ``sample`` and ``compare``: the arguments, most of which they share."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -8,7 +8,7 @@ import typer
 
 from diverset.cli.group import app
 
-__all__ = ["compare", "select"]
+__all__ = ["compare", "sample", "select"]
 
 
 class Similarity(StrEnum):
@@ -28,7 +28,7 @@ class Method(StrEnum):
     sample = "sample"
 
 
-# Options that `select` and `compare` share.
+# Options that these commands share.
 _WHAT = "What rows are compared by"
 _LIMITS = "Limits"
 File: TypeAlias = Annotated[
@@ -143,6 +143,48 @@ def select(
         seed=seed,
         output=output,
         dask=dask,
+    )
+
+
+@app.command(
+    epilog="Example:  diverset sample papers.csv -k 10 -n 5 --text abstract --quality score --seed 7 -o draws.csv"
+)
+def sample(
+    file: File,
+    k: Size = None,
+    draws: Annotated[int, typer.Option("-n", "--draws", help="How many sets to draw.")] = 1,
+    quality: Quality = None,
+    diversity: Annotated[float, typer.Option(help="The dial: near 0 the best rows, 1 looks at diversity only.")] = 0.5,
+    label: Label = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Same seed, same sets.", show_default=False)] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="Write the sets: .csv, .jsonl, .parquet; one set also to a page, .html."),
+    ] = None,
+    text: TextColumn = None,
+    features: Features = None,
+    embeddings: Embeddings = None,
+    model: Model = None,
+    similarity: Compare = None,
+    given: Given = None,
+    exclude: Exclude = None,
+    min_quality: MinQuality = None,
+) -> None:
+    """Draw random sets of rows, good and unlike each other, with their exact probabilities."""
+    from diverset.apps.candidates import Source
+    from diverset.apps.sample import run_sample
+    from diverset.apps.select import Limits
+
+    run_sample(
+        Source(
+            file, quality, text, features, embeddings, model, None if similarity is None else similarity.value, label
+        ),
+        k,
+        draws=draws,
+        limits=Limits(given, exclude, min_quality),
+        diversity=diversity,
+        seed=seed,
+        output=output,
     )
 
 

@@ -9,7 +9,7 @@ from diverset.inference.hardness import exact_cover_dpp, find_exact_cover, has_e
 from diverset.inference.local_search import map_local_search
 from diverset.inference.relaxed import map_relaxed
 from diverset.inference.result import Selection
-from diverset.inference.select import select
+from diverset.inference.select import select, selection_law
 
 __all__ = [
     "Selection",
@@ -26,4 +26,5 @@ __all__ = [
     "map_upper_bound",
     "random_x3c",
     "select",
+    "selection_law",
 ]

@@ -11,7 +11,7 @@ import numpy as np
 
 from diverset import kernels
 from diverset._typing import Array, BoolArray, FloatArray, IntArray, RNGLike
-from diverset.core import DPP
+from diverset.core import DPP, KDPP
 from diverset.errors import DiversetError, KernelError
 from diverset.inference.engine import Limits, Picks, greedy_dense
 from diverset.inference.inputs import Items, as_column, as_groups, read_items
@@ -31,7 +31,7 @@ from diverset.numerics.validation import (
     is_sparse,
 )
 
-__all__ = ["select"]
+__all__ = ["select", "selection_law"]
 
 _METHODS = ("greedy", "local-search", "exact", "sample")
 
@@ -145,6 +145,51 @@ def select(
     if steps is not None or len(limits.costs) or len(limits.groups):
         raise DiversetError(f'window, costs and groups need method="greedy"; {method!r} looks at the set as a whole')
     return problem.whole(method, wanted, shown, limits, rng)
+
+
+def selection_law(
+    features: Any,
+    k: int = 10,
+    *,
+    quality: Any = None,
+    diversity: float = 0.5,
+    similarity: str | Callable[..., Any] = "cosine",
+    given: Iterable[int] | None = None,
+    exclude: Iterable[int] | None = None,
+    min_quality: float | None = None,
+) -> KDPP:
+    r"""The k-DPP of which ``select(method="sample")`` is a draw, for its probabilities.
+
+    .. math::  \Pr(Y) \propto \exp\Bigl(\frac{1-d}{d} \sum_{i \in Y} q_i\Bigr) \det S_Y, \qquad |Y| = k,
+
+    with d the `diversity` dial, q the quality and S the similarity: the larger d is, the less quality decides.
+
+    Parameters
+    ----------
+    features, k, quality, diversity, similarity, given, exclude, min_quality
+        As for :func:`select`; the dial must be above 0, where all weight is on the best k.
+
+    Returns
+    -------
+    KDPP
+        Over the items that can be picked, by their numbers.
+
+    Examples
+    --------
+    >>> import diverset as dv
+    >>> law = dv.selection_law([[1.0, 0.0], [1.0, 0.05], [0.0, 1.0]], k=2, quality=[0.9, 0.8, 0.5])
+    >>> law.inclusion_probabilities.round(2)
+    array([0.53, 0.48, 1.  ])
+    >>> law.sample(rng=0)
+    array([0, 2])
+    """
+    wanted, dial = check_size(k), _check_dial(diversity)
+    if dial == 0.0:
+        raise DiversetError("diversity is 0, where the best k are picked without chance; give more than 0")
+    problem = _Problem(read_items(features), similarity, quality, dial)
+    shown = _positions(given, problem.n, "given")
+    limits = _limits(problem, shown, exclude, None, None, min_quality, None, None)
+    return problem.dpp(shown, limits).of_size(wanted)
 
 
 def _check_dial(diversity: Any) -> float:
@@ -387,8 +432,8 @@ class _Problem:
             upper_bound=upper_bound,
         )
 
-    def whole(self, method: str, k: int, shown: IntArray, limits: Limits, rng: RNGLike) -> Selection:
-        """Methods that look at sets, through the DPP of the same objective."""
+    def dpp(self, shown: IntArray, limits: Limits) -> DPP:
+        """The DPP of the same objective, over what can be picked beside the items already shown."""
         w = (1.0 - self.dial) / self.dial
         # A common factor changes no k-DPP; without it the exponential could overflow.
         q = np.exp(0.5 * w * (self.quality - self.quality.max(initial=0.0)))
@@ -403,7 +448,11 @@ class _Problem:
             assert self.kernel is not None
             dpp = DPP.from_quality_diversity(q, self.kernel)
         closed = np.flatnonzero(~limits.available & ~np.isin(np.arange(self.n), shown))
-        dpp = dpp.condition(include=shown, exclude=closed)
+        return dpp.condition(include=shown, exclude=closed)
+
+    def whole(self, method: str, k: int, shown: IntArray, limits: Limits, rng: RNGLike) -> Selection:
+        """Methods that look at sets, through the DPP of the same objective."""
+        dpp = self.dpp(shown, limits)
         size = min(k, dpp.rank)
         if method == "sample":
             found = Selection(dpp.of_size(size).sample(rng=rng), np.zeros(size), 0.0, 0.0)
