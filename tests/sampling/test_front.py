@@ -92,6 +92,13 @@ def test_the_choice_depends_on_the_model_and_the_number_of_draws_only():
     assert set(costs(big, 50, 1)) == {"rejection", "spectral"}
     rows = dv.DPP.from_features(np.random.default_rng(0).standard_normal((5_000, 20)))._representation
     assert choose(rows, None, 1_000) == "rejection"
+    # Many draws from few items: what is not compiled costs more than the arithmetic.
+    for n in (5, 30, 100):
+        few = dv.DPP(wishart(n, n, 0))._representation
+        assert choose(few, None, 1) == "sequential"
+        assert choose(few, n // 3, 2_000) == "rejection"
+        thin = dv.DPP.from_features(np.random.default_rng(0).standard_normal((n, 4)))._representation
+        assert choose(thin, None, 2_000) == "rejection"
 
 
 def test_methods_that_do_not_serve_say_so():

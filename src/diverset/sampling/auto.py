@@ -14,9 +14,11 @@ rejection      eigenvectors, or :math:`2nD^2`;   :math:`m^3`, hardly depends on 
 spectral       eigenvectors, or :math:`D^3`      :math:`nDm + nm^2`                      DPP, k-DPP
 =============  ================================  ======================================  ==================
 
-The weights of the terms below are times measured on two cores. The choice depends on the model and on s alone,
-never on what was computed before, so that a seed gives the same draws on every call. A loop that asks for one set
-at a time is served as such; ask for all at once, or name ``method="rejection"``, to pay for the set-up once.
+The weights of the terms below are times measured on two cores. Draws after the first also pay for what a sampler does
+outside compiled loops: the spectral one takes its items one by one, the rejection sampler draws all sets in one loop.
+The choice depends on the model and on s alone, never on what was computed before, so that a seed gives the same draws
+on every call. A loop that asks for one set at a time is served as such; ask for all at once, or name
+``method="rejection"``, to pay for the set-up once.
 """
 
 from __future__ import annotations
@@ -40,6 +42,11 @@ _PROPOSAL = 4e-7
 #: Seconds per number that the spectral sampler updates, in passes over memory, and per row decided one block at a time.
 _PASS = 1.8e-9
 _ROW = 1.8e-5
+#: Seconds outside compiled loops: to prepare the rejection sampler for a list of draws; for every draw after the first
+#: of the spectral sampler, and for each of its items; for every draw of the sequential one, and for each item there is.
+_PREPARE = 3e-4
+_SPECTRAL_DRAW, _SPECTRAL_ITEM = 6e-5, 3e-5
+_SEQUENTIAL_DRAW, _SEQUENTIAL_ITEM = 1.2e-5, 4e-7
 
 
 def choose(representation: Representation, k: int | None, size: int) -> str:
@@ -59,13 +66,16 @@ def costs(representation: Representation, k: int | None, size: int) -> dict[str,
     m = min(m, width)
     eigen = _EIGH * width**3
     proposals = m * (1.0 + np.log1p(m))
+    more = size - 1
     estimate = {
         "rejection": eigen
         + (0.0 if factor is None else 2.0 * _BLAS3 * n * width**2)
         + _TABLE * n * width
-        + size * (_LOOP * (m**3 + width) + _PROPOSAL * proposals),
+        + size * (_LOOP * (m**3 + width) + _PROPOSAL * proposals)
+        + (_PREPARE if more else 0.0),
         "spectral": eigen
-        + size * (_PASS * n * m**2 + _LOOP * width + (0.0 if factor is None else 2.0 * _BLAS3 * n * width * m)),
+        + size * (_PASS * n * m**2 + _LOOP * width + (0.0 if factor is None else 2.0 * _BLAS3 * n * width * m))
+        + more * (_SPECTRAL_DRAW + _SPECTRAL_ITEM * m),
     }
     if k is None:
         if isinstance(representation, DenseLikelihood):
@@ -74,6 +84,7 @@ def costs(representation: Representation, k: int | None, size: int) -> dict[str,
             estimate["sequential"] = size * _BLAS3 * n**3 / 3.0
         else:
             estimate["sequential"] = size * n * (6.0 * _BLAS3 * width**2 + _ROW)
+        estimate["sequential"] += more * (_SEQUENTIAL_DRAW + _SEQUENTIAL_ITEM * n)
     return estimate
 
 
