@@ -38,9 +38,11 @@ def _product_row(
 
     All arrays are contiguous, and X has at least one vector of columns.
     """
-    for array in (data, right, X, Y):
-        if array.dtype != types.float64 or array.layout != "C":
-            raise TypingError("products are of contiguous arrays of double precision")
+    numbers = (data, right, X, Y)
+    if any(array.dtype != types.float64 for array in numbers) or any(
+        array.layout != "C" for array in (indices, *numbers)
+    ):
+        raise TypingError("products are of contiguous arrays of double precision")
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         arrays = [
