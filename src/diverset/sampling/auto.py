@@ -66,7 +66,7 @@ def costs(representation: Representation, k: int | None, size: int) -> dict[str,
     m = min(m, width)
     eigen = _EIGH * width**3
     proposals = m * (1.0 + np.log1p(m))
-    more = size - 1
+    more = max(size - 1, 0)
     estimate = {
         "rejection": eigen
         + (0.0 if factor is None else 2.0 * _BLAS3 * n * width**2)
