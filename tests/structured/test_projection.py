@@ -8,6 +8,7 @@ import scipy.sparse
 
 import diverset as dv
 from diverset.errors import DiversetError
+from diverset.numerics._projection_loops import BYTES, count_rows
 from diverset.numerics.projection import projection_matrix
 from structures_for_tests import chain
 
@@ -34,6 +35,16 @@ def test_equal_sparse_features_are_projected_by_counting(value):
     for dim in (1, 7, 50, 64, 65, 130):
         counted = dv.project(scipy.sparse.csr_array(X), dim, rng=3, method="signs")
         assert counted == pytest.approx(dv.project(X, dim, rng=3, method="signs"), abs=1e-11)
+
+
+def test_counters_of_a_byte_do_not_overflow():
+    """Random signs are never all +1 in a long row; here they are."""
+    lengths = np.array([0, 1, 251, 252, 253, 255, 256, 257, 1_000])
+    indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    table = np.ones((3, BYTES), dtype=np.uint8)
+    counts = np.empty((len(lengths), 50), dtype=np.int32)
+    count_rows(indptr, np.zeros(indptr[-1], dtype=np.int32), table.view(np.uint64), counts, 0, len(lengths))
+    assert np.array_equal(counts, np.repeat(lengths[:, None], 50, axis=1))
 
 
 def test_dimension_of_the_lemma():
