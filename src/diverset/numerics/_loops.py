@@ -1,126 +1,166 @@
-# mypy: disable-error-code="untyped-decorator"
-"""Compiled loops over counts of independent trials; arrays in, arrays out.
+"""Loops over counts of independent trials; arrays in, arrays out.
 
 Trial n succeeds with probability ``p[n]`` and fails with probability ``r[n]``. Both are passed, since one
 minus the other would lose all digits of a probability near zero. A distribution of counts is log-concave,
 so the entries below a floor sit at its two ends, and every loop keeps only the window between them.
 
-Numba is imported here and nowhere else: import this module inside the function that needs it.
+The module is compiled by Cython and also runs uncompiled.
 """
 
-import numba
+try:
+    import cython
+except ImportError:
+    from diverset import _plain_cython as cython
 import numpy as np
 
-from diverset._typing import FloatArray
+if cython.compiled:
+    from cython.cimports.diverset.numerics.kernels import choose_kernels, kernels
+
+    choose_kernels()
+else:
+    from diverset.numerics import kernels
 
 __all__ = ["count_distribution", "selection_masses"]
 
 
-@numba.njit(cache=True)
-def count_distribution(p: FloatArray, r: FloatArray, floor: float) -> FloatArray:
-    """Probabilities (m + 1,) of every number of successes; those below ``floor`` are dropped on the way."""
-    m = p.size
-    f = np.zeros(m + 1)
-    f[0] = 1.0
-    lo = 0
-    hi = 0
-    for n in range(m):
-        hi += 1
-        window = f[lo : hi + 1]
-        # Downwards, so that the entry read on the right still belongs to the previous trial.
-        for j in range(hi - lo, 0, -1):
-            window[j] = window[j] * r[n] + window[j - 1] * p[n]
-        window[0] *= r[n]
-        while lo < hi and f[lo] < floor:
-            f[lo] = 0.0
-            lo += 1
-        while lo < hi and f[hi] < floor:
-            f[hi] = 0.0
-            hi -= 1
-    return f
-
-
-@numba.njit(cache=True)
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
 def _add_trial(
-    src: FloatArray, dst: FloatArray, lo: int, hi: int, p: float, r: float, k: int, floor: float
-) -> tuple[int, int]:
-    """One more trial, counts capped at k: ``src[lo..hi]`` into ``dst``; returns the new window."""
-    dst[lo] = src[lo] * r
-    for j in range(lo + 1, hi + 1):
-        dst[j] = src[j] * r + src[j - 1] * p
+    src: cython.double[:, ::1],
+    i: cython.Py_ssize_t,
+    dst: cython.double[:, ::1],
+    j: cython.Py_ssize_t,
+    lo: cython.Py_ssize_t,
+    hi: cython.Py_ssize_t,
+    p: cython.double,
+    r: cython.double,
+    k: cython.Py_ssize_t,
+    floor: cython.double,
+) -> tuple[cython.Py_ssize_t, cython.Py_ssize_t]:
+    """One more trial, counts capped at k: ``src[i, lo..hi]`` into row j of ``dst``; returns the new window."""
+    dst[j, lo] = src[i, lo] * r
+    if cython.compiled:
+        kernels.add_trial(cython.address(src[i, lo]), cython.address(dst[j, lo]), hi - lo, p, r)
+    else:
+        kernels.add_trial(src[i, lo:], dst[j, lo:], hi - lo, p, r)
     if hi < k:
-        dst[hi + 1] = src[hi] * p
+        dst[j, hi + 1] = src[i, hi] * p
         hi += 1
-    while lo < hi and dst[lo] < floor:
+    while lo < hi and dst[j, lo] < floor:
         lo += 1
-    while lo < hi and dst[hi] < floor:
+    while lo < hi and dst[j, hi] < floor:
         hi -= 1
     return lo, hi
 
 
-# Every term is nonnegative, so the order of summation may be left to the compiler.
-@numba.njit(cache=True, fastmath={"reassoc", "contract"})
-def _mass_at(f: FloatArray, lo: int, hi: int, g: FloatArray, glo: int, ghi: int, total: int) -> float:
-    """Probability that counts with windows ``f[lo..hi]`` and ``g[glo..ghi]`` add up to ``total``."""
-    first = max(lo, total - ghi)
-    last = min(hi, total - glo)
-    mass = 0.0
-    for j in range(first, last + 1):
-        mass += f[j] * g[total - j]
-    return mass
+def count_distribution(p: cython.const[cython.double][::1], r: cython.const[cython.double][::1], floor: cython.double):
+    """Probabilities (m + 1,) of every number of successes; those below ``floor`` are dropped on the way."""
+    m: cython.Py_ssize_t = p.shape[0]
+    table: cython.double[:, ::1] = np.zeros((2, m + 1))  # counts before and after a trial, in turns
+    now: cython.Py_ssize_t = 0
+    lo: cython.Py_ssize_t = 0
+    hi: cython.Py_ssize_t = 0
+    n: cython.Py_ssize_t
+    table[0, 0] = 1.0
+    with cython.nogil:
+        for n in range(m):
+            lo, hi = _add_trial(table, now, table, 1 - now, lo, hi, p[n], r[n], m, floor)
+            now = 1 - now
+    law = np.zeros(m + 1)
+    law[lo : hi + 1] = table[now, lo : hi + 1]
+    return law
 
 
-@numba.njit(cache=True)
-def selection_masses(p: FloatArray, r: FloatArray, k: int, floor: float) -> tuple[FloatArray, FloatArray]:
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _mass_at(
+    f: cython.double[:, ::1],
+    i: cython.Py_ssize_t,
+    lo: cython.Py_ssize_t,
+    hi: cython.Py_ssize_t,
+    g: cython.double[:, ::1],
+    j: cython.Py_ssize_t,
+    glo: cython.Py_ssize_t,
+    ghi: cython.Py_ssize_t,
+    total: cython.Py_ssize_t,
+) -> cython.double:
+    """Probability that counts with windows ``f[i, lo..hi]`` and ``g[j, glo..ghi]`` add up to ``total``."""
+    first: cython.Py_ssize_t = max(lo, total - ghi)
+    last: cython.Py_ssize_t = min(hi, total - glo)
+    if last < first:
+        return 0.0
+    if cython.compiled:
+        return kernels.convolve(cython.address(f[i, first]), cython.address(g[j, total - first]), last - first + 1)
+    else:
+        return kernels.convolve(f[i, first:], g[j, : total - first + 1], last - first + 1)
+
+
+def selection_masses(
+    p: cython.const[cython.double][::1],
+    r: cython.const[cython.double][::1],
+    k: cython.Py_ssize_t,
+    floor: cython.double,
+):
     """Arrays (m,) of P(k successes, n among them) and P(k successes, n not among them), for 1 <= k < m.
 
     The counts before trial n come from a forward table, those after it from a backward sweep. The forward
     table is kept at about sqrt(m) places only and rebuilt block by block: O(mk) time, O(sqrt(m) k) memory.
     """
-    m = p.size
-    block = int(np.ceil(np.sqrt(m)))
-    n_blocks = (m + block - 1) // block
-    heads = np.empty((n_blocks, k + 1))
-    head_lo = np.zeros(n_blocks, dtype=np.int64)
-    head_hi = np.zeros(n_blocks, dtype=np.int64)
-    rows = np.empty((block + 1, k + 1))
-    row_lo = np.zeros(block + 1, dtype=np.int64)
-    row_hi = np.zeros(block + 1, dtype=np.int64)
-
+    m: cython.Py_ssize_t = p.shape[0]
+    block: cython.Py_ssize_t = int(np.ceil(np.sqrt(m)))
+    n_blocks: cython.Py_ssize_t = (m + block - 1) // block
+    heads: cython.double[:, ::1] = np.empty((n_blocks, k + 1))
+    head_lo: cython.Py_ssize_t[::1] = np.zeros(n_blocks, dtype=np.intp)
+    head_hi: cython.Py_ssize_t[::1] = np.zeros(n_blocks, dtype=np.intp)
+    rows: cython.double[:, ::1] = np.empty((block + 1, k + 1))
+    row_lo: cython.Py_ssize_t[::1] = np.zeros(block + 1, dtype=np.intp)
+    row_hi: cython.Py_ssize_t[::1] = np.zeros(block + 1, dtype=np.intp)
+    with_n: cython.double[::1] = np.empty(m)
+    without_n: cython.double[::1] = np.empty(m)
+    after: cython.double[:, ::1] = np.empty((2, k + 1))  # counts after trial n, and working memory, in turns
+    g: cython.Py_ssize_t = 0
+    glo: cython.Py_ssize_t = 0
+    ghi: cython.Py_ssize_t = 0
+    b: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    n: cython.Py_ssize_t
+    start: cython.Py_ssize_t
+    stop: cython.Py_ssize_t
+    lo: cython.Py_ssize_t
+    hi: cython.Py_ssize_t
     heads[0, 0] = 1.0
-    for b in range(n_blocks - 1):
-        rows[0] = heads[b]
-        lo = head_lo[b]
-        hi = head_hi[b]
-        for i in range(block):
-            n = b * block + i
-            lo, hi = _add_trial(rows[i], rows[i + 1], lo, hi, p[n], r[n], k, floor)
-        heads[b + 1] = rows[block]
-        head_lo[b + 1] = lo
-        head_hi[b + 1] = hi
+    after[0, 0] = 1.0
+    with cython.nogil:
+        for b in range(n_blocks - 1):
+            rows[0] = heads[b]
+            lo = head_lo[b]
+            hi = head_hi[b]
+            for i in range(block):
+                n = b * block + i
+                lo, hi = _add_trial(rows, i, rows, i + 1, lo, hi, p[n], r[n], k, floor)
+            heads[b + 1] = rows[block]
+            head_lo[b + 1] = lo
+            head_hi[b + 1] = hi
 
-    with_n = np.empty(m)
-    without_n = np.empty(m)
-    g = np.empty(k + 1)
-    spare = np.empty(k + 1)
-    g[0] = 1.0
-    glo = 0
-    ghi = 0
-    for b in range(n_blocks - 1, -1, -1):
-        start = b * block
-        stop = min(start + block, m)
-        rows[0] = heads[b]
-        row_lo[0] = head_lo[b]
-        row_hi[0] = head_hi[b]
-        for i in range(stop - start - 1):
-            n = start + i
-            row_lo[i + 1], row_hi[i + 1] = _add_trial(rows[i], rows[i + 1], row_lo[i], row_hi[i], p[n], r[n], k, floor)
-        for n in range(stop - 1, start - 1, -1):
-            f = rows[n - start]
-            lo = row_lo[n - start]
-            hi = row_hi[n - start]
-            with_n[n] = p[n] * _mass_at(f, lo, hi, g, glo, ghi, k - 1)
-            without_n[n] = r[n] * _mass_at(f, lo, hi, g, glo, ghi, k)
-            glo, ghi = _add_trial(g, spare, glo, ghi, p[n], r[n], k, floor)
-            g, spare = spare, g
-    return with_n, without_n
+        for b in range(n_blocks - 1, -1, -1):
+            start = b * block
+            stop = min(start + block, m)
+            rows[0] = heads[b]
+            row_lo[0] = head_lo[b]
+            row_hi[0] = head_hi[b]
+            for i in range(stop - start - 1):
+                n = start + i
+                lo, hi = _add_trial(rows, i, rows, i + 1, row_lo[i], row_hi[i], p[n], r[n], k, floor)
+                row_lo[i + 1] = lo
+                row_hi[i + 1] = hi
+            for n in range(stop - 1, start - 1, -1):
+                i = n - start
+                lo = row_lo[i]
+                hi = row_hi[i]
+                with_n[n] = p[n] * _mass_at(rows, i, lo, hi, after, g, glo, ghi, k - 1)
+                without_n[n] = r[n] * _mass_at(rows, i, lo, hi, after, g, glo, ghi, k)
+                glo, ghi = _add_trial(after, g, after, 1 - g, glo, ghi, p[n], r[n], k, floor)
+                g = 1 - g
+    return np.asarray(with_n), np.asarray(without_n)
