@@ -16,7 +16,13 @@ from pathlib import Path
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
-LOOPS = ("numerics._loops",)
+LOOPS = (
+    "inference._exact_loops",
+    "inference._greedy_loops",
+    "numerics._loops",
+    "numerics._projection_loops",
+    "structured._product_loops",
+)
 KIND = os.environ.get("DIVERSET_BUILD", "optimised")
 MSVC = sys.platform == "win32"
 

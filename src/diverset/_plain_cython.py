@@ -20,8 +20,8 @@ class _Type:
         return value
 
 
-float = double = doublecomplex = int = long = longlong = int32_t = ulonglong = uint = uchar = _Type()  # noqa: A001
-bint = Py_ssize_t = p_void = const = _Type()
+float = double = doublecomplex = int = long = longlong = ulonglong = char = uchar = _Type()  # noqa: A001
+bint = void = Py_ssize_t = p_double = const = _Type()
 
 
 class _NoLock(nullcontext[None]):
@@ -37,6 +37,11 @@ nogil = _NoLock()
 def fused_type(*_types: Any) -> _Type:
     """A type that stands for several."""
     return _Type()
+
+
+def declare(_type: Any, value: Any = None) -> Any:
+    """The value as it is."""
+    return value
 
 
 def cast(_type: Any, value: Any) -> Any:

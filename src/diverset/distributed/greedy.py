@@ -26,6 +26,7 @@ from diverset._typing import Array, BoolArray, FloatArray, IntArray
 from diverset.core.factor import RowFactor
 from diverset.distributed.blocks import Blocks, as_block, compute, persist, same, task
 from diverset.errors import KernelError
+from diverset.inference import _greedy_loops
 from diverset.inference.engine import Picks
 from diverset.inference.rows import leverages, orthonormal_rows, rounding, squared_norms
 from diverset.numerics.linalg import EPS, row_norms_squared
@@ -140,11 +141,11 @@ def _scale_and_factor(norms: FloatArray, columns: Columns, kind: str) -> tuple[F
     ones = np.ones(len(norms))
     if kind == "cosine":
         return ones, 1.0 / norms
-    return _writable(norms), ones if columns.quality is None else columns.quality**2
+    return norms, ones if columns.quality is None else columns.quality**2
 
 
 def _writable(a: FloatArray) -> FloatArray:
-    """What came from another process may not be written to, and would be another type to the compiled loops."""
+    """The array, or a copy if it is read-only, as arrays from another process are."""
     return a if a.flags.writeable else a.copy()
 
 
@@ -153,10 +154,6 @@ def _scanned(
     start: int,
 ) -> tuple[State, Candidates]:  # fmt: skip
     """One block brought up to date: its new state, and its candidates."""
-    from diverset.inference import _greedy_loops
-    from diverset.inference._panels import as_panels
-
-    loops: Any = _greedy_loops
     X = readable(block)
     n = len(X)
     fresh = before is None or now.half is not None
@@ -174,18 +171,19 @@ def _scanned(
     else:
         assert before is not None
         state = before[0]
-    u0 = scale if state.u0 is None else _writable(state.u0)
+    u0 = scale if state.u0 is None else state.u0
     bound, step, keys = state.bound.copy(), state.step.astype(np.int64), state.keys.copy()
     keys[taken] = -math.inf
     if len(columns.groups):
         keys[now.closed_groups[columns.groups]] = -math.inf
     if len(columns.costs):
         keys[columns.costs > now.left] = -math.inf
-    loops.scan_linear(
-        X, scale, factor, u0, _writable(columns.bonus), now.weight, now.tolerance, _writable(now.inverse),
-        _writable(now.Z), as_panels(now.Z, X.dtype), _writable(now.slack), len(now.Z), bound, step, keys, seed,
-        np.arange(n),
+    # The limits are applied above, so the state needs none.
+    scanned = _greedy_loops.RowState(
+        X, scale, factor, u0, _writable(now.Z), len(now.Z), _writable(now.slack), 0.0, _writable(now.inverse), bound,
+        step, (keys, columns.bonus, now.weight, now.tolerance, _NONE, _NONE, _NO_COSTS, math.inf),
     )  # fmt: skip
+    scanned.scan(seed, np.arange(n))
     top = _largest(keys, count)
     others = keys.copy()
     others[top] = -math.inf
@@ -296,15 +294,15 @@ def greedy_blocks(
     tolerance = 64.0 * D * EPS
     search = _Search(problem, rules, tolerance)
     basis = orthonormal_rows(given, tolerance)
-    made, own = search.run(min(k, D - len(basis)), basis, np.zeros((0, 0)))
-    spent = None
+    own = search.run(min(k, D - len(basis)), basis, np.zeros((0, 0)))
+    made, spent = len(own), None
     if made < k and beyond_rank and rules.stop == -math.inf:
         rows = np.vstack([given, *search.rows]) if search.rows else given
         inverse = np.linalg.pinv(rows.T @ rows, hermitian=True) if len(rows) else np.zeros((D, D))
         # Picking may have ended because the caps or the budget are spent, and not the rank.
-        more, _ = search.run(k - made, np.zeros((0, D)), inverse)
+        more = search.run(k - made, np.zeros((0, D)), np.ascontiguousarray(inverse))
         spent = made if more else None
-    log_det = float(np.log(own[:made]).sum()) if spent is None and len(given) == 0 else None
+    log_det = float(np.log(own).sum()) if spent is None and len(given) == 0 else None
     return Picks(np.array(search.picked, dtype=np.int64), np.array(search.gains), spent, log_det)
 
 
@@ -325,12 +323,8 @@ class _Search:
         self.gains: list[float] = []
         self.rows: list[FloatArray] = []
 
-    def run(self, wanted: int, start: FloatArray, inverse: FloatArray) -> tuple[int, FloatArray]:
-        """Picks from here on, by volume or (with an inverse) by leverage; how many, and their own potentials."""
-        from diverset.inference import _greedy_loops
-        from diverset.inference._panels import as_panels
-
-        loops: Any = _greedy_loops
+    def run(self, wanted: int, start: FloatArray, inverse: FloatArray) -> list[float]:
+        """Make picks from here on, by volume or (with an inverse) by leverage; returns their own potentials."""
         D = self._problem.blocks.shape[1]
         t, half, doubt = len(start), None, 0.0
         if inverse.size:
@@ -342,28 +336,30 @@ class _Search:
         slack = np.full(t + wanted + 1, doubt)
         if t:
             slack[1 : t + 1] += self._unit * np.cumsum(row_norms_squared(start))
-        panels = as_panels(start, self._dtype, room=wanted)
-        own = np.empty(t + wanted)
         pool = _Pool(self._problem, self._dtype)
-        made = 0
+        own: list[float] = []
 
-        def refresh(which: Sequence[int], first: bool = False) -> None:
+        def refresh(which: Sequence[int], t: int, first: bool = False) -> Any:
             now = Round(
                 self._problem.kind, self._rules.weight, self._tolerance, Z[:t].copy(), slack[: t + 1].copy(),
                 inverse.copy(), self._caps == 0, self._left, half if first else None, doubt,
             )  # fmt: skip
-            self._refresh(which, now, pool, wanted - made)
-
-        if wanted > 0:
-            refresh(range(len(self._states)), first=True)
-        while made < wanted:
-            best, key, _ = loops.scan_linear(
-                pool.X, *pool.columns, self._rules.weight, self._tolerance, inverse, Z, panels, slack, t,
-                *pool.known, pool.seed, np.arange(len(pool.items)),
+            self._refresh(which, now, pool, wanted - len(own))
+            (scale, factor, u0, bonus), (bound, step, keys) = pool.columns, pool.known
+            return _greedy_loops.RowState(
+                pool.X, scale, factor, u0, Z, t, slack, self._unit, inverse, bound, step,
+                (
+                    keys, bonus, self._rules.weight, self._tolerance, pool.groups, self._caps, pool.costs,
+                    self._left,
+                ),
             )  # fmt: skip
-            late = pool.in_the_way(key, t)
+
+        state = refresh(range(len(self._states)), t, first=True) if wanted > 0 else None
+        while len(own) < wanted:
+            best, key, _ = state.scan(pool.seed, np.arange(len(pool.items)))
+            late = pool.in_the_way(key, state.t)
             if late:
-                refresh(late)
+                state = refresh(late, state.t)
                 continue
             if best < 0 or key <= self._rules.stop:
                 break
@@ -371,13 +367,10 @@ class _Search:
             self.gains.append(float(key))
             factor = pool.columns[1][best]
             self.rows.append(math.sqrt(factor) * pool.X[best].astype(np.float64)[None])
-            self._left = loops.commit_linear(
-                best, pool.X, pool.columns[1], inverse, Z, panels, slack, own, self._unit, t, pool.known[2],
-                pool.groups, self._caps, pool.costs, self._left,
-            )  # fmt: skip
-            t += 1
-            made += 1
-        return made, own[len(start) :]
+            state.commit(best)
+            self._left = state.budget
+            own.append(float(state.potentials[state.t - 1]))
+        return own
 
     def _refresh(self, which: Sequence[int], now: Round, pool: _Pool, wanted: int) -> None:
         """Scan these blocks again: one round trip."""

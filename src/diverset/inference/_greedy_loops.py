@@ -1,5 +1,4 @@
-# mypy: disable-error-code="untyped-decorator, no-any-return, call-arg"
-r"""Compiled greedy selection by threshold-lazy evaluation.
+r"""Greedy selection by threshold-lazy evaluation.
 
 Every item i has a potential :math:`u_i = u_i^0 - f_i \sum_t (z_t \cdot x_i)^2` that falls with every pick t (the
 squared distance to the span of the picks, or a leverage), and a key that grows with it. Greedy wants the largest key. A
@@ -8,489 +7,701 @@ its bound falls below the best key found; most items stop early. Bounds are comp
 features with a margin for rounding, the keys of finalists in double precision, so the picks are those of the
 textbook.
 
-Rows meet directions in panels (:mod:`diverset.inference._panels`), a few dozen at a time: a row that has been fetched
-from memory is brought forward a good deal, so that it need not be fetched again soon.
+Rows meet directions in *panels*, as in matrix products. Panel b holds directions bw, ..., bw + w - 1, with their j-th
+entries side by side; w of them fill a register. The j-th entry of a row times the j-th line of a panel then adds to w
+products in one instruction. A row that has been fetched from memory meets a few dozen directions at a time, so that it
+need not be fetched again soon.
 
-Numba is imported here: import this module inside the function that needs it.
+The module is compiled by Cython and also runs uncompiled.
 """
 
-import math
-
-import numba
+try:
+    import cython
+except ImportError:
+    from diverset import _plain_cython as cython
 import numpy as np
 
-from diverset._typing import Array, FloatArray, IntArray
-from diverset.inference._panels import PANELS, panel_squares, panel_width, prefetch_row
+if cython.compiled:
+    from cython.cimports.diverset.numerics.kernels import choose_kernels, kernels, prefetch
+    from cython.cimports.libc.math import HUGE_VAL, log, log1p, sqrt
 
-__all__ = [
-    "advance_dense",
-    "commit_linear",
-    "first_keys",
-    "gather_linear",
-    "pick_dense",
-    "pick_few",
-    "pick_linear",
-    "scan_linear",
-    "squared_norms",
-]
+    choose_kernels()
+else:
+    from math import inf as HUGE_VAL
+    from math import log, log1p, sqrt
 
-#: Rows that are found before the first of them is worked on, and how many of them memory is asked for ahead.
-_GROUP = 64
-_AHEAD = 4
+    from diverset.numerics import kernels
 
-#: The order of additions is free in bounds and does not matter in finalists beyond rounding.
-_FAST = {"reassoc", "contract", "nsz"}
+__all__ = ["DenseState", "RowState", "as_panels", "first_keys", "squared_norms"]
+
+#: Panels that a row meets at a time.
+_PANELS = cython.declare(cython.Py_ssize_t, 3)
+#: Bytes of a register that holds one line of a panel.
+_REGISTER = 32
+#: Rows that are collected before the first of them is updated, and how many of them are prefetched.
+_GROUP = cython.declare(cython.Py_ssize_t, 64)
+_AHEAD = cython.declare(cython.Py_ssize_t, 4)
+#: Keys of items in the running are at least this; -inf marks items that cannot be picked.
+_LOWEST = cython.declare(cython.double, -1e300)
+
+real = cython.fused_type(cython.float, cython.double)
 
 
-@numba.njit(cache=True, nogil=True, fastmath=_FAST)
-def squared_norms(X: Array, norms: FloatArray, lo: int, hi: int) -> None:
+def as_panels(Z, dtype, n_directions):
+    """Panels (n_panels, D, width) for `n_directions` directions, of which the rows of Z are the first; others are 0."""
+    width = _REGISTER // np.dtype(dtype).itemsize
+    D = Z.shape[1]
+    n_panels = -(-n_directions // width)
+    size = n_panels * D * _REGISTER
+    # Aligned, because a register that spans two cache lines takes twice as long to load.
+    memory = np.zeros(size + _REGISTER, dtype=np.uint8)
+    start = -memory.ctypes.data % _REGISTER
+    panels = memory[start : start + size].view(dtype).reshape(n_panels, D, width)
+    for s in range(len(Z)):
+        panels[s // width, :, s % width] = Z[s]
+    return panels
+
+
+def squared_norms(
+    X: cython.const[real][:, ::1], norms: cython.double[::1], lo: cython.Py_ssize_t, hi: cython.Py_ssize_t
+):
     """Squared norms of rows lo..hi-1, in double precision."""
-    for i in range(lo, hi):
-        x = X[i]
-        total = 0.0
-        for j in range(x.size):
-            total += np.float64(x[j]) * np.float64(x[j])
-        norms[i] = total
+    i: cython.Py_ssize_t
+    D: cython.Py_ssize_t = X.shape[1]
+    if not cython.compiled:
+        norms[lo:hi] = np.einsum("ij,ij->i", X[lo:hi], X[lo:hi], dtype=np.float64)
+        return
+    if D == 0:
+        norms[lo:hi] = 0.0
+        return
+    with cython.nogil:
+        for i in range(lo, hi):
+            if real is cython.float:
+                norms[i] = kernels.dot_floats(cython.address(X[i, 0]), cython.address(X[i, 0]), D)
+            else:
+                norms[i] = kernels.dot(cython.address(X[i, 0]), cython.address(X[i, 0]), D)
 
 
-@numba.njit(cache=True, fastmath=_FAST)
-def _exact_potential(Z: FloatArray, t: int, x: Array, u0: float, factor: float, inverse: FloatArray) -> float:
-    """The potential after t picks, in double precision; a leverage if there is an inverse."""
-    total = 0.0
-    if inverse.size:
-        for i in range(x.size):
-            a = 0.0
-            for j in range(x.size):
-                a += inverse[i, j] * x[j]
-            total += a * x[i]
-        return factor * total
-    for s in range(t):
-        a = 0.0
-        for j in range(x.size):
-            a += Z[s, j] * x[j]
-        total += a * a
-    return u0 - factor * total
+def first_keys(
+    scale: cython.const[cython.double][::1],
+    bonus: cython.const[cython.double][::1],
+    weight: cython.double,
+    available: cython.const[cython.uchar][::1],
+):
+    """Keys before the first pick, from the squared norms; -inf for what is not available."""
+    keys: cython.double[::1] = np.empty(scale.shape[0])
+    i: cython.Py_ssize_t
+    with cython.nogil:
+        for i in range(scale.shape[0]):
+            if not available[i]:
+                keys[i] = -HUGE_VAL
+            elif scale[i] == 1.0:
+                keys[i] = bonus[i]
+            else:
+                keys[i] = _key(scale[i], bonus[i], weight, False)
+    return np.asarray(keys)
 
 
-@numba.njit(cache=True)
-def _key(u: float, bonus: float, weight: float, leverage: bool) -> float:
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _key(u: cython.double, bonus: cython.double, weight: cython.double, leverage: cython.bint) -> cython.double:
     """Key: bonus + weight log u, or with log(1 + u) for a leverage."""
     if leverage:
-        return bonus + weight * math.log1p(max(u, 0.0))
-    return bonus + weight * math.log(u) if u > 0.0 else -math.inf
+        return bonus + weight * log1p(max(u, 0.0))
+    return bonus + weight * log(u) if u > 0.0 else -HUGE_VAL
 
 
-@numba.njit(inline="always")
-def _forward(
-    X: Array,
-    c: int,
-    end: int,
-    scale: FloatArray,
-    factor: FloatArray,
-    bonus: FloatArray,
-    weight: float,
-    leverage: bool,
-    panels: Array,
-    slack: FloatArray,
-    bound: FloatArray,
-    step: IntArray,
-    keys: FloatArray,
-) -> float:
-    """Bring item c forward to pick `end`, which lies in the `PANELS` panels from its own step on; returns its key."""
-    u = bound[c] - factor[c] * panel_squares(panels, step[c], end, X[c])
-    key = _key(u + slack[end] * scale[c], bonus[c], weight, leverage)
-    # A bound is never -inf: that marks items out of the running, which only the exact value may say.
-    bound[c], step[c], keys[c] = u, end, max(key, -1e300)
-    return keys[c]
+@cython.cclass
+class _State:
+    """What rows and dense kernels share: keys, bonuses and limits.
 
-
-@numba.njit(cache=True)
-def first_keys(scale: FloatArray, bonus: FloatArray, weight: float, available: Array) -> FloatArray:
-    """Keys before the first pick, from the squared norms; -inf for what is not available."""
-    keys = np.empty(scale.size)
-    for i in range(scale.size):
-        key = bonus[i] if scale[i] == 1.0 else _key(scale[i], bonus[i], weight, False)
-        keys[i] = key if available[i] else -math.inf
-    return keys
-
-
-@numba.njit(cache=True, nogil=True)
-def gather_linear(
-    X: Array,
-    scale: FloatArray,
-    factor: FloatArray,
-    bonus: FloatArray,
-    weight: float,
-    leverage: bool,
-    panels: Array,
-    slack: FloatArray,
-    t: int,
-    bound: FloatArray,
-    step: IntArray,
-    keys: FloatArray,
-    level: float,
-    lo: int,
-    hi: int,
-    pool: IntArray,
-) -> int:
-    """Bring items lo..hi-1 forward, each to pick t or until its key falls below `level`.
-
-    Those that stay are written to ``pool[lo:]``; returns their number. No other item can have a key of `level` or more
-    until keys are made anew.
+    Parameters
+    ----------
+    keys : ndarray of shape (n,)
+        Upper bounds of the keys, updated in place; -inf for items that cannot be picked.
+    bonus : ndarray of shape (n,)
+        What each item earns for itself.
+    weight : float
+        Weight of the log-volume.
+    tolerance : float
+        Share of an item's squared norm below which it counts as dependent on the picks.
+    groups, caps : ndarray of int64
+        Group of each item, and picks left to each group (changed in place); empty for none.
+    costs : ndarray of shape (n,), or empty
+        What each pick costs.
+    budget : float
+        What may be spent.
     """
-    waiting = np.empty(_GROUP, dtype=np.int64)
-    block = PANELS * panels.shape[2]
-    stay = i = lo
-    while i < hi:
-        # Rows are looked at in groups, found first: while one is worked on, memory fetches the next.
-        m = 0
-        while i < hi and m < _GROUP:
-            if keys[i] >= level and keys[i] > -math.inf:
-                waiting[m] = i
-                m += 1
-            i += 1
-        for w in range(min(m, _AHEAD)):
-            prefetch_row(X, waiting[w])
-        # All rows of a group meet the same few panels before any meets the next: both stay close to the processor.
-        for end in range(block, t + block, block):
-            for w in range(m):
-                if end == block and w + _AHEAD < m:
-                    prefetch_row(X, waiting[w + _AHEAD])
-                c = waiting[w]
-                if step[c] < min(end, t) and keys[c] >= level:
-                    _forward(
-                        X, c, min(end, t), scale, factor, bonus, weight, leverage, panels, slack, bound, step, keys
-                    )
-        for w in range(m):
-            if keys[waiting[w]] >= level:
-                pool[stay] = waiting[w]
-                stay += 1
-    return stay - lo
+
+    n: cython.Py_ssize_t
+    _t: cython.Py_ssize_t
+    weight: cython.double
+    tolerance: cython.double
+    _budget: cython.double
+    keys: cython.double[::1]
+    bonus: cython.const[cython.double][::1]
+    groups: cython.const[cython.longlong][::1]
+    caps: cython.longlong[::1]
+    costs: cython.const[cython.double][::1]
+    step: cython.longlong[::1]
+
+    def __init__(self, keys, bonus, weight, tolerance, groups, caps, costs, budget):
+        self.n = len(keys)
+        self._t = 0
+        self.keys, self.bonus, self.weight, self.tolerance = keys, bonus, weight, tolerance
+        self.groups, self.caps, self.costs, self._budget = groups, caps, costs, budget
+
+    @property
+    def t(self):
+        """Number of directions, those of given items included."""
+        return self._t
+
+    @property
+    def budget(self):
+        """What is left of the budget."""
+        return self._budget
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _drop_unaffordable(self) -> cython.void:
+        i: cython.Py_ssize_t
+        for i in range(self.costs.shape[0]):
+            if self.costs[i] > self._budget:
+                self.keys[i] = -HUGE_VAL
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _take(self, best: cython.Py_ssize_t) -> cython.void:
+        """Remove a pick, and all items that the limits no longer allow."""
+        i: cython.Py_ssize_t
+        group: cython.longlong
+        self.keys[best] = -HUGE_VAL
+        if self.costs.shape[0]:
+            self._budget -= self.costs[best]
+            self._drop_unaffordable()
+        if self.groups.shape[0]:
+            group = self.groups[best]
+            self.caps[group] -= 1
+            if self.caps[group] == 0:
+                for i in range(self.n):
+                    if self.groups[i] == group:
+                        self.keys[i] = -HUGE_VAL
 
 
-@numba.njit(cache=True, nogil=True)
-def scan_linear(
-    X: Array,
-    scale: FloatArray,
-    factor: FloatArray,
-    u0: FloatArray,
-    bonus: FloatArray,
-    weight: float,
-    tolerance: float,
-    inverse: FloatArray,
-    Z: FloatArray,
-    panels: Array,
-    slack: FloatArray,
-    t: int,
-    bound: FloatArray,
-    step: IntArray,
-    keys: FloatArray,
-    seed: int,
-    items: IntArray,
-) -> tuple[int, float, int]:
-    """Of some items, the one with the largest key after t picks, its key, and a runner-up (-1 if none was seen).
+@cython.final
+@cython.cclass
+class RowState(_State):
+    """Greedy selection over rows: item i stands for ``sqrt(factor[i]) * X[i]``.
 
-    Ties go to the lowest index. ``seed``, one of the items or -1, is looked at first: a good key lets the others stop
-    early.
+    Parameters
+    ----------
+    X : ndarray of shape (n, D)
+        float32 or float64, C order.
+    scale, factor : ndarray of shape (n,)
+        Squared norms of the items, and squared factors of the rows.
+    u0 : ndarray of shape (n,)
+        Potentials before any direction.
+    Z : ndarray of shape (m, D)
+        Directions; the first `t` are there, the others are filled in.
+    t : int
+        Number of directions that are there.
+    slack : ndarray of shape (m + 1,)
+        Allowance for rounding after so many directions, relative to `scale`; the first t + 1 are there.
+    unit : float
+        What a unit direction adds to the slack.
+    inverse : ndarray of shape (D, D), or empty
+        Inverse of the information matrix, for picks by leverage; changed in place.
+    bound, step : ndarray of shape (n,)
+        Potentials as far as they are known, and how many directions they have seen; changed in place.
+    limits
+        Keys, bonuses and limits: the arguments of the base class, in their order.
     """
-    leverage = inverse.size > 0
-    best, theta, second = -1, -math.inf, -1
-    if seed >= 0 and keys[seed] > -math.inf:
-        u = _exact_potential(Z, t, X[seed], u0[seed], factor[seed], inverse)
-        if leverage or u > tolerance * scale[seed]:
-            best, theta = seed, _key(u, bonus[seed], weight, leverage)
-            bound[seed], step[seed], keys[seed] = u - slack[t] * scale[seed], t, theta
-    width = panels.shape[2]
-    for c in items:
-        if keys[c] < theta or c == seed or keys[c] == -math.inf:
-            continue
-        while step[c] < t and keys[c] >= theta:
-            # To the end of the last of the panels; the width of a panel is a power of two.
-            end = min(t, (step[c] | (width - 1)) + 1 + (PANELS - 1) * width)
-            _forward(X, c, end, scale, factor, bonus, weight, leverage, panels, slack, bound, step, keys)
-        if keys[c] < theta:
-            continue
-        u = _exact_potential(Z, t, X[c], u0[c], factor[c], inverse)
-        if not leverage and u <= tolerance * scale[c]:
-            keys[c] = -math.inf
-            continue
-        key = _key(u, bonus[c], weight, leverage)
-        # Rounding that came before need not be allowed for any more.
-        bound[c], step[c], keys[c] = u - slack[t] * scale[c], t, key
-        if key > theta or (key == theta and c < best):
-            second = best
-            best, theta = c, key
+
+    D: cython.Py_ssize_t
+    width: cython.Py_ssize_t
+    single: cython.bint
+    leverage: cython.bint
+    unit: cython.double
+    X32: cython.const[cython.float][:, ::1]
+    X64: cython.const[cython.double][:, ::1]
+    panels32: cython.float[:, :, ::1]
+    panels64: cython.double[:, :, ::1]
+    scale: cython.const[cython.double][::1]
+    factor: cython.const[cython.double][::1]
+    u0: cython.const[cython.double][::1]
+    Z: cython.double[:, ::1]
+    slack: cython.double[::1]
+    inverse: cython.double[:, ::1]
+    bound: cython.double[::1]
+    _potentials: cython.double[::1]
+
+    def __init__(self, X, scale, factor, u0, Z, t, slack, unit, inverse, bound, step, limits):
+        _State.__init__(self, *limits)
+        self.D = X.shape[1]
+        self.single = X.dtype == np.float32
+        panels = as_panels(Z[:t], X.dtype, len(Z))
+        self.width = panels.shape[2]
+        if self.single:
+            self.X32, self.panels32 = X, panels
         else:
-            second = c
-    return best, theta, second
+            self.X64, self.panels64 = X, panels
+        self.scale, self.factor, self.u0 = scale, factor, u0
+        self.Z, self._t, self.slack, self.unit = Z, t, slack, unit
+        self.inverse, self.leverage = inverse, inverse.size > 0
+        self.bound, self.step = bound, step
+        self._potentials = np.ones(len(Z))
 
+    @property
+    def potentials(self):
+        """Potential of each direction's item when it was picked; 1 where no item was."""
+        return np.asarray(self._potentials)
 
-@numba.njit(cache=True, fastmath=_FAST)
-def _set_direction(X: Array, i: int, factor: float, Z: FloatArray, t: int, inverse: FloatArray) -> float:
-    """Write to Z[t] the vector z by which picking item i lowers every potential, u -= factor (z . x)^2.
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _squares(self, c: cython.Py_ssize_t, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.double:
+        """Sum of squared products of row c with directions start..end-1, which lie in at most `_PANELS` panels."""
+        if cython.compiled:
+            if self.single:
+                return kernels.panel_squares_float(
+                    cython.address(self.panels32[0, 0, 0]), self.D, start, end, cython.address(self.X32[c, 0])
+                )
+            return kernels.panel_squares_double(
+                cython.address(self.panels64[0, 0, 0]), self.D, start, end, cython.address(self.X64[c, 0])
+            )
+        else:
+            X, panels = (self.X32, self.panels32) if self.single else (self.X64, self.panels64)
+            return kernels.panel_squares(panels, start, end, X[c])
 
-    Returns i's own potential. Of a near-duplicate it has twice the digits here that it has as a difference of squares.
-    """
-    z = Z[t]
-    x = math.sqrt(factor) * X[i].astype(np.float64)
-    if inverse.size:
-        # Sherman and Morrison: M + xx' has the inverse M^-1 - zz'.
-        for j in range(z.size):
-            z[j] = _dot(inverse[j], x)
-        u = _dot(z, x)
-        length = math.sqrt(1.0 + u)
-    else:
-        z[:] = x
-        for _ in range(2):  # twice is enough to be orthogonal to rounding
-            for s in range(t):
-                a = _dot(Z[s], z)
-                for j in range(z.size):
-                    z[j] -= a * Z[s, j]
-        u = _dot(z, z)
-        length = math.sqrt(u)
-    for j in range(z.size):
-        z[j] /= length
-    return u
+    @cython.cfunc
+    @cython.inline
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _product(self, M: cython.double[:, ::1], s: cython.Py_ssize_t, c: cython.Py_ssize_t) -> cython.double:
+        """Product of row s of M with row c of X, in double precision."""
+        if cython.compiled:
+            if self.single:
+                return kernels.dot_float(cython.address(M[s, 0]), cython.address(self.X32[c, 0]), self.D)
+            return kernels.dot(cython.address(M[s, 0]), cython.address(self.X64[c, 0]), self.D)
+        else:
+            return kernels.dot(M[s], self.X32[c] if self.single else self.X64[c], self.D)
 
+    @cython.cfunc
+    @cython.inline
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _entry(self, c: cython.Py_ssize_t, j: cython.Py_ssize_t) -> cython.double:
+        return self.X32[c, j] if self.single else self.X64[c, j]
 
-@numba.njit(cache=True, fastmath=_FAST)
-def _dot(a: FloatArray, b: FloatArray) -> float:
-    total = 0.0
-    for j in range(a.size):
-        total += a[j] * b[j]
-    return total
+    @cython.cfunc
+    @cython.inline
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _prefetch(self, c: cython.Py_ssize_t) -> cython.void:
+        if cython.compiled:
+            if self.single:
+                prefetch(cython.address(self.X32[c, 0]), 4 * self.D)
+            else:
+                prefetch(cython.address(self.X64[c, 0]), 8 * self.D)
 
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _exact_potential(self, c: cython.Py_ssize_t) -> cython.double:
+        """The potential of item c now, in double precision."""
+        total: cython.double = 0.0
+        a: cython.double
+        s: cython.Py_ssize_t
+        if self.leverage:
+            for s in range(self.D):
+                total += self._product(self.inverse, s, c) * self._entry(c, s)
+            return self.factor[c] * total
+        for s in range(self._t):
+            a = self._product(self.Z, s, c)
+            total += a * a
+        return self.u0[c] - self.factor[c] * total
 
-@numba.njit(cache=True, nogil=True)
-def pick_linear(
-    n_picks: int,
-    X: Array,
-    scale: FloatArray,
-    factor: FloatArray,
-    u0: FloatArray,
-    bonus: FloatArray,
-    weight: float,
-    tolerance: float,
-    inverse: FloatArray,
-    Z: FloatArray,
-    panels: Array,
-    slack: FloatArray,
-    potentials: FloatArray,
-    unit_slack: float,
-    t: int,
-    bound: FloatArray,
-    step: IntArray,
-    keys: FloatArray,
-    groups: IntArray,
-    caps: IntArray,
-    costs: FloatArray,
-    left: float,
-    items: IntArray,
-    level: float,
-    picks: IntArray,
-    gains: FloatArray,
-) -> tuple[int, int, float, float]:
-    """Make up to `n_picks` greedy picks; returns their number, the new t, the budget left, and the last key seen.
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _forward(self, c: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.void:
+        """Update item c up to direction `end`, which lies in the `_PANELS` panels from its own step on."""
+        u: cython.double = self.bound[c] - self.factor[c] * self._squares(c, self.step[c], end)
+        key: cython.double = _key(u + self.slack[end] * self.scale[c], self.bonus[c], self.weight, self.leverage)
+        self.bound[c] = u
+        self.step[c] = end
+        # A bound is never -inf: only the exact value may say that an item cannot be picked.
+        self.keys[c] = max(key, _LOWEST)
 
-    Item i stands for ``sqrt(factor[i]) * X[i]``, whose squared norm is ``scale[i]``; ``u0`` are potentials before Z.
-    ``Z[:t]`` holds the directions of earlier picks, ``potentials`` takes the picks' own. ``groups`` (empty for none)
-    with ``caps`` limits the picks of a group; ``costs`` (empty for none) with ``left`` those that still fit. Picking
-    ends early when none of `items` has a key of `level` or more.
-    """
-    made = 0
-    seed = -1
-    key = math.inf
-    while made < n_picks:
-        best, key, seed = scan_linear(
-            X, scale, factor, u0, bonus, weight, tolerance, inverse, Z, panels, slack, t, bound, step, keys, seed, items
-        )
-        if best < 0 or key < level:
-            break
-        picks[made], gains[made] = best, key
-        made += 1
-        left = commit_linear(
-            best, X, factor, inverse, Z, panels, slack, potentials, unit_slack, t, keys, groups, caps, costs, left
-        )
-        t += 1
-    return made, t, left, key
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _settle(self, c: cython.Py_ssize_t, u: cython.double) -> cython.double:
+        """Store an exact potential, so that rounding before it need not be allowed for; returns the key."""
+        self.bound[c] = u - self.slack[self._t] * self.scale[c]
+        self.step[c] = self._t
+        self.keys[c] = _key(u, self.bonus[c], self.weight, self.leverage)
+        return self.keys[c]
 
+    def gather(self, level: cython.double, lo: cython.Py_ssize_t, hi: cython.Py_ssize_t, pool: cython.longlong[::1]):
+        """Update items lo..hi-1, each until it has seen all directions or its key falls below `level`.
 
-@numba.njit(cache=True, nogil=True)
-def pick_few(
-    X: Array,
-    scale: FloatArray,
-    factor: FloatArray,
-    bonus: FloatArray,
-    weight: float,
-    tolerance: float,
-    unit_slack: float,
-    available: Array,
-    groups: IntArray,
-    caps: IntArray,
-    costs: FloatArray,
-    left: float,
-    level: float,
-    picks: IntArray,
-    gains: FloatArray,
-) -> tuple[int, float, float]:
-    """The picks of ``pick_linear`` among so few items that making its arrays from Python would take as long.
+        Those that stay are written to ``pool[lo:]``; returns their number. No other item can have a key of `level` or
+        more until keys are set anew. Several threads may work on ranges that do not overlap.
+        """
+        stay: cython.Py_ssize_t = lo
+        i: cython.Py_ssize_t = lo
+        block: cython.Py_ssize_t = _PANELS * self.width
+        t: cython.Py_ssize_t = self._t
+        m: cython.Py_ssize_t
+        w: cython.Py_ssize_t
+        c: cython.Py_ssize_t
+        end: cython.Py_ssize_t
+        with cython.nogil:
+            while i < hi:
+                # Rows are updated in groups, which wait at the end of the pool: memory fetches one while another is
+                # worked on.
+                m = 0
+                while i < hi and m < _GROUP:
+                    if self.keys[i] >= level and self.keys[i] > -HUGE_VAL:
+                        pool[stay + m] = i
+                        m += 1
+                    i += 1
+                for w in range(min(m, _AHEAD)):
+                    self._prefetch(pool[stay + w])
+                # All rows of a group meet the same few panels before any meets the next: both stay in the cache.
+                end = block
+                while end < t + block:
+                    for w in range(m):
+                        if end == block and w + _AHEAD < m:
+                            self._prefetch(pool[stay + w + _AHEAD])
+                        c = pool[stay + w]
+                        if self.step[c] < min(end, t) and self.keys[c] >= level:
+                            self._forward(c, min(end, t))
+                    end += block
+                lead: cython.Py_ssize_t = stay
+                for w in range(m):
+                    c = pool[lead + w]
+                    if self.keys[c] >= level:
+                        pool[stay] = c
+                        stay += 1
+        return stay - lo
 
-    Returns their number, the budget left, and the log-determinant over them.
-    """
-    n, D = X.shape
-    width = panel_width(X.itemsize)
-    keys = first_keys(scale, bonus, weight, available)
-    for i in range(costs.size):
-        if costs[i] > left:
-            keys[i] = -math.inf
-    Z, slack, potentials = np.zeros((picks.size, D)), np.zeros(picks.size + 1), np.ones(picks.size)
-    panels = np.zeros(((picks.size + width - 1) // width, D, width), dtype=X.dtype)
-    made, _, left, _ = pick_linear(
-        picks.size, X, scale, factor, scale, bonus, weight, tolerance, np.zeros((0, 0)), Z, panels, slack, potentials,
-        unit_slack, 0, scale.copy(), np.zeros(n, dtype=np.int64), keys, groups, caps, costs, left, np.arange(n), level,
-        picks, gains,
-    )  # fmt: skip
-    return made, left, np.log(potentials[:made]).sum()
-
-
-@numba.njit(cache=True, nogil=True)
-def commit_linear(
-    best: int,
-    X: Array,
-    factor: FloatArray,
-    inverse: FloatArray,
-    Z: FloatArray,
-    panels: Array,
-    slack: FloatArray,
-    potentials: FloatArray,
-    unit_slack: float,
-    t: int,
-    keys: FloatArray,
-    groups: IntArray,
-    caps: IntArray,
-    costs: FloatArray,
-    left: float,
-) -> float:
-    """Take an item: its direction becomes Z[t], and what the limits no longer allow leaves; returns the budget left."""
-    keys[best] = -math.inf
-    if costs.size:
-        left -= costs[best]
-        for i in range(keys.size):
-            if costs[i] > left:
-                keys[i] = -math.inf
-    if groups.size:
-        g = groups[best]
-        caps[g] -= 1
-        if caps[g] == 0:
-            for i in range(keys.size):
-                if groups[i] == g:
-                    keys[i] = -math.inf
-    potentials[t] = _set_direction(X, best, factor[best], Z, t, inverse)
-    z, width = Z[t], panels.shape[2]
-    for j in range(z.size):
-        panels[t // width, j, t % width] = z[j]
-    if inverse.size:
-        for i in range(z.size):
-            for j in range(z.size):
-                inverse[i, j] -= z[i] * z[j]
-    slack[t + 1] = slack[t] + unit_slack * _dot(z, z)
-    return left
-
-
-@numba.njit(cache=True, nogil=True)
-def pick_dense(
-    n_picks: int,
-    L: Array,
-    diagonal: FloatArray,
-    bonus: FloatArray,
-    weight: float,
-    tolerance: float,
-    C: Array,
-    pivots: FloatArray,
-    history: IntArray,
-    t: int,
-    residual: FloatArray,
-    step: IntArray,
-    keys: FloatArray,
-    groups: IntArray,
-    caps: IntArray,
-    costs: FloatArray,
-    left: float,
-    stop: float,
-    picks: IntArray,
-    gains: FloatArray,
-) -> tuple[int, int, float]:
-    """The same for a dense kernel; row i of C holds item i's Cholesky coordinates, filled in as far as needed.
-
-    ``history[:t]`` and ``pivots[:t]`` are the picks so far, given ones first, and the roots of their pivots.
-    """
-    n = diagonal.size
-    made = 0
-    while made < n_picks:
-        if costs.size:
-            for i in range(n):
-                if costs[i] > left:
-                    keys[i] = -math.inf
-        best, theta = -1, -math.inf
-        first = int(np.argmax(keys))
-        for turn in range(n + 1):
-            # The item with the largest bound goes first: its key lets the others stop early.
-            i = first if turn == 0 else turn - 1
-            if keys[i] == -math.inf or (turn > 0 and (i == first or keys[i] < theta)):
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _scan(
+        self, seed: cython.Py_ssize_t, items: cython.const[cython.longlong][::1]
+    ) -> tuple[cython.Py_ssize_t, cython.double, cython.Py_ssize_t]:
+        """Item with the largest key now, its key, and a runner-up (-1 if none was seen); see `scan`."""
+        best: cython.Py_ssize_t = -1
+        second: cython.Py_ssize_t = -1
+        theta: cython.double = -HUGE_VAL
+        u: cython.double
+        key: cython.double
+        at: cython.Py_ssize_t
+        c: cython.Py_ssize_t
+        end: cython.Py_ssize_t
+        if seed >= 0 and self.keys[seed] > -HUGE_VAL:
+            u = self._exact_potential(seed)
+            if self.leverage or u > self.tolerance * self.scale[seed]:
+                best = seed
+                theta = self._settle(seed, u)
+        for at in range(items.shape[0]):
+            c = items[at]
+            if self.keys[c] < theta or c == seed or self.keys[c] == -HUGE_VAL:
                 continue
-            s = advance_dense(L, i, C, pivots, history, t, residual, step, bonus, weight, theta)
-            if residual[i] <= tolerance * diagonal[i]:
-                keys[i] = -math.inf
+            while self.step[c] < self._t and self.keys[c] >= theta:
+                # To the end of the last of the panels; the width of a panel is a power of two.
+                end = (self.step[c] | (self.width - 1)) + 1 + (_PANELS - 1) * self.width
+                self._forward(c, min(self._t, end))
+            if self.keys[c] < theta:
                 continue
-            keys[i] = bonus[i] + weight * math.log(residual[i])
-            if s == t and (keys[i] > theta or (keys[i] == theta and i < best)):
-                best, theta = i, keys[i]
-        if best < 0 or theta <= stop:
-            break
-        picks[made], gains[made] = best, theta
-        made += 1
-        keys[best] = -math.inf
-        if costs.size:
-            left -= costs[best]
-        if groups.size:
-            g = groups[best]
-            caps[g] -= 1
-            if caps[g] == 0:
-                for i in range(n):
-                    if groups[i] == g:
-                        keys[i] = -math.inf
-        history[t], pivots[t] = best, math.sqrt(residual[best])
-        t += 1
-    return made, t, left
+            u = self._exact_potential(c)
+            if not self.leverage and u <= self.tolerance * self.scale[c]:
+                self.keys[c] = -HUGE_VAL
+                continue
+            key = self._settle(c, u)
+            if key > theta or (key == theta and c < best):
+                second = best
+                best = c
+                theta = key
+            else:
+                second = c
+        return best, theta, second
+
+    def scan(self, seed: cython.Py_ssize_t, items: cython.const[cython.longlong][::1]):
+        """Of some items, the one with the largest key now, its key, and a runner-up (-1 if none was seen).
+
+        Ties go to the lowest index. ``seed``, one of the items or -1, is looked at first: a good key lets the others
+        stop early.
+        """
+        with cython.nogil:
+            best, key, second = self._scan(seed, items)
+        return best, key, second
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _set_direction(self, c: cython.Py_ssize_t) -> cython.double:
+        """Write to Z[t] the vector z by which picking item c lowers every potential, u -= factor (z . x)^2.
+
+        Returns c's own potential. Of a near-duplicate it has twice the digits here that it has as a difference of
+        squares.
+        """
+        t: cython.Py_ssize_t = self._t
+        root: cython.double = sqrt(self.factor[c])
+        u: cython.double
+        length: cython.double
+        j: cython.Py_ssize_t
+        s: cython.Py_ssize_t
+        turn: cython.Py_ssize_t
+        if self.leverage:
+            # Sherman and Morrison: M + xx' has the inverse M^-1 - zz'.
+            u = 0.0
+            for j in range(self.D):
+                self.Z[t, j] = root * self._product(self.inverse, j, c)
+                u += root * self._entry(c, j) * self.Z[t, j]
+            length = sqrt(1.0 + u)
+        else:
+            for j in range(self.D):
+                self.Z[t, j] = root * self._entry(c, j)
+            for turn in range(2):  # twice is enough to be orthogonal to rounding
+                for s in range(t):
+                    self._subtract(self._z_product(s, t), s, t)
+            u = self._z_product(t, t)
+            length = sqrt(u)
+        for j in range(self.D):
+            self.Z[t, j] /= length
+        return u
+
+    @cython.cfunc
+    @cython.inline
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _z_product(self, s: cython.Py_ssize_t, t: cython.Py_ssize_t) -> cython.double:
+        if cython.compiled:
+            return kernels.dot(cython.address(self.Z[s, 0]), cython.address(self.Z[t, 0]), self.D)
+        else:
+            return kernels.dot(self.Z[s], self.Z[t], self.D)
+
+    @cython.cfunc
+    @cython.inline
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _subtract(self, a: cython.double, s: cython.Py_ssize_t, t: cython.Py_ssize_t) -> cython.void:
+        """Z[t] -= a Z[s]."""
+        if cython.compiled:
+            kernels.axpy(-a, cython.address(self.Z[s, 0]), cython.address(self.Z[t, 0]), self.D)
+        else:
+            kernels.axpy(-a, self.Z[s], self.Z[t], self.D)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _commit(self, best: cython.Py_ssize_t) -> cython.void:
+        t: cython.Py_ssize_t = self._t
+        panel: cython.Py_ssize_t = t // self.width
+        lane: cython.Py_ssize_t = t % self.width
+        j: cython.Py_ssize_t
+        self._take(best)
+        self._potentials[t] = self._set_direction(best)
+        for j in range(self.D):
+            if self.single:
+                self.panels32[panel, j, lane] = cython.cast(cython.float, self.Z[t, j])
+            else:
+                self.panels64[panel, j, lane] = self.Z[t, j]
+        if self.leverage:
+            for j in range(self.D):
+                if cython.compiled:
+                    kernels.axpy(
+                        -self.Z[t, j], cython.address(self.Z[t, 0]), cython.address(self.inverse[j, 0]), self.D
+                    )
+                else:
+                    kernels.axpy(-self.Z[t, j], self.Z[t], self.inverse[j], self.D)
+        self.slack[t + 1] = self.slack[t] + self.unit * self._z_product(t, t)
+        self._t = t + 1
+
+    def commit(self, best: cython.Py_ssize_t):
+        """Take an item: its direction is added, and items that the limits no longer allow are removed."""
+        with cython.nogil:
+            self._commit(best)
+
+    def pick(
+        self,
+        n_picks: cython.Py_ssize_t,
+        items: cython.const[cython.longlong][::1],
+        level: cython.double,
+        picks: cython.longlong[::1],
+        gains: cython.double[::1],
+    ):
+        """Make up to `n_picks` greedy picks among `items`; returns their number, and the last key seen.
+
+        Picking ends early when none of the items has a key of `level` or more.
+        """
+        made: cython.Py_ssize_t = 0
+        best: cython.Py_ssize_t
+        seed: cython.Py_ssize_t = -1
+        key: cython.double = HUGE_VAL
+        with cython.nogil:
+            self._drop_unaffordable()
+            while made < n_picks:
+                best, key, seed = self._scan(seed, items)
+                if best < 0 or key < level:
+                    break
+                picks[made] = best
+                gains[made] = key
+                made += 1
+                self._commit(best)
+        return made, key
 
 
-@numba.njit(cache=True, nogil=True)
-def advance_dense(
-    L: Array,
-    i: int,
-    C: Array,
-    pivots: FloatArray,
-    history: IntArray,
-    t: int,
-    residual: FloatArray,
-    step: IntArray,
-    bonus: FloatArray,
-    weight: float,
-    theta: float,
-) -> int:
-    """Fill in item i's coordinates up to pick t, or until its key falls below theta; returns how far."""
-    s = step[i]
-    u = residual[i]
-    while s < t:
-        j = history[s]
-        value = np.conj(L[j, i])
-        for r in range(s):
-            value -= C[i, r] * np.conj(C[j, r])
-        value = value / pivots[s]
-        C[i, s] = value
-        u -= value.real * value.real + value.imag * value.imag
-        s += 1
-        if u <= 0.0 or bonus[i] + weight * math.log(u) < theta:
-            break
-    residual[i], step[i] = u, s
-    return s
+@cython.final
+@cython.cclass
+class DenseState(_State):
+    """Greedy selection under a dense kernel; row i of C holds item i's Cholesky coordinates, as far as needed.
+
+    Parameters
+    ----------
+    L : ndarray of shape (n, n)
+        Hermitian positive semidefinite; float64 or complex128.
+    diagonal : ndarray of shape (n,)
+        Its diagonal.
+    width : int
+        Picks and given items at most.
+    limits
+        Keys, bonuses and limits: the arguments of the base class, in their order.
+    """
+
+    hermitian: cython.bint
+    L: cython.const[cython.double][:, :]
+    H: cython.const[cython.doublecomplex][:, :]
+    C: cython.double[:, ::1]
+    diagonal: cython.const[cython.double][::1]
+    residual: cython.double[::1]
+    pivots: cython.double[::1]
+    history: cython.longlong[::1]
+
+    def __init__(self, L, diagonal, width, limits):
+        _State.__init__(self, *limits)
+        self.hermitian = L.dtype.kind == "c"
+        if self.hermitian:
+            self.H = L
+        else:
+            self.L = L
+        # Complex coordinates are interleaved: real part, imaginary part.
+        self.C = np.zeros((self.n, 2 * width if self.hermitian else width))
+        self.diagonal, self.residual = diagonal, np.array(diagonal)
+        self.pivots, self.history = np.zeros(width), np.zeros(width, dtype=np.int64)
+        self.step = np.zeros(self.n, dtype=np.int64)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _advance(self, i: cython.Py_ssize_t, theta: cython.double) -> cython.void:
+        """Fill in item i's coordinates up to the last pick, or until its key falls below theta."""
+        s: cython.Py_ssize_t = self.step[i]
+        u: cython.double = self.residual[i]
+        j: cython.Py_ssize_t
+        value: cython.double
+        while s < self._t:
+            j = self.history[s]
+            if self.hermitian:
+                u -= self._complex_coordinate(i, j, s)
+            else:
+                value = self.L[j, i]
+                if cython.compiled:
+                    value -= kernels.dot(cython.address(self.C[i, 0]), cython.address(self.C[j, 0]), s)
+                else:
+                    value -= kernels.dot(self.C[i], self.C[j], s)
+                value /= self.pivots[s]
+                self.C[i, s] = value
+                u -= value * value
+            s += 1
+            if u <= 0.0 or self.bonus[i] + self.weight * log(u) < theta:
+                break
+        self.residual[i] = u
+        self.step[i] = s
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _complex_coordinate(
+        self, i: cython.Py_ssize_t, j: cython.Py_ssize_t, s: cython.Py_ssize_t
+    ) -> cython.double:
+        """Write item i's coordinate s, for pick j; returns its squared modulus."""
+        re: cython.double = self.H[j, i].real
+        im: cython.double = -self.H[j, i].imag
+        r: cython.Py_ssize_t
+        for r in range(0, 2 * s, 2):
+            re -= self.C[i, r] * self.C[j, r] + self.C[i, r + 1] * self.C[j, r + 1]
+            im -= self.C[i, r + 1] * self.C[j, r] - self.C[i, r] * self.C[j, r + 1]
+        re /= self.pivots[s]
+        im /= self.pivots[s]
+        self.C[i, 2 * s] = re
+        self.C[i, 2 * s + 1] = im
+        return re * re + im * im
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _append(self, i: cython.Py_ssize_t) -> cython.void:
+        self.history[self._t] = i
+        self.pivots[self._t] = sqrt(self.residual[i])
+        self._t += 1
+
+    def give(self, items: cython.const[cython.longlong][::1]):
+        """Add items already shown, which repel; those that depend on others before them change nothing."""
+        a: cython.Py_ssize_t
+        i: cython.Py_ssize_t
+        with cython.nogil:
+            for a in range(items.shape[0]):
+                i = items[a]
+                self._advance(i, -HUGE_VAL)
+                if self.residual[i] > self.tolerance * self.diagonal[i]:
+                    self._append(i)
+
+    def pick(
+        self, n_picks: cython.Py_ssize_t, stop: cython.double, picks: cython.longlong[::1], gains: cython.double[::1]
+    ):
+        """Make up to `n_picks` greedy picks with keys above `stop`; returns their number."""
+        made: cython.Py_ssize_t = 0
+        best: cython.Py_ssize_t
+        first: cython.Py_ssize_t
+        turn: cython.Py_ssize_t
+        i: cython.Py_ssize_t
+        theta: cython.double
+        with cython.nogil:
+            self._drop_unaffordable()
+            while made < n_picks:
+                best = -1
+                theta = -HUGE_VAL
+                first = 0
+                for i in range(1, self.n):
+                    if self.keys[i] > self.keys[first]:
+                        first = i
+                for turn in range(self.n + 1):
+                    # The item with the largest bound goes first: its key lets the others stop early.
+                    i = first if turn == 0 else turn - 1
+                    if self.keys[i] == -HUGE_VAL or (turn > 0 and (i == first or self.keys[i] < theta)):
+                        continue
+                    self._advance(i, theta)
+                    if self.residual[i] <= self.tolerance * self.diagonal[i]:
+                        self.keys[i] = -HUGE_VAL
+                        continue
+                    self.keys[i] = self.bonus[i] + self.weight * log(self.residual[i])
+                    if self.step[i] == self._t and (self.keys[i] > theta or (self.keys[i] == theta and i < best)):
+                        best = i
+                        theta = self.keys[i]
+                if best < 0 or theta <= stop:
+                    break
+                picks[made] = best
+                gains[made] = theta
+                made += 1
+                self._take(best)
+                self._append(best)
+        return made

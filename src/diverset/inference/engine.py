@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from diverset._typing import Array, FloatArray, IntArray
+from diverset.inference import _greedy_loops
 from diverset.numerics.linalg import EPS
 
 __all__ = ["Limits", "Picks", "greedy_dense"]
@@ -72,35 +73,26 @@ def greedy_dense(
     given : ndarray of int64, optional
         Positions already shown; they repel.
     """
-    from diverset.inference._greedy_loops import advance_dense, pick_dense
-
     n = len(L)
+    L = L.astype(np.complex128 if L.dtype.kind == "c" else np.float64, copy=False)
     given = _nothing() if given is None else given
     diagonal = np.ascontiguousarray(np.diagonal(L).real)
     width = min(n, k + len(given))
-    C = np.zeros((n, width), dtype=L.dtype)
-    pivots, history = np.zeros(width), np.zeros(width, dtype=np.int64)
-    residual, step = diagonal.copy(), np.zeros(n, dtype=np.int64)
-    tolerance = 64.0 * n * EPS
-    t = 0
-    for j in given:
-        advance_dense(L, int(j), C, pivots, history, t, residual, step, bonus, weight, -math.inf)
-        if residual[j] > tolerance * diagonal[j]:
-            history[t], pivots[t] = j, math.sqrt(residual[j])
-            t += 1
     with np.errstate(divide="ignore"):
         keys = bonus + weight * np.log(diagonal)
     keys[~limits.available] = -math.inf
+    state = _greedy_loops.DenseState(
+        L, diagonal, width,
+        (keys, bonus, weight, 64.0 * n * EPS, limits.groups, limits.caps.copy(), limits.costs, limits.budget),
+    )  # fmt: skip
+    state.give(given)
     picks, gains = np.empty(k, dtype=np.int64), np.empty(k)
-    caps, left, made = limits.caps.copy(), limits.budget, 0
+    made = 0
     while made < k:
-        ask = min(k - made, max(1, int(_CALL / (n * max(t, 16) ** 2 + 1))), width - t)
+        ask = min(k - made, max(1, int(_CALL / (n * max(state.t, 16) ** 2 + 1))), width - state.t)
         if ask <= 0:
             break
-        got, t, left = pick_dense(
-            ask, L, diagonal, bonus, weight, tolerance, C, pivots, history, t, residual, step, keys,
-            limits.groups, caps, limits.costs, left, limits.stop, picks[made:], gains[made:],
-        )  # fmt: skip
+        got = state.pick(ask, limits.stop, picks[made:], gains[made:])
         made += got
         if got < ask:
             break

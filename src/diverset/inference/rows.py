@@ -21,26 +21,25 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from diverset._typing import Array, FloatArray, IntArray
+from diverset.inference import _greedy_loops
 from diverset.inference.engine import Limits, Picks
 from diverset.numerics.linalg import EPS, row_norms_squared
 
 __all__ = ["greedy_rows", "leverages", "orthonormal_rows", "rounding", "squared_norms"]
 
-#: Entries of X from which a pass over it is shared by threads.
-_THREADS_FROM = 3_000_000
-#: Items from which picks are made in rounds, of so many picks, from a pool of one in so many items.
-_ROUNDS_FROM = 2_000
-_ROUND = 24
-_POOL = 32
+#: From this many entries of X on, several threads share a pass over it.
+_THREADS_MIN_ENTRIES = 3_000_000
+#: From `_ROUND_MIN_ITEMS` items on, picks are made in rounds of `_ROUND_PICKS`, from the best 1/`_POOL_SHARE` of them.
+_ROUND_MIN_ITEMS = 2_000
+_ROUND_PICKS = 24
+_POOL_SHARE = 32
 
 
 def greedy_rows(
@@ -93,10 +92,7 @@ class _Run:
     def __init__(
         self, X: Array, scale: FloatArray, factor: FloatArray, bonus: FloatArray, weight: float, limits: Limits
     ) -> None:
-        from diverset.inference import _greedy_loops
-
-        self._loops: Any = _greedy_loops
-        self._X = _read_only(X)
+        self._X = X
         self._items = (scale, factor, bonus)
         self._weight = weight
         self._limits = limits
@@ -128,19 +124,10 @@ class _Run:
 
     def by_volume(self, k: int, given: Array | None) -> float | None:
         """Picks that depend on no others; the log-determinant over them, if nothing was given."""
-        (n, D), limits = self._X.shape, self._limits
-        scale, factor, bonus = self._items
-        if given is None and n < _ROUNDS_FROM:
-            wanted = min(k, D)
-            picks, gains = np.empty(wanted, dtype=np.int64), np.empty(wanted)
-            made, self._budget, log_det = self._loops.pick_few(
-                self._X, scale, factor, bonus, self._weight, self._tolerance, self._unit, limits.available,
-                limits.groups, self._caps, limits.costs, self._budget, self._floor, picks, gains,
-            )  # fmt: skip
-            self._add(picks[:made], gains[:made])
-            return float(log_det)
+        D = self._X.shape[1]
+        scale, _, bonus = self._items
         basis = np.zeros((0, D)) if given is None else orthonormal_rows(given, self._tolerance)
-        keys = self._loops.first_keys(scale, bonus, self._weight, limits.available)
+        keys = _greedy_loops.first_keys(scale, bonus, self._weight, self._limits.available.view(np.uint8))
         own = self._pick(min(k, D - len(basis)), scale, keys, basis, np.zeros((0, 0)), 0.0)
         # The determinant is the product of what was left of each item beside those before it.
         return float(np.log(own[: self.made]).sum()) if given is None else None
@@ -160,88 +147,69 @@ class _Run:
         leverage = factor * leverages(X, half)
         keys = bonus + self._weight * np.log1p(leverage + doubt * scale)
         keys[~available] = -math.inf
-        self._pick(k, leverage, keys, np.zeros((0, D)), inverse, doubt)
+        self._pick(k, leverage, keys, np.zeros((0, D)), np.ascontiguousarray(inverse), doubt)
 
     def _pick(
         self, wanted: int, u0: FloatArray, keys: FloatArray, start: FloatArray, inverse: FloatArray, doubt: float
     ) -> FloatArray:
         """Make up to `wanted` picks, beside the directions of `start`; returns their potentials."""
-        from diverset.inference._panels import as_panels
-
         (n, D), t = self._X.shape, len(start)
         scale, factor, bonus = self._items
-        costs = self._limits.costs
+        limits = self._limits
         Z = np.zeros((t + wanted, D))
-        Z[:t] = start
-        panels = as_panels(start, self._X.dtype, room=wanted)
         slack = np.full(t + wanted + 1, doubt)
-        slack[1 : t + 1] += self._unit * np.cumsum(row_norms_squared(start))
-        if costs.size:
-            keys[costs > self._budget] = -math.inf
-        known = (u0.copy(), np.zeros(n, dtype=np.int64), keys)
-        own = np.empty(t + wanted)
-
-        def pick(ask: int, t: int, pool: IntArray, level: float) -> tuple[FloatArray, float]:
-            picks, gains = np.empty(ask, dtype=np.int64), np.empty(ask)
-            got, _, self._budget, key = self._loops.pick_linear(
-                ask, self._X, scale, factor, u0, bonus, self._weight, self._tolerance, inverse, Z, panels, slack, own,
-                self._unit, t, *known, self._limits.groups, self._caps, costs, self._budget, pool, level, picks, gains,
-            )  # fmt: skip
-            self._add(picks[:got], gains[:got])
-            return gains[:got], key
-
-        if n < _ROUNDS_FROM:
-            pick(wanted, t, np.arange(n), self._floor)
+        if t:
+            Z[:t] = start
+            slack[1 : t + 1] += self._unit * np.cumsum(row_norms_squared(start))
+        state = _greedy_loops.RowState(
+            self._X, scale, factor, u0, Z, t, slack, self._unit, inverse, u0.copy(), np.zeros(n, dtype=np.int64),
+            (keys, bonus, self._weight, self._tolerance, limits.groups, self._caps, limits.costs, self._budget),
+        )  # fmt: skip
+        if n < _ROUND_MIN_ITEMS:
+            self._pick_from(state, wanted, np.arange(n), self._floor)
         else:
-            gather = partial(
-                self._loops.gather_linear, self._X, scale, factor, bonus, self._weight, inverse.size > 0, panels, slack
-            )
-            self._in_rounds(wanted, t, gather, pick, known)
-        return own[t:]
+            self._in_rounds(state, wanted, keys)
+        self._budget = state.budget
+        return state.potentials[t:]
 
-    def _in_rounds(self, wanted: int, t: int, gather: Any, pick: Any, known: tuple[Array, ...]) -> None:
+    def _pick_from(self, state: Any, ask: int, pool: IntArray, level: float) -> tuple[FloatArray, float]:
+        """Up to `ask` picks of the pool with keys of `level` or more: their gains, and the last key seen."""
+        picks, gains = np.empty(ask, dtype=np.int64), np.empty(ask)
+        got, key = state.pick(ask, pool, level, picks, gains)
+        self._found.append((picks[:got], gains[:got]))
+        self.made += got
+        return gains[:got], key
+
+    def _in_rounds(self, state: Any, wanted: int, keys: FloatArray) -> None:
         """Make picks from the pool of one round after another; interrupts are heard between them."""
-        keys = known[2]
-        n, end = len(keys), t + wanted
-        room = max(1, n // _POOL)
+        n, end = len(keys), state.t + wanted
+        room = max(1, n // _POOL_SHARE)
         level = max(_largest(keys, room), self._floor)
         reach = float(keys.max()) - level if level > -math.inf else 0.0
         parts = _parts(n, self._X.size)
-        with _crew(len(parts)) as share:
-            while t < end:
+        with _thread_map(len(parts)) as share:
+            while state.t < end:
                 places = np.empty(n, dtype=np.int64)
-                sizes = share(lambda part: gather(t, *known, level, *part, places), parts)  # noqa: B023
+                sizes = share(lambda part: state.gather(level, *part, places), parts)  # noqa: B023
                 pool = np.concatenate([places[lo : lo + size] for (lo, _), size in zip(parts, sizes, strict=True)])
                 crowded = len(pool) > room
                 if crowded:
                     level = max(level, _largest(keys[pool], room))
                     pool = pool[keys[pool] >= level]
-                ask = min(_ROUND, end - t)
-                gains, key = pick(ask, t, pool, level)
+                ask = min(_ROUND_PICKS, end - state.t)
+                gains, key = self._pick_from(state, ask, pool, level)
                 got = len(gains)
-                t += got
                 if got < ask and level == self._floor:
                     break
                 # Keys are expected to fall as they did, somewhat faster.
                 low = key if key > -math.inf else min(level, float(keys.max()))
                 if low == -math.inf:
                     break
-                fall = 1.25 * float(gains[0] - low) * min(_ROUND, end - t) / got if got else 0.0
+                fall = 1.25 * float(gains[0] - low) * min(_ROUND_PICKS, end - state.t) / got if got else 0.0
                 if got < ask // 4:  # a round that made few picks was given too little
                     room, fall = (2 * room, fall) if crowded else (room, max(fall, 2.0 * reach))
                 reach = max(fall, 1e-6 * (1.0 + abs(low)))
                 level = max(low - reach, self._floor)
-
-    def _add(self, picks: IntArray, gains: FloatArray) -> None:
-        self._found.append((picks, gains))
-        self.made += len(picks)
-
-
-def _read_only(X: Array) -> Array:
-    """The same array, of one type for the compiled loops whether the caller's may be written or not."""
-    X = X.view()
-    X.flags.writeable = False
-    return X
 
 
 def rounding(D: int, dtype: Any) -> float:
@@ -254,33 +222,31 @@ def rounding(D: int, dtype: Any) -> float:
 
 def squared_norms(X: Array) -> FloatArray:
     """Squared norms of the rows in double precision; infinite or nan where a row is."""
-    from diverset.inference import _greedy_loops
-
-    loops: Any = _greedy_loops
-    X = _read_only(X)
     norms = np.empty(len(X))
     parts = _parts(len(X), X.size)
     if len(parts) == 1:
-        loops.squared_norms(X, norms, 0, len(X))
+        _greedy_loops.squared_norms(X, norms, 0, len(X))
     else:
-        with _crew(len(parts)) as share:
-            list(share(lambda part: loops.squared_norms(X, norms, *part), parts))
+        with _thread_map(len(parts)) as share:
+            list(share(lambda part: _greedy_loops.squared_norms(X, norms, *part), parts))
     return norms
 
 
 @contextmanager
-def _crew(workers: int) -> Iterator[Any]:
-    """``map`` by so many threads; one needs no other thread to be woken."""
-    if workers == 1:
+def _thread_map(n_threads: int) -> Iterator[Any]:
+    """``map`` by a pool of `n_threads`; with one thread, the plain ``map``."""
+    if n_threads == 1:
         yield map
     else:
-        with ThreadPoolExecutor(workers) as crew:
-            yield crew.map
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(n_threads) as pool:
+            yield pool.map
 
 
 def _parts(n: int, entries: int) -> list[tuple[int, int]]:
     """Consecutive ranges of n items, one for each thread that is worth its while."""
-    if entries < _THREADS_FROM:
+    if entries < _THREADS_MIN_ENTRIES:
         return [(0, n)]
     workers = min(os.cpu_count() or 1, 8)
     edges = [n * w // workers for w in range(workers + 1)]

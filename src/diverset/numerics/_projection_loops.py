@@ -1,47 +1,66 @@
-"""Compiled projection of lists of features by random signs; releases the interpreter's lock."""
+"""Projection of flat sparse features by random signs; releases the interpreter's lock.
 
-from __future__ import annotations
+The module is compiled by Cython and also runs uncompiled.
+"""
 
+try:
+    import cython
+except ImportError:
+    from diverset import _plain_cython as cython
 import numpy as np
-from numba import njit
-
-from diverset._typing import Array
 
 __all__ = ["BYTES", "count_rows"]
 
-#: Directions that are counted at a time, a byte each: one line of the cache.
+#: Directions that are counted at a time, a byte each: one cache line.
 BYTES = 64
-_WORDS = BYTES // 8
-#: Entries after which a counter of a byte may be full; a multiple of four.
-_FULL = 252
+_WORDS = cython.declare(cython.Py_ssize_t, 8)
+#: Entries after which a counter of one byte may be full; a multiple of four.
+_FULL = cython.declare(cython.Py_ssize_t, 252)
+
+index = cython.fused_type(cython.int, cython.longlong)
 
 
-@njit(nogil=True, cache=True)
-def count_rows(indptr: Array, indices: Array, table: Array, counts: Array, start: int, stop: int) -> None:
+def count_rows(
+    indptr: cython.const[index][::1],
+    indices: cython.const[index][::1],
+    table: cython.const[cython.ulonglong][:, ::1],
+    counts: cython.int[:, ::1],
+    start: cython.Py_ssize_t,
+    stop: cython.Py_ssize_t,
+):
     """Rows `start` to `stop` of `counts`: sums of the rows of `table`, of `BYTES` zeros and ones, that a row names.
 
-    Eight bytes are added at once, as words of 64 bits (`table` has `BYTES` / 8 of them in a row), and written down
-    before any can overflow. Four rows at a time, so that their loads, which miss the nearest cache, overlap.
+    Eight bytes are added at once, as one 64-bit word (`table` has `BYTES` / 8 of them in a row), and added to `counts`
+    before any can overflow. Four rows of the table are read at a time, so that their cache misses overlap.
     """
-    words = np.zeros(_WORDS, dtype=np.uint64)
-    counters = words.view(np.uint8)
-    for row in range(start, stop):
-        counts[row] = 0
-        p, last = indptr[row], indptr[row + 1]
-        while p < last:
-            end = min(p + _FULL, last)
-            words[:] = 0
-            while p + 4 <= end:
-                # Without a sign: else each is asked whether it counts from the end.
-                i, j = np.uint32(indices[p]), np.uint32(indices[p + 1])
-                k, h = np.uint32(indices[p + 2]), np.uint32(indices[p + 3])
+    memory = np.zeros(BYTES, dtype=np.uint8)
+    counters: cython.const[cython.uchar][::1] = memory
+    words: cython.ulonglong[::1] = memory.view(np.uint64)
+    width: cython.Py_ssize_t = counts.shape[1]
+    row: cython.Py_ssize_t
+    p: cython.Py_ssize_t
+    last: cython.Py_ssize_t
+    end: cython.Py_ssize_t
+    m: cython.Py_ssize_t
+    with cython.nogil:
+        for row in range(start, stop):
+            for m in range(width):
+                counts[row, m] = 0
+            p = indptr[row]
+            last = indptr[row + 1]
+            while p < last:
+                end = min(p + _FULL, last)
                 for m in range(_WORDS):
-                    words[m] += (table[i, m] + table[j, m]) + (table[k, m] + table[h, m])
-                p += 4
-            while p < end:
-                i = np.uint32(indices[p])
-                for m in range(_WORDS):
-                    words[m] += table[i, m]
-                p += 1
-            for m in range(counts.shape[1]):
-                counts[row, m] += counters[m]
+                    words[m] = 0
+                while p + 4 <= end:
+                    for m in range(_WORDS):
+                        words[m] += (table[indices[p], m] + table[indices[p + 1], m]) + (
+                            table[indices[p + 2], m] + table[indices[p + 3], m]
+                        )
+                    p += 4
+                while p < end:
+                    for m in range(_WORDS):
+                        words[m] += table[indices[p], m]
+                    p += 1
+                for m in range(width):
+                    counts[row, m] += counters[m]
