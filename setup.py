@@ -39,6 +39,7 @@ def extensions():
             f"diverset.{name}",
             [f"src/diverset/{name.replace('.', '/')}.py"],
             include_dirs=["src/diverset/numerics"],
+            depends=["src/diverset/numerics/kernels.h", "src/diverset/numerics/kernels_body.h"],
             extra_compile_args=flags + sanitizer,
             extra_link_args=sanitizer,
         )

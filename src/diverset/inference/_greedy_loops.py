@@ -361,15 +361,18 @@ class RowState(_State):
         w: cython.Py_ssize_t
         c: cython.Py_ssize_t
         end: cython.Py_ssize_t
+        lead: cython.Py_ssize_t
+        key: cython.double
         with cython.nogil:
             while i < hi:
                 # Rows are updated in groups, which wait at the end of the pool: memory fetches one while another is
                 # worked on.
                 m = 0
                 while i < hi and m < _GROUP:
-                    if self.keys[i] >= level and self.keys[i] > -HUGE_VAL:
-                        pool[stay + m] = i
-                        m += 1
+                    # Without a branch, which the processor could not predict.
+                    key = self.keys[i]
+                    pool[stay + m] = i
+                    m += (key >= level) & (key > -HUGE_VAL)
                     i += 1
                 for w in range(min(m, _AHEAD)):
                     self._prefetch(pool[stay + w])
@@ -383,7 +386,7 @@ class RowState(_State):
                         if self.step[c] < min(end, t) and self.keys[c] >= level:
                             self._forward(c, min(end, t))
                     end += block
-                lead: cython.Py_ssize_t = stay
+                lead = stay
                 for w in range(m):
                     c = pool[lead + w]
                     if self.keys[c] >= level:

@@ -35,19 +35,16 @@ struct kernels {
     void (*reflect_complex)(const double *, double, ptrdiff_t, double *, double *, ptrdiff_t, ptrdiff_t, ptrdiff_t);
 };
 
-#if defined(__GNUC__)
-typedef float float8 __attribute__((vector_size(32)));
-typedef double double4 __attribute__((vector_size(32)));
-typedef double octet __attribute__((vector_size(64)));
-#endif
-
 #define SET baseline
 #define TARGET
+#define REGISTER 16
 #include "kernels_body.h"
 #undef SET
 #undef TARGET
+#undef REGISTER
 
 #if defined(__GNUC__) && defined(__x86_64__)
+#define REGISTER 32
 #define SET avx2
 #define TARGET __attribute__((target("avx2,fma")))
 #include "kernels_body.h"
@@ -59,6 +56,7 @@ typedef double octet __attribute__((vector_size(64)));
 #include "kernels_body.h"
 #undef SET
 #undef TARGET
+#undef REGISTER
 #endif
 
 /* The kernels in use, and the name of their instruction set. */
@@ -92,6 +90,8 @@ static inline void prefetch(const void *address, ptrdiff_t bytes)
 #if defined(__GNUC__)
     for (ptrdiff_t j = 0; j < bytes; j += 64)
         __builtin_prefetch((const char *)address + j, 0, 3);
+    /* Without this, GCC takes a function that only prefetches for one without effect, and drops calls of it. */
+    __asm__ volatile("" : : "r"(address));
 #else
     (void)address;
     (void)bytes;

@@ -1,7 +1,7 @@
 /* The kernels of kernels.h, compiled once for each instruction set.
 
-   The including file defines SET (suffix of the function names) and TARGET (attribute that selects the instruction
-   set). Complex arrays are interleaved doubles: real part, imaginary part. */
+   The including file defines SET (suffix of the function names), TARGET (attribute that selects the instruction set)
+   and REGISTER (bytes of a vector register, 16 or 32). Complex arrays are interleaved doubles: real part, imaginary part. */
 
 #define JOIN_(name, set) name##_##set
 #define JOIN(name, set) JOIN_(name, set)
@@ -9,109 +9,100 @@
 
 #if defined(__GNUC__)
 
-/* Sum of the entries of a vector of eight doubles. */
-TARGET static inline double FN(total)(octet v)
-{
-    return ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7]));
-}
+/* Vectors of doubles, and of as many floats. */
+typedef double FN(doubles) __attribute__((vector_size(REGISTER)));
+typedef float FN(floats) __attribute__((vector_size(REGISTER / 2)));
+#define LANES (REGISTER / 8)
 
-/* Load eight numbers as doubles, from any address. */
-TARGET static inline octet FN(load_double)(const double *p)
+TARGET static inline FN(doubles) FN(load_double)(const double *p)
 {
-    octet v;
+    FN(doubles) v;
     memcpy(&v, p, sizeof v);
     return v;
 }
 
-TARGET static inline octet FN(load_float)(const float *p)
+TARGET static inline FN(doubles) FN(load_float)(const float *p)
 {
-    float8 v;
+    FN(floats) v;
     memcpy(&v, p, sizeof v);
-    return __builtin_convertvector(v, octet);
+    return __builtin_convertvector(v, FN(doubles));
 }
 
-/* Inner products, two vectors of eight at a time so that additions do not wait for each other. */
+/* Inner products in four parts, so that additions do not wait for each other. */
 #define DEFINE_DOT(NAME, TYPE_A, LOAD_A, TYPE_B, LOAD_B)                                                             \
     TARGET static double FN(NAME)(const TYPE_A *a, const TYPE_B *b, ptrdiff_t n)                                     \
     {                                                                                                                \
-        octet even = {0}, odd = {0};                                                                                 \
+        FN(doubles) part[4] = {{0}};                                                                                 \
         ptrdiff_t j = 0;                                                                                             \
-        for (; j + 16 <= n; j += 16) {                                                                               \
-            even += FN(LOAD_A)(a + j) * FN(LOAD_B)(b + j);                                                           \
-            odd += FN(LOAD_A)(a + j + 8) * FN(LOAD_B)(b + j + 8);                                                    \
-        }                                                                                                            \
-        double sum = FN(total)(even + odd);                                                                          \
+        for (; j + 4 * LANES <= n; j += 4 * LANES)                                                                   \
+            for (int i = 0; i < 4; i++)                                                                              \
+                part[i] += FN(LOAD_A)(a + j + i * LANES) * FN(LOAD_B)(b + j + i * LANES);                            \
+        part[0] = (part[0] + part[1]) + (part[2] + part[3]);                                                         \
+        double sum = 0.0;                                                                                            \
+        for (int i = 0; i < LANES; i++)                                                                              \
+            sum += part[0][i];                                                                                       \
         for (; j < n; j++)                                                                                           \
             sum += (double)a[j] * (double)b[j];                                                                      \
         return sum;                                                                                                  \
     }
 
-/* Sums of products of a row with 1, 2 or 3 panels. Each sum is taken in parts, which do not wait for each other. */
-#define DEFINE_PANEL_SUMS(NAME, TYPE, VECTOR, WIDTH, PANELS, PARTS)                                                  \
+/* Products of x with the directions in 1, 2 or 3 panels. A line of a panel fills 32 / REGISTER vectors. Sums are taken
+   in parts, which do not wait for each other. */
+#define DEFINE_PANELS(NAME, TYPE, PANELS, PARTS)                                                                     \
     TARGET static inline void FN(NAME)(const TYPE *panels, ptrdiff_t D, const TYPE *x, TYPE *sums)                   \
     {                                                                                                                \
-        VECTOR acc[PANELS][PARTS] = {{{0}}};                                                                         \
+        typedef TYPE vector __attribute__((vector_size(REGISTER)));                                                  \
+        enum { WIDTH = 32 / sizeof(TYPE), SIZE = REGISTER / sizeof(TYPE), VECTORS = PANELS * WIDTH / SIZE };         \
+        vector acc[VECTORS][PARTS] = {{{0}}}, line;                                                                  \
         const ptrdiff_t share = D / PARTS;                                                                           \
         for (ptrdiff_t j = 0; j < share; j++)                                                                        \
             for (int part = 0; part < PARTS; part++) {                                                               \
                 const ptrdiff_t at = j + part * share;                                                               \
-                for (int p = 0; p < PANELS; p++) {                                                                   \
-                    VECTOR line;                                                                                     \
-                    memcpy(&line, panels + (p * D + at) * WIDTH, sizeof line);                                       \
-                    acc[p][part] += x[at] * line;                                                                    \
+                for (int v = 0; v < VECTORS; v++) {                                                                  \
+                    const int p = v * SIZE / WIDTH, w = v * SIZE % WIDTH;                                            \
+                    memcpy(&line, panels + (p * D + at) * WIDTH + w, sizeof line);                                   \
+                    acc[v][part] += x[at] * line;                                                                    \
                 }                                                                                                    \
             }                                                                                                        \
         for (ptrdiff_t at = share * PARTS; at < D; at++)                                                             \
-            for (int p = 0; p < PANELS; p++) {                                                                       \
-                VECTOR line;                                                                                         \
-                memcpy(&line, panels + (p * D + at) * WIDTH, sizeof line);                                           \
-                acc[p][0] += x[at] * line;                                                                           \
+            for (int v = 0; v < VECTORS; v++) {                                                                      \
+                const int p = v * SIZE / WIDTH, w = v * SIZE % WIDTH;                                                \
+                memcpy(&line, panels + (p * D + at) * WIDTH + w, sizeof line);                                       \
+                acc[v][0] += x[at] * line;                                                                           \
             }                                                                                                        \
-        for (int p = 0; p < PANELS; p++) {                                                                           \
-            VECTOR whole = acc[p][0];                                                                                \
+        for (int v = 0; v < VECTORS; v++) {                                                                          \
             for (int part = 1; part < PARTS; part++)                                                                 \
-                whole += acc[p][part];                                                                               \
-            memcpy(sums + p * WIDTH, &whole, sizeof whole);                                                          \
+                acc[v][0] += acc[v][part];                                                                           \
+            memcpy(sums + v * SIZE, &acc[v][0], sizeof line);                                                        \
         }                                                                                                            \
     }
 
-DEFINE_PANEL_SUMS(panel_sums1_float, float, float8, 8, 1, 6)
-DEFINE_PANEL_SUMS(panel_sums2_float, float, float8, 8, 2, 3)
-DEFINE_PANEL_SUMS(panel_sums3_float, float, float8, 8, 3, 2)
-DEFINE_PANEL_SUMS(panel_sums1_double, double, double4, 4, 1, 6)
-DEFINE_PANEL_SUMS(panel_sums2_double, double, double4, 4, 2, 3)
-DEFINE_PANEL_SUMS(panel_sums3_double, double, double4, 4, 3, 2)
-#undef DEFINE_PANEL_SUMS
+#define PARTS(PANELS) (6 * REGISTER / 32 / PANELS)
+DEFINE_PANELS(panels1_float, float, 1, PARTS(1))
+DEFINE_PANELS(panels2_float, float, 2, (REGISTER == 32 ? 3 : 1))
+DEFINE_PANELS(panels3_float, float, 3, PARTS(3))
+DEFINE_PANELS(panels1_double, double, 1, PARTS(1))
+DEFINE_PANELS(panels2_double, double, 2, (REGISTER == 32 ? 3 : 1))
+DEFINE_PANELS(panels3_double, double, 3, PARTS(3))
+#undef PARTS
+#undef DEFINE_PANELS
 
-#define PANEL_SUMS(TYPE, WIDTH)                                                                                      \
-    switch (count) {                                                                                                 \
-    case 1: FN(panel_sums1_##TYPE)(panels, D, x, sums); break;                                                       \
-    case 2: FN(panel_sums2_##TYPE)(panels, D, x, sums); break;                                                       \
-    default: FN(panel_sums3_##TYPE)(panels, D, x, sums);                                                             \
-    }
-
-/* y[0..4N) += sum of entries[e] * X[rows[e], 0..4N); the last vector starts at `last`, so that it ends with the row. */
+/* y += sum of entries[e] * X[rows[e]] over 4N columns or fewer; the last four start at `last`, to end with the row. */
 #define DEFINE_ADD_ROWS(N)                                                                                           \
     TARGET static void FN(add_rows##N)(double *y, const double *X, ptrdiff_t width, ptrdiff_t last,                  \
                                        const ptrdiff_t *rows, const double *entries, ptrdiff_t count)                \
     {                                                                                                                \
-        double4 acc[N];                                                                                              \
-        for (int v = 0; v < N - 1; v++)                                                                              \
-            memcpy(&acc[v], y + 4 * v, sizeof acc[v]);                                                               \
-        memcpy(&acc[N - 1], y + last, sizeof acc[N - 1]);                                                            \
+        enum { VECTORS = 4 * N / LANES, WHOLE = 4 * (N - 1) / LANES };                                               \
+        FN(doubles) acc[VECTORS];                                                                                    \
+        for (int v = 0; v < VECTORS; v++)                                                                            \
+            acc[v] = FN(load_double)(y + (v < WHOLE ? v * LANES : last + (v - WHOLE) * LANES));                      \
         for (ptrdiff_t e = 0; e < count; e++) {                                                                      \
             const double *x = X + rows[e] * width;                                                                   \
-            double4 part;                                                                                            \
-            for (int v = 0; v < N - 1; v++) {                                                                        \
-                memcpy(&part, x + 4 * v, sizeof part);                                                               \
-                acc[v] += entries[e] * part;                                                                         \
-            }                                                                                                        \
-            memcpy(&part, x + last, sizeof part);                                                                    \
-            acc[N - 1] += entries[e] * part;                                                                         \
+            for (int v = 0; v < VECTORS; v++)                                                                        \
+                acc[v] += entries[e] * FN(load_double)(x + (v < WHOLE ? v * LANES : last + (v - WHOLE) * LANES));    \
         }                                                                                                            \
-        for (int v = 0; v < N - 1; v++)                                                                              \
-            memcpy(y + 4 * v, &acc[v], sizeof acc[v]);                                                               \
-        memcpy(y + last, &acc[N - 1], sizeof acc[N - 1]);                                                            \
+        for (int v = 0; v < VECTORS; v++)                                                                            \
+            memcpy(y + (v < WHOLE ? v * LANES : last + (v - WHOLE) * LANES), &acc[v], sizeof acc[v]);                \
     }
 
 DEFINE_ADD_ROWS(1)
@@ -120,6 +111,7 @@ DEFINE_ADD_ROWS(3)
 DEFINE_ADD_ROWS(4)
 DEFINE_ADD_ROWS(5)
 DEFINE_ADD_ROWS(6)
+#if REGISTER == 32
 DEFINE_ADD_ROWS(7)
 DEFINE_ADD_ROWS(8)
 DEFINE_ADD_ROWS(9)
@@ -127,24 +119,28 @@ DEFINE_ADD_ROWS(10)
 DEFINE_ADD_ROWS(11)
 DEFINE_ADD_ROWS(12)
 DEFINE_ADD_ROWS(13)
+#endif
 #undef DEFINE_ADD_ROWS
 
-/* y += sum of entries[e] * X[rows[e]], in blocks of columns that stay in registers. A row of X has at least 4. */
+/* y += sum of entries[e] * X[rows[e]], in blocks of columns that stay in registers. */
 TARGET static void FN(add_rows)(double *y, const double *X, ptrdiff_t width, const ptrdiff_t *rows,
                                 const double *entries, ptrdiff_t count)
 {
-    static void (*const blocks[13])(double *, const double *, ptrdiff_t, ptrdiff_t, const ptrdiff_t *, const double *,
-                                    ptrdiff_t) = {
-        FN(add_rows1), FN(add_rows2), FN(add_rows3),  FN(add_rows4),  FN(add_rows5),  FN(add_rows6), FN(add_rows7),
-        FN(add_rows8), FN(add_rows9), FN(add_rows10), FN(add_rows11), FN(add_rows12), FN(add_rows13)};
+    static void (*const blocks[])(double *, const double *, ptrdiff_t, ptrdiff_t, const ptrdiff_t *, const double *,
+                                  ptrdiff_t) = {
+        FN(add_rows1), FN(add_rows2), FN(add_rows3), FN(add_rows4), FN(add_rows5), FN(add_rows6),
+#if REGISTER == 32
+        FN(add_rows7), FN(add_rows8), FN(add_rows9), FN(add_rows10), FN(add_rows11), FN(add_rows12), FN(add_rows13),
+#endif
+    };
+    const ptrdiff_t n_blocks = sizeof blocks / sizeof *blocks;
     ptrdiff_t column = 0;
-    for (; width - column > 52; column += 52)
-        blocks[12](y + column, X + column, width, 48, rows, entries, count);
+    for (; width - column > 4 * n_blocks; column += 4 * n_blocks)
+        blocks[n_blocks - 1](y + column, X + column, width, 4 * (n_blocks - 1), rows, entries, count);
     const ptrdiff_t left = width - column;
     if (left >= 4)
         blocks[(left + 3) / 4 - 1](y + column, X + column, width, left - 4, rows, entries, count);
     else
-        /* Fewer than four columns are left: the vector that ends with the row repeats columns of the block before. */
         for (ptrdiff_t e = 0; e < count; e++)
             for (ptrdiff_t j = column; j < width; j++)
                 y[j] += entries[e] * X[rows[e] * width + j];
@@ -161,11 +157,23 @@ TARGET static void FN(add_rows)(double *y, const double *X, ptrdiff_t width, con
         return sum;                                                                                                  \
     }
 
-#define PANEL_SUMS(TYPE, WIDTH)                                                                                      \
-    for (ptrdiff_t p = 0; p < count; p++)                                                                            \
-        for (ptrdiff_t j = 0; j < D; j++)                                                                            \
-            for (int w = 0; w < WIDTH; w++)                                                                          \
-                sums[p * WIDTH + w] += x[j] * panels[(p * D + j) * WIDTH + w];
+#define DEFINE_PANELS(NAME, TYPE, PANELS)                                                                            \
+    static void FN(NAME)(const TYPE *panels, ptrdiff_t D, const TYPE *x, TYPE *sums)                                 \
+    {                                                                                                                \
+        enum { WIDTH = 32 / sizeof(TYPE) };                                                                          \
+        for (ptrdiff_t p = 0; p < PANELS; p++)                                                                       \
+            for (ptrdiff_t j = 0; j < D; j++)                                                                        \
+                for (int w = 0; w < WIDTH; w++)                                                                      \
+                    sums[p * WIDTH + w] += x[j] * panels[(p * D + j) * WIDTH + w];                                   \
+    }
+
+DEFINE_PANELS(panels1_float, float, 1)
+DEFINE_PANELS(panels2_float, float, 2)
+DEFINE_PANELS(panels3_float, float, 3)
+DEFINE_PANELS(panels1_double, double, 1)
+DEFINE_PANELS(panels2_double, double, 2)
+DEFINE_PANELS(panels3_double, double, 3)
+#undef DEFINE_PANELS
 
 static void FN(add_rows)(double *y, const double *X, ptrdiff_t width, const ptrdiff_t *rows, const double *entries,
                          ptrdiff_t count)
@@ -182,31 +190,35 @@ DEFINE_DOT(dot_float, double, load_double, float, load_float)
 DEFINE_DOT(dot_floats, float, load_float, float, load_float)
 #undef DEFINE_DOT
 
-/* Sum of squared products of x with the directions start..end-1, which lie in at most three panels. */
-#define DEFINE_PANEL_SQUARES(TYPE, WIDTH)                                                                            \
+/* Sum of squared products of x with the directions start..end-1, which lie in at most three panels; those from `end`
+   on are zero. Products are squared in double precision, where those of large floats do not overflow. */
+#define DEFINE_PANEL_SQUARES(TYPE)                                                                                   \
     TARGET static double FN(panel_squares_##TYPE)(const TYPE *panels, ptrdiff_t D, ptrdiff_t start, ptrdiff_t end,   \
                                                   const TYPE *x)                                                     \
     {                                                                                                                \
+        enum { WIDTH = 32 / sizeof(TYPE) };                                                                          \
         TYPE sums[3 * WIDTH] = {0};                                                                                  \
-        const ptrdiff_t first = start / WIDTH, count = (end + WIDTH - 1) / WIDTH - first;                            \
+        const ptrdiff_t first = start / WIDTH, count = (end + WIDTH - 1) / WIDTH - first, before = start % WIDTH;    \
         panels += first * D * WIDTH;                                                                                 \
-        PANEL_SUMS(TYPE, WIDTH)                                                                                      \
-        for (ptrdiff_t w = 0; w < start % WIDTH; w++)                                                                \
+        switch (count) {                                                                                             \
+        case 1: FN(panels1_##TYPE)(panels, D, x, sums); break;                                                       \
+        case 2: FN(panels2_##TYPE)(panels, D, x, sums); break;                                                       \
+        default: FN(panels3_##TYPE)(panels, D, x, sums);                                                             \
+        }                                                                                                            \
+        for (ptrdiff_t w = 0; w < before; w++)                                                                       \
             sums[w] = 0;                                                                                             \
-        double squares[WIDTH] = {0};                                                                                 \
+        double squares[WIDTH] = {0}, total = 0.0;                                                                    \
         for (int p = 0; p < 3; p++)                                                                                  \
             for (int w = 0; w < WIDTH; w++)                                                                          \
                 squares[w] += (double)sums[p * WIDTH + w] * (double)sums[p * WIDTH + w];                             \
-        double sum = 0.0;                                                                                            \
         for (int w = 0; w < WIDTH; w++)                                                                              \
-            sum += squares[w];                                                                                       \
-        return sum;                                                                                                  \
+            total += squares[w];                                                                                     \
+        return total;                                                                                                \
     }
 
-DEFINE_PANEL_SQUARES(float, 8)
-DEFINE_PANEL_SQUARES(double, 4)
+DEFINE_PANEL_SQUARES(float)
+DEFINE_PANEL_SQUARES(double)
 #undef DEFINE_PANEL_SQUARES
-#undef PANEL_SUMS
 
 /* y += a x. */
 TARGET static void FN(axpy)(double a, const double *restrict x, double *restrict y, ptrdiff_t n)
@@ -329,6 +341,7 @@ static const struct kernels FN(kernels) = {
     FN(convolve),  FN(compress),     FN(compress_complex), FN(reflect),        FN(reflect_complex),
 };
 
+#undef LANES
 #undef FN
 #undef JOIN
 #undef JOIN_
