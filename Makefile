@@ -6,17 +6,20 @@ VENV := .venv
 DATA ?= $(or $(DIVERSET_DATA),../shared/data)
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# The loops are compiled with the NumPy and SciPy of .venv: a build environment of pip's own would install both again.
+INSTALL := $(PIP_INSTALL) --no-build-isolation --editable
 # One thread per worker: two pytest workers that each start a BLAS pool only get in each other's way.
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
-.PHONY: help demo test test-all fuzz bench docs experiments dist lint clean
+.PHONY: help demo test test-all test-loops fuzz bench docs experiments dist lint clean
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo         ten diverse cities, a summary and threads of news: a map and pages in demo-output/"
 	@echo "make test         lint, types and the quick tests"
-	@echo "make test-all     the same with the slow tests, and the numerics once more without Numba's compiler"
+	@echo "make test-all     the same with the slow tests, then test-loops"
+	@echo "make test-loops   the compiled loops: uncompiled, by other instruction sets, with bounds checks and a sanitizer"
 	@echo "make bench        speed and accuracy, beside other libraries"
 	@echo "make docs         the documentation, in docs/_build/html"
 	@echo "make experiments  every module of experiments/, on the public data in DATA=../shared/data"
@@ -34,7 +37,20 @@ test: lint
 
 test-all: lint
 	$(PYTEST)
-	NUMBA_DISABLE_JIT=1 $(PYTEST) tests/numerics tests/core
+	$(MAKE) test-loops
+
+# Tests of the loops, with fewer draws: uncompiled, with the instructions that every processor has, with bounds checks,
+# and with the address sanitizer.
+LOOP_TESTS := tests/numerics tests/core tests/inference tests/sampling tests/structured tests/processes
+ASAN = $(shell $(or $(CC),cc) -print-file-name=libasan.so)
+test-loops: $(VENV)/.test
+	DIVERSET_UNCOMPILED=1 $(PYTEST) -m "not slow" tests/numerics tests/core
+	DIVERSET_SIMD=baseline $(PYTEST) -m "not slow" $(LOOP_TESTS)
+	DIVERSET_SIMD=avx2 $(PYTEST) -m "not slow" $(LOOP_TESTS)
+	DIVERSET_BUILD=checked $(PIP_INSTALL) --no-build-isolation --no-deps --upgrade --target build/checked .
+	cp -r tests build/checked/ && cd build/checked && PYTHONPATH=. $(abspath $(BIN))/python -m pytest -n 2 -m "not slow" -c $(CURDIR)/pyproject.toml --rootdir . $(LOOP_TESTS)
+	DIVERSET_BUILD=sanitized $(PIP_INSTALL) --no-build-isolation --no-deps --upgrade --target build/sanitized .
+	cp -r tests build/sanitized/ && cd build/sanitized && PYTHONPATH=. LD_PRELOAD=$(ASAN) ASAN_OPTIONS=detect_leaks=0 $(abspath $(BIN))/python -m pytest -n 2 -m "not slow" -c $(CURDIR)/pyproject.toml --rootdir . $(LOOP_TESTS)
 
 FUZZ ?= 1000
 fuzz: $(VENV)/.test
@@ -71,6 +87,7 @@ dist: $(VENV)/.dist
 
 clean:
 	rm -rf $(VENV) demo-output docs/_build docs/auto_examples docs/api/generated docs/sg_execution_times.rst
+	find src -name '*.so' -delete
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -82,16 +99,20 @@ $(VENV)/.pip:
 	@$(PYTHON) -m venv $(VENV) || { echo "'$(PYTHON) -m venv' failed; is the venv module installed?" >&2; exit 1; }
 	@echo "Installing into $(VENV), once ..."
 	@$(PIP_INSTALL) --upgrade "pip>=25.1"
+	@$(PIP_INSTALL) --group build
 	@touch $@
 
-$(VENV)/.demo: $(VENV)/.pip pyproject.toml
-	@$(PIP_INSTALL) --editable ".[plots,text]"
+# What the compiled loops are made from; a change of these installs anew, which compiles only what changed.
+LOOPS := setup.py $(wildcard src/diverset/*/_*loops.py src/diverset/numerics/*.h src/diverset/numerics/*.pxd)
+
+$(VENV)/.demo: $(VENV)/.pip pyproject.toml $(LOOPS)
+	@$(INSTALL) ".[plots,text]"
 	@touch $@
 
-$(VENV)/.experiments: $(VENV)/.pip pyproject.toml
-	@$(PIP_INSTALL) --editable ".[images,plots,text]"
+$(VENV)/.experiments: $(VENV)/.pip pyproject.toml $(LOOPS)
+	@$(INSTALL) ".[images,plots,text]"
 	@touch $@
 
-$(VENV)/.test $(VENV)/.docs $(VENV)/.bench $(VENV)/.dist: $(VENV)/.%: $(VENV)/.pip pyproject.toml
-	@$(PIP_INSTALL) --editable ".[plots]" --group $*
+$(VENV)/.test $(VENV)/.docs $(VENV)/.bench $(VENV)/.dist: $(VENV)/.%: $(VENV)/.pip pyproject.toml $(LOOPS)
+	@$(INSTALL) ".[plots]" --group $*
 	@touch $@

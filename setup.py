@@ -16,13 +16,7 @@ from pathlib import Path
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
-LOOPS = (
-    "inference._exact_loops",
-    "inference._greedy_loops",
-    "numerics._loops",
-    "numerics._projection_loops",
-    "structured._product_loops",
-)
+LOOPS = sorted(Path("src/diverset").glob("*/_*loops.py"))
 KIND = os.environ.get("DIVERSET_BUILD", "optimised")
 MSVC = sys.platform == "win32"
 
@@ -36,14 +30,14 @@ def extensions():
     sanitizer = ["-fsanitize=address", "-g"] if KIND == "sanitized" else []
     modules = [
         Extension(
-            f"diverset.{name}",
-            [f"src/diverset/{name.replace('.', '/')}.py"],
+            ".".join(path.with_suffix("").parts[1:]),
+            [path.as_posix()],
             include_dirs=["src/diverset/numerics"],
             depends=["src/diverset/numerics/kernels.h", "src/diverset/numerics/kernels_body.h"],
             extra_compile_args=flags + sanitizer,
             extra_link_args=sanitizer,
         )
-        for name in LOOPS
+        for path in LOOPS
     ]
     directives = {
         "language_level": 3,

@@ -1,4 +1,4 @@
-"""What diverset raises: every message says what is wrong, the value, and the remedy.
+"""Errors and warnings of diverset: every message says what is wrong, the value, and the remedy.
 
 All errors about input derive from :class:`ValueError`, so code that catches ``ValueError`` keeps
 working; the subclasses are for callers who want to tell the cases apart.
@@ -6,6 +6,7 @@ working; the subclasses are for callers who want to tell the cases apart.
 
 __all__ = [
     "DiversetError",
+    "DiversetWarning",
     "ImpossibleEventError",
     "KernelError",
     "LabelError",
@@ -19,6 +20,10 @@ __all__ = [
 
 class DiversetError(ValueError):
     """Base of every error diverset raises about its input."""
+
+
+class DiversetWarning(UserWarning):
+    """Base of every warning: the result is right, and something about it deserves attention."""
 
 
 class KernelError(DiversetError):
