@@ -115,7 +115,7 @@ def test_squares_of_any_range_of_directions(kernels, dtype, name, width, D):
             for s in range(end):
                 panels[s // width, :, s % width] = Z[s]
             found = kernels(f"panel_squares_{name}", panels, D, start, end, x, returns=ctypes.c_double)
-            eps = 50 * D * np.finfo(dtype).eps
+            eps = 50 * D * float(np.finfo(dtype).eps)
             assert found == pytest.approx(twins.panel_squares(panels, start, end, x), rel=eps, abs=eps * 1e-6)
 
 
