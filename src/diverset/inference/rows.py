@@ -21,7 +21,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
@@ -274,6 +273,8 @@ def _crew(workers: int) -> Iterator[Any]:
     if workers == 1:
         yield map
     else:
+        from concurrent.futures import ThreadPoolExecutor
+
         with ThreadPoolExecutor(workers) as crew:
             yield crew.map
 
