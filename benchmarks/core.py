@@ -5,9 +5,6 @@ algebra that no method can do without, as NumPy and SciPy do it.
 """
 
 import math
-import statistics
-import subprocess
-import sys
 import warnings
 from collections.abc import Iterator
 
@@ -15,7 +12,7 @@ import numpy as np
 import scipy.linalg
 
 import diverset as dv
-from benchmarks.harness import Row, Times, at_most, clock, compare, peer, state
+from benchmarks.harness import Row, at_most, compare, peer, state
 from diverset.numerics import poisson_binomial, symmetric
 from diverset.numerics.selection import selection_probabilities
 
@@ -123,32 +120,6 @@ def wide_spectra() -> Iterator[Row]:
     yield compare(f"size distribution, n = {n:,}, eigenvalues around 1", lambda: poisson_binomial.pmf(near_one))
 
 
-def import_time() -> Iterator[Row]:
-    """Time of the import, in fresh interpreters."""
-    names = {"ours": "import diverset", "other": "import numpy, scipy.linalg"}
-    seconds: dict[str, list[float]] = {key: [] for key in names}
-    order = list(names)
-    now = "process_time" if clock() == "processor time" else "perf_counter"
-    for attempt in range(16):
-        for key in order:
-            program = f"from time import {now}; t = {now}(); {names[key]}; print({now}() - t)"
-            output = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
-            if attempt:  # the first finds the files
-                seconds[key].append(float(output))
-        order.reverse()
-    ours, other = (Times(tuple(seconds[key])) for key in names)
-    ratio, bar = statistics.median(ours.seconds) / statistics.median(other.seconds), at_most(2)
-    yield Row(
-        "import diverset, median of 15 fresh interpreters",
-        f"{1e3 * ours.median:.3g} ms",
-        f"{1e3 * other.median:.3g} ms  {names['other']}",
-        ratio,
-        str(bar),
-        bar.met(ratio),
-        {"ours": ours.seconds, "other": other.seconds},
-    )
-
-
 def scaled_kernels() -> Iterator[Row]:
     """k-DPPs of scaled kernels: what ours and DPPy say where numbers leave the range of floats."""
     n, k = 1_000, 200
@@ -195,6 +166,5 @@ CASES = (
     dense_normalizer,
     dense_marginals,
     wide_spectra,
-    import_time,
     scaled_kernels,
 )

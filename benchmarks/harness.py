@@ -39,6 +39,11 @@ from rich.table import Table
 
 from diverset._files import atomic_write
 
+try:
+    import resource
+except ImportError:  # not on Windows
+    resource = None  # type: ignore[assignment]
+
 __all__ = [
     "Bar",
     "Row",
@@ -47,6 +52,7 @@ __all__ = [
     "at_most",
     "clock",
     "compare",
+    "duration",
     "peer",
     "run",
     "state",
@@ -65,7 +71,17 @@ _PAUSE = 0.06
 _QUIET = 0.1
 _PATIENCE = 30.0
 _ROUNDS = 7
-_CLOCKS = {"wall clock": time.perf_counter, "processor time": time.process_time}
+
+
+def _processor_time() -> float:
+    """Seconds of processor time of this process and of those it has started and seen end."""
+    if resource is None:
+        return time.process_time()
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
+
+
+_CLOCKS = {"wall clock": time.perf_counter, "processor time": _processor_time}
 _clock = "wall clock"
 #: Rounds without a best time improving by 2% after which it is taken for the best.
 _STABLE_ROUNDS = 5
@@ -236,12 +252,12 @@ def compare(
     before = _cpu_seconds()
     times = time_all(calls, rounds=rounds, budget=budget)
     mine = times["ours"].best / per
-    row = Row(case, _duration(mine), failure, bar="" if bar is None else str(bar))
+    row = Row(case, duration(mine), failure, bar="" if bar is None else str(bar))
     row.details = {key: {"name": name if key == "other" else "diverset", **asdict(t)} for key, t in times.items()}
     row.details |= {"per": per, "cpu_of_others": _share_of_others(before)}
     value = mine if other is None and not is_peer else None
     if "other" in times:
-        row.other = f"{_duration(times['other'].best / per)}  {name}"
+        row.other = f"{duration(times['other'].best / per)}  {name}"
         quotient = times["ours"].best / times["other"].best
         medians = times["ours"].median / times["other"].median
         faster = bar is not None and bar.lower
@@ -267,7 +283,8 @@ def peer(name: str) -> ModuleType | None:
         return None
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """Seconds in the unit that suits them."""
     for unit, size in (("s", 1.0), ("ms", 1e-3)):
         if seconds >= size:
             return f"{seconds / size:.3g} {unit}"

@@ -1,76 +1,103 @@
 """diverset picks sets: diverse, high in quality, with exact probabilities.
 
 Start with :class:`DPP` (a distribution over subsets) or :class:`KDPP` (over subsets of a fixed size).
-``import diverset as dv`` is light: compiled loops, plotting and applications are imported on use.
+``import diverset as dv`` loads nothing yet: every name is imported when it is first used.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from diverset import errors, kernels
-from diverset.core import (
-    DPP,
-    KDPP,
-    Estimate,
-    KDPPMixture,
-    NonsymmetricDPP,
-    SetDistribution,
-    SizedDPP,
-    entropy,
-    hellinger,
-    kl_divergence,
-    l1_distance,
-    law,
-    total_variation,
-)
-from diverset.inference import (
-    Selection,
-    exact_cover_dpp,
-    find_exact_cover,
-    has_exact_cover,
-    map_budgeted,
-    map_double_greedy,
-    map_exact,
-    map_greedy,
-    map_local_search,
-    map_nonmonotone,
-    map_relaxed,
-    map_upper_bound,
-    random_x3c,
-    select,
-    selection_law,
-)
-from diverset.numerics.projection import project, projection_bound, projection_dim
-from diverset.sampling.chain import Chain
-from diverset.sampling.intermediate import IntermediateSampler, sample_kernel
-from diverset.sampling.kernel_function import KernelFunction
-from diverset.sampling.mcmc import mcmc_chain
-from diverset.sampling.trace import SamplingTrace, sampling_trace
+from diverset._on_use import names_on_use
 
 if TYPE_CHECKING:
+    from diverset import baselines as baselines
+    from diverset import classics as classics
+    from diverset import core as core
+    from diverset import distributed as distributed
+    from diverset import errors as errors
+    from diverset import images as images
+    from diverset import inference as inference
+    from diverset import integrations as integrations
+    from diverset import kernels as kernels
+    from diverset import learn as learn
+    from diverset import metrics as metrics
+    from diverset import mrf as mrf
+    from diverset import numerics as numerics
+    from diverset import open_questions as open_questions
+    from diverset import plots as plots
+    from diverset import poses as poses
+    from diverset import processes as processes
+    from diverset import sampling as sampling
+    from diverset import structured as structured
+    from diverset import text as text
+    from diverset import threads as threads
+    from diverset.core import (
+        DPP,
+        KDPP,
+        Estimate,
+        KDPPMixture,
+        NonsymmetricDPP,
+        SetDistribution,
+        SizedDPP,
+        entropy,
+        hellinger,
+        kl_divergence,
+        l1_distance,
+        law,
+        total_variation,
+    )
+    from diverset.inference import (
+        Selection,
+        exact_cover_dpp,
+        find_exact_cover,
+        has_exact_cover,
+        map_budgeted,
+        map_double_greedy,
+        map_exact,
+        map_greedy,
+        map_local_search,
+        map_nonmonotone,
+        map_relaxed,
+        map_upper_bound,
+        random_x3c,
+    )
+    from diverset.inference.select import select, selection_law
+    from diverset.numerics.projection import project, projection_bound, projection_dim
+    from diverset.sampling.chain import Chain
+    from diverset.sampling.intermediate import IntermediateSampler, sample_kernel
+    from diverset.sampling.kernel_function import KernelFunction
+    from diverset.sampling.mcmc import mcmc_chain
+    from diverset.sampling.trace import SamplingTrace, sampling_trace
     from diverset.structured import FactorGraph, StructuredDPP, StructuredKDPP
+else:
+    __getattr__, __dir__ = names_on_use(
+        __name__,
+        {
+            "core": [
+                "DPP", "KDPP", "Estimate", "KDPPMixture", "NonsymmetricDPP", "SetDistribution", "SizedDPP",
+                "entropy", "hellinger", "kl_divergence", "l1_distance", "law", "total_variation",
+            ],
+            "inference": [
+                "Selection", "exact_cover_dpp", "find_exact_cover", "has_exact_cover", "map_budgeted",
+                "map_double_greedy", "map_exact", "map_greedy", "map_local_search", "map_nonmonotone", "map_relaxed",
+                "map_upper_bound", "random_x3c",
+            ],
+            "inference.select": ["select", "selection_law"],
+            "numerics.projection": ["project", "projection_bound", "projection_dim"],
+            "sampling.chain": ["Chain"],
+            "sampling.intermediate": ["IntermediateSampler", "sample_kernel"],
+            "sampling.kernel_function": ["KernelFunction"],
+            "sampling.mcmc": ["mcmc_chain"],
+            "sampling.trace": ["SamplingTrace", "sampling_trace"],
+            "structured": ["FactorGraph", "StructuredDPP", "StructuredKDPP"],
+        },
+        submodules=[
+            "baselines", "classics", "core", "distributed", "errors", "images", "inference", "integrations",
+            "kernels", "learn", "metrics", "mrf", "numerics", "open_questions", "plots", "poses", "processes",
+            "sampling", "structured", "text", "threads",
+        ],
+    )  # fmt: skip
 
 __version__ = "0.1.0"
-
-#: Sub-packages imported when they are first used, and names at the top that come from one of them.
-_ON_USE = (
-    "baselines",
-    "classics",
-    "distributed",
-    "images",
-    "integrations",
-    "learn",
-    "metrics",
-    "mrf",
-    "open_questions",
-    "plots",
-    "poses",
-    "processes",
-    "structured",
-    "text",
-    "threads",
-)
-_NAMES_ON_USE = {name: "structured" for name in ("FactorGraph", "StructuredDPP", "StructuredKDPP")}
 
 __all__ = [
     "DPP",
@@ -118,15 +145,3 @@ __all__ = [
     "selection_law",
     "total_variation",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    if name in _ON_USE:
-        return import_module(f"diverset.{name}")
-    if name in _NAMES_ON_USE:
-        return getattr(import_module(f"diverset.{_NAMES_ON_USE[name]}"), name)
-    raise AttributeError(f"module 'diverset' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *_ON_USE, *_NAMES_ON_USE])

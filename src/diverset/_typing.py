@@ -12,5 +12,5 @@ Array: TypeAlias = NDArray[Any]
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 BoolArray: TypeAlias = NDArray[np.bool_]
-#: What ``numpy.random.default_rng`` accepts (SPEC 7).
-RNGLike: TypeAlias = np.random.Generator | np.random.SeedSequence | int | None
+#: What ``numpy.random.default_rng`` accepts (SPEC 7); as text, since numpy.random is imported when it is asked for.
+RNGLike: TypeAlias = "np.random.Generator | np.random.SeedSequence | int | None"

@@ -2,12 +2,12 @@
 
 import sys
 from collections.abc import Sequence
-from importlib.metadata import version
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
+from diverset import __version__
 from diverset.errors import DiversetError, MissingExtraError
 
 __all__ = ["app"]
@@ -75,7 +75,7 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"diverset {version('diverset')}")
+        typer.echo(f"diverset {__version__}")
         raise typer.Exit
 
 

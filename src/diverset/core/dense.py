@@ -6,7 +6,6 @@ import math
 from functools import cached_property
 
 import numpy as np
-from scipy.special import expit
 
 from diverset._typing import Array, FloatArray, IntArray
 from diverset.core.representation import (
@@ -33,6 +32,7 @@ from diverset.numerics.linalg import (
     row_norms_squared,
     solve_lower,
 )
+from diverset.numerics.logistic import expit
 from diverset.numerics.validation import check_fits_in_memory
 
 __all__ = ["DenseLikelihood", "DenseMarginal"]

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from scipy.linalg import blas
 
 from diverset._typing import Array, FloatArray, IntArray
 from diverset.errors import KernelError
@@ -192,6 +191,8 @@ class RowFactor:
         triangular = upper and self.transform is None and transform is not None and not np.iscomplexobj(transform)
         for part, block in self.blocks():
             if triangular and not np.iscomplexobj(block):
+                from scipy.linalg import blas
+
                 # BLAS sees transposes: M^T block^T, columns contiguous.
                 copy = work[: len(block)]
                 copy[:] = block

@@ -25,7 +25,6 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
-from scipy.special import expit
 
 from diverset._typing import Array, FloatArray, IntArray
 from diverset.core.dense import DenseLikelihood, DenseMarginal
@@ -48,6 +47,7 @@ from diverset.numerics.linalg import (
     solve_lower,
     squared_modulus,
 )
+from diverset.numerics.logistic import expit
 
 __all__ = ["LowRankLikelihood", "LowRankMarginal", "from_eigenpairs"]
 

@@ -17,7 +17,6 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import ArrayLike
 
 from diverset._typing import Array, FloatArray, IntArray
@@ -132,7 +131,9 @@ class NonsymmetricDPP(SetDistribution):
         assert self._L is not None  # built from L or from both others
         if self.n_items == 0:
             return np.zeros((0, 0))
-        inverse: FloatArray = scipy.linalg.inv(self._lifted(), check_finite=False)
+        from scipy.linalg import inv
+
+        inverse: FloatArray = inv(self._lifted(), check_finite=False)
         return inverse
 
     @cached_property
@@ -216,7 +217,9 @@ class NonsymmetricDPP(SetDistribution):
         n = self.n_items
         if n == 0:
             return np.ones(1)
-        kappa = scipy.linalg.eigvals(self._K, check_finite=False)
+        from scipy.linalg import eigvals
+
+        kappa = eigvals(self._K, check_finite=False)
         # Real coefficients: the other half of the circle is the conjugate of this one.
         angles = -2.0 * np.pi * np.arange(n // 2 + 1 + n % 2) / (n + 1)
         step = 2j * np.sin(angles / 2.0) * np.exp(0.5j * angles)  # z - 1, without cancellation
@@ -304,7 +307,9 @@ def _log_det(a: FloatArray) -> float:
     columns = np.abs(scaled).max(axis=0)
     if not columns.all():
         return -math.inf
-    factor, swaps, _ = scipy.linalg.lapack.dgetrf(scaled / columns)
+    from scipy.linalg import lapack
+
+    factor, swaps, _ = lapack.dgetrf(scaled / columns)
     pivots = np.diagonal(factor)
     odd = np.count_nonzero(swaps != np.arange(m)) + np.count_nonzero(pivots < 0.0)
     if odd % 2 or not (np.abs(pivots) > 8.0 * m * EPS).all():

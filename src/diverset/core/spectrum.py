@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.special import expit
 
 from diverset._typing import FloatArray
 from diverset.numerics import poisson_binomial
+from diverset.numerics.logistic import expit
 
 __all__ = ["Spectrum"]
 

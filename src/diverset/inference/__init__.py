@@ -1,15 +1,36 @@
 """MAP inference and selection: sets of high probability, or high value."""
 
-from diverset.inference.bounds import map_upper_bound
-from diverset.inference.budgeted import map_budgeted
-from diverset.inference.double_greedy import map_double_greedy, map_nonmonotone
-from diverset.inference.exact import map_exact
-from diverset.inference.greedy import map_greedy
-from diverset.inference.hardness import exact_cover_dpp, find_exact_cover, has_exact_cover, random_x3c
-from diverset.inference.local_search import map_local_search
-from diverset.inference.relaxed import map_relaxed
+from typing import TYPE_CHECKING
+
+from diverset._on_use import names_on_use
 from diverset.inference.result import Selection
+
+# At once, and not on use: else importing the module of the same name would hide the function.
 from diverset.inference.select import select, selection_law
+
+if TYPE_CHECKING:
+    from diverset.inference.bounds import map_upper_bound
+    from diverset.inference.budgeted import map_budgeted
+    from diverset.inference.double_greedy import map_double_greedy, map_nonmonotone
+    from diverset.inference.exact import map_exact
+    from diverset.inference.greedy import map_greedy
+    from diverset.inference.hardness import exact_cover_dpp, find_exact_cover, has_exact_cover, random_x3c
+    from diverset.inference.local_search import map_local_search
+    from diverset.inference.relaxed import map_relaxed
+else:
+    __getattr__, __dir__ = names_on_use(
+        __name__,
+        {
+            "bounds": ["map_upper_bound"],
+            "budgeted": ["map_budgeted"],
+            "double_greedy": ["map_double_greedy", "map_nonmonotone"],
+            "exact": ["map_exact"],
+            "greedy": ["map_greedy"],
+            "hardness": ["exact_cover_dpp", "find_exact_cover", "has_exact_cover", "random_x3c"],
+            "local_search": ["map_local_search"],
+            "relaxed": ["map_relaxed"],
+        },
+    )
 
 __all__ = [
     "Selection",

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from diverset import kernels
 from diverset._typing import Array, FloatArray, IntArray, RNGLike
-from diverset.core import DPP
 from diverset.errors import DiversetError, KernelError
 from diverset.inference.engine import Limits, Picks, greedy_dense
 from diverset.inference.inputs import Items, as_column
 from diverset.inference.result import Selection
 from diverset.inference.rows import greedy_rows, squared_norms
-from diverset.inference.sparse import dense_rows, greedy_sparse, squared_norms_sparse
-from diverset.kernels._arrays import as_features
 from diverset.numerics.linalg import EPS, log_det_gram, log_det_psd
 from diverset.numerics.validation import (
     as_hermitian,
@@ -25,6 +21,9 @@ from diverset.numerics.validation import (
     check_positive_semidefinite,
     is_sparse,
 )
+
+if TYPE_CHECKING:
+    from diverset.core import DPP
 
 __all__ = ["Problem", "after_picks"]
 
@@ -51,6 +50,8 @@ class Problem:
     def _read_rows(self, cosine: bool) -> None:
         rows = self.items.features
         if is_sparse(rows):
+            from diverset.kernels._arrays import as_features
+
             rows = as_features(rows, name="features", allow_sparse=True)
         elif not isinstance(rows, np.memmap) and not rows.flags.c_contiguous:
             rows = np.ascontiguousarray(rows)
@@ -77,7 +78,9 @@ class Problem:
         elif callable(similarity):
             S = as_hermitian(similarity(X), name="similarity(features)")
         elif similarity == "rbf":
-            S = kernels.rbf(X.toarray() if is_sparse(X) else X) if self.n > 1 else np.ones((self.n, self.n))
+            from diverset.kernels import rbf
+
+            S = rbf(X.toarray() if is_sparse(X) else X) if self.n > 1 else np.ones((self.n, self.n))
         else:
             raise DiversetError(
                 f"similarity is {similarity!r}; choose cosine, rbf, dot, precomputed, or pass a function"
@@ -118,6 +121,8 @@ class Problem:
                 given=given,
             )
         elif self.sparse_rows is not None:
+            from diverset.inference.sparse import greedy_sparse
+
             picks = greedy_sparse(
                 self.sparse_rows,
                 k,
@@ -185,6 +190,8 @@ class Problem:
             if self.rows is not None:
                 B = np.sqrt(self.factor[positions])[:, None] * self.rows[positions].astype(np.float64)
             else:
+                from diverset.inference.sparse import dense_rows
+
                 B = dense_rows(self.sparse_rows, self.factor, positions)
             return log_det_gram(B, EPS * np.sqrt(np.einsum("ij,ij->i", B, B)))
         S = self.kernel[np.ix_(positions, positions)]
@@ -217,6 +224,8 @@ class Problem:
 
     def dpp(self, shown: IntArray, limits: Limits) -> DPP:
         """The DPP of the same objective, over what can be picked beside the items already shown."""
+        from diverset.core import DPP
+
         w = (1.0 - self.dial) / self.dial
         # A common factor changes no k-DPP; without it the exponential could overflow.
         q = np.exp(0.5 * w * (self.quality - self.quality.max(initial=0.0)))
@@ -224,7 +233,9 @@ class Problem:
             dpp = DPP.from_features(self.rows, quality=q * np.sqrt(self.factor))
         elif self.sparse_rows is not None:
             # These methods need the whole kernel anyway, and words of texts are more than the texts.
-            S = kernels.dot(self.sparse_rows.multiply(np.sqrt(self.factor)[:, None]).tocsr())
+            from diverset.kernels import dot
+
+            S = dot(self.sparse_rows.multiply(np.sqrt(self.factor)[:, None]).tocsr())
             np.fill_diagonal(S, self.scale)
             dpp = DPP.from_quality_diversity(q, S)
         else:
@@ -288,6 +299,8 @@ def after_picks(limits: Limits, picks: IntArray) -> Limits:
 def _row_norms(rows: Any) -> FloatArray:
     """Squared norms in double precision; refuses what is not finite, naming it."""
     if is_sparse(rows):
+        from diverset.inference.sparse import squared_norms_sparse
+
         with np.errstate(over="ignore", invalid="ignore"):
             norms = squared_norms_sparse(rows)
     else:

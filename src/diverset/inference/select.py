@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from diverset._typing import BoolArray, IntArray, RNGLike
-from diverset.core import KDPP
 from diverset.errors import DiversetError
 from diverset.inference.engine import Limits, Picks
 from diverset.inference.inputs import as_column, as_groups, read_items
@@ -22,6 +21,9 @@ from diverset.numerics.validation import (
     find_positions,
     is_blocked,
 )
+
+if TYPE_CHECKING:
+    from diverset.core import KDPP
 
 __all__ = ["select", "selection_law"]
 

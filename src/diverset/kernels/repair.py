@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import ArrayLike
 
 from diverset._typing import Array
@@ -81,7 +80,9 @@ def _hermitian_part(M: Array) -> Array:
 
 def _clip_spectrum(A: Array) -> Array:
     """Projection of a Hermitian matrix onto the positive semidefinite ones."""
-    lam, V = scipy.linalg.eigh(A, check_finite=False)
+    from scipy.linalg import eigh
+
+    lam, V = eigh(A, check_finite=False)
     if lam[0] >= -len(A) * EPS * np.abs(lam).max():
         return A
     # As a Gram matrix the result is positive semidefinite whatever the rounding in V.

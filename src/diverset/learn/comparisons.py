@@ -19,13 +19,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
 
 from diverset._typing import BoolArray, FloatArray, RNGLike
 from diverset.core import DPP, KDPP, KDPPMixture
 from diverset.errors import DiversetError, LabelError, SizeError
 from diverset.learn._estimator import Estimator, check_fitted
 from diverset.learn.simplex import minimize_on_simplex
+from diverset.numerics.logistic import expit
 from diverset.numerics.validation import as_hermitian, check_count, check_nonnegative, check_positive, find_positions
 
 __all__ = ["Comparison", "ComparisonTable", "KDPPMixtureLearner", "MMRMixtureLearner"]

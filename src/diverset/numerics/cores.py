@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -35,5 +34,7 @@ def share_rows(indptr: Array, width: int, job: Callable[[int, int], None]) -> No
     if n_jobs == 1:
         job(int(cuts[0]), int(cuts[1]))
         return
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(n_jobs) as pool:
         list(pool.map(job, cuts[:-1].tolist(), cuts[1:].tolist()))

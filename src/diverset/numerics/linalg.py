@@ -10,8 +10,6 @@ import math
 from typing import Any
 
 import numpy as np
-import scipy.linalg
-from scipy.linalg import blas, lapack
 
 from diverset._typing import Array, FloatArray, IntArray
 
@@ -25,6 +23,7 @@ __all__ = [
     "hermitian_inverse",
     "inverse_diagonal",
     "is_graded",
+    "is_positive_definite",
     "log_det_from_cholesky",
     "log_det_gram",
     "log_det_psd",
@@ -50,9 +49,14 @@ _ORTHONORMAL = 1e-12
 #: Ratio of diagonal entries from which eigenvalues are computed to relative accuracy.
 _GRADED = 1e4
 
+#: Up to this order NumPy's Cholesky factorisation is as fast as LAPACK's own, which comes with SciPy.
+_NUMPY_CHOLESKY = 256
+
 
 def routine(name: str, a: Array) -> Any:
     """LAPACK's routine of this name for the dtype of `a`: ``"potrf"`` is dpotrf or zpotrf."""
+    from scipy.linalg import lapack
+
     return getattr(lapack, ("z" if np.iscomplexobj(a) else "d") + name)
 
 
@@ -80,6 +84,20 @@ def cholesky_lower(a: Array, *, overwrite: bool = False) -> Array | None:
     return None if info != 0 else factor.T
 
 
+def is_positive_definite(a: Array) -> bool:
+    """Whether a Hermitian matrix has a Cholesky factorisation; `a` may be overwritten.
+
+    A check is all that many calls need of a factorisation, so a small one does not wait for SciPy to be imported.
+    """
+    if a.shape[0] > _NUMPY_CHOLESKY:
+        return cholesky_lower(a, overwrite=True) is not None
+    try:
+        np.linalg.cholesky(a)
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
 def product(A: Array, B: Array, *, transpose: bool = False) -> Array:
     """A @ B, or A @ B.T, by the BLAS that SciPy brings; for C-ordered arrays.
 
@@ -88,6 +106,8 @@ def product(A: Array, B: Array, *, transpose: bool = False) -> Array:
     """
     if A.size == 0 or B.size == 0:
         return A @ (B.T if transpose else B)
+    from scipy.linalg import blas
+
     gemm = blas.zgemm if np.iscomplexobj(A) or np.iscomplexobj(B) else blas.dgemm
     result: Array = gemm(1.0, B.T, A.T, trans_a=transpose).T
     return result
@@ -97,6 +117,8 @@ def gram(rows: FloatArray) -> FloatArray:
     """Products of the columns of C-ordered real rows, by the BLAS that SciPy brings; half the work of ``product``."""
     if rows.size == 0:
         return rows.T @ rows
+    from scipy.linalg import blas
+
     lower = np.tril(blas.dsyrk(1.0, rows.T, lower=1))
     result: FloatArray = lower + np.tril(lower, -1).T
     return result
@@ -106,7 +128,9 @@ def solve_lower(R: Array, B: Array, *, adjoint: bool = False) -> Array:
     r"""Solve :math:`R X = B`, or :math:`R^* X = B` with ``adjoint=True``, for lower triangular R."""
     if R.shape[0] == 0 or B.size == 0:
         return B.astype(np.result_type(R, B))
-    solution: Array = scipy.linalg.solve_triangular(R, B, lower=True, trans="C" if adjoint else "N", check_finite=False)
+    from scipy.linalg import solve_triangular
+
+    solution: Array = solve_triangular(R, B, lower=True, trans="C" if adjoint else "N", check_finite=False)
     return solution
 
 
@@ -226,6 +250,8 @@ def eigh_graded(a: FloatArray) -> tuple[FloatArray, FloatArray]:
     vectors : ndarray of shape (n, rank)
         Eigenvectors of the nonzero eigenvalues, in their order.
     """
+    from scipy.linalg import lapack
+
     n = len(a)
     root = np.sqrt(np.maximum(np.diagonal(a), 0.0))
     safe = np.where(root > 0.0, root, 1.0)

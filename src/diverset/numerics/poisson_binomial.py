@@ -10,9 +10,9 @@ import math
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit
 
 from diverset._typing import FloatArray
+from diverset.numerics.logistic import expit
 from diverset.numerics.symmetric import tilted_log_mass
 
 __all__ = ["log_pmf", "log_pmf_many", "mean", "pmf", "variance"]

@@ -14,9 +14,9 @@ import math
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit
 
 from diverset._typing import BoolArray, FloatArray
+from diverset.numerics.logistic import expit
 from diverset.numerics.symmetric import log_elementary_symmetric_all, tilt
 
 __all__ = [

@@ -13,9 +13,9 @@ import math
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit
 
 from diverset._typing import FloatArray
+from diverset.numerics.logistic import expit
 
 __all__ = [
     "elementary_symmetric_table",

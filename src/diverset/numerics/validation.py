@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 import operator
 import os
+import sys
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from diverset._typing import Array, FloatArray, IntArray
 from diverset.errors import DiversetError, KernelError, LabelError, SizeError, TooLargeError
-from diverset.numerics.linalg import EPS, add_to_diagonal, cholesky_lower
+from diverset.numerics.linalg import EPS, add_to_diagonal, is_positive_definite
 
 __all__ = [
     "LARGEST",
@@ -56,11 +56,16 @@ def is_blocked(a: Any) -> bool:
     return hasattr(a, "compute") and hasattr(a, "to_delayed") and (hasattr(a, "chunks") or hasattr(a, "to_dask_array"))
 
 
+def _has_masked_entries(a: Any) -> bool:
+    # Without numpy.ma, which NumPy imports on use, there are no masked arrays.
+    return "numpy.ma" in sys.modules and bool(np.ma.is_masked(a))
+
+
 def plain_array(a: Any, *, name: str) -> Any:
     """`a` as an array with objects read as numbers; refuses masked entries, and leaves sparse ones alone."""
     if is_sparse(a):
         return a
-    if np.ma.is_masked(a):
+    if _has_masked_entries(a):
         raise KernelError(f"{name} has masked entries; fill them in or drop their items")
     try:
         array = np.asarray(a)
@@ -76,7 +81,7 @@ _OF_K = 1e-10
 
 def as_real_or_complex(a: Any, *, name: str, ndim: int) -> Array:
     """`a` as a float or complex array of `ndim` dimensions, its precision kept; refuses other dtypes."""
-    if np.ma.is_masked(a):
+    if _has_masked_entries(a):
         raise KernelError(f"{name} has masked entries; fill them in or drop their items")
     try:
         array = np.asarray(a)
@@ -196,7 +201,7 @@ def check_positive_semidefinite(a: Array, *, name: str, given: Any, remedy: str,
     largest = float(diagonal.max())
     slack = max(8.0 * max(n, 8) * _rounding_of(given), forgiven)
     if largest > 0.0 and diagonal.min() >= 0.0:
-        if cholesky_lower(add_to_diagonal(a.copy(), slack * largest), overwrite=True) is not None:
+        if is_positive_definite(add_to_diagonal(a.copy(), slack * largest)):
             return
     elif not a.any():
         return
@@ -208,7 +213,7 @@ def check_positive_semidefinite(a: Array, *, name: str, given: Any, remedy: str,
 def is_positive_semidefinite(a: Array, *, scale: float) -> bool:
     """Whether the smallest eigenvalue of a Hermitian matrix is nonnegative, up to rounding at `scale`."""
     slack = 8.0 * max(len(a), 8) * EPS * scale
-    return cholesky_lower(add_to_diagonal(np.array(a, order="C"), slack), overwrite=True) is not None
+    return is_positive_definite(add_to_diagonal(np.array(a, order="C"), slack))
 
 
 def check_between_zero_and_identity(K: Array, *, given: Any) -> None:
@@ -221,7 +226,7 @@ def check_between_zero_and_identity(K: Array, *, given: Any) -> None:
     )
     slack = max(8.0 * max(n, 8) * _rounding_of(given), _OF_K)
     lifted = add_to_diagonal(-K, 1.0 + slack)
-    if np.diagonal(lifted).real.min() > 0.0 and cholesky_lower(lifted, overwrite=True) is not None:
+    if np.diagonal(lifted).real.min() > 0.0 and is_positive_definite(lifted):
         return
     top = float(np.linalg.eigvalsh(K)[-1])
     if top > 1.0 + slack:
@@ -369,15 +374,20 @@ def check_rows(rows: Any, n: int, *, name: str) -> IntArray:
     return array.astype(np.int64)
 
 
+def _read(path: str) -> str:
+    with open(path, encoding="ascii") as file:
+        return file.read()
+
+
 def available_memory() -> int | None:
     """Bytes that can still be allocated, by the kernel's own estimate and the control group's limit."""
     limits = []
     try:
-        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+        for line in _read("/proc/meminfo").splitlines():
             if line.startswith("MemAvailable:"):
                 limits.append(int(line.split()[1]) * 1024)
-        group = Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii").strip()
-        used = Path("/sys/fs/cgroup/memory.current").read_text(encoding="ascii").strip()
+        group = _read("/sys/fs/cgroup/memory.max").strip()
+        used = _read("/sys/fs/cgroup/memory.current").strip()
         if group != "max":
             limits.append(int(group) - int(used))
     except (OSError, ValueError, IndexError):

@@ -21,10 +21,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit
 
 from diverset._typing import FloatArray
 from diverset.errors import DiversetError, UnboundedLikelihoodError
+from diverset.numerics.logistic import expit
 from diverset.numerics.validation import check_count, check_nonnegative, check_positive, find_positions
 from diverset.processes.gibbs import GibbsProcess
 from diverset.processes.interactions import Interaction, PairInteraction, Strauss

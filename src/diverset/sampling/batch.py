@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -38,6 +37,8 @@ def draw_batch(sampler: Sampler, size: int, rng: np.random.Generator, n_jobs: in
         for length, child in _chunks(sampler, size, rng):
             draws += sampler.draw_many(length, child)
         return draws
+    from concurrent.futures import ThreadPoolExecutor
+
     pool = ThreadPoolExecutor(n_jobs)
     try:
         for part in pool.map(lambda job: sampler.draw_many(*job), list(_chunks(sampler, size, rng))):

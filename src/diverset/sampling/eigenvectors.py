@@ -19,11 +19,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit
 
 from diverset._typing import FloatArray, IntArray
 from diverset.errors import SizeError
 from diverset.numerics import symmetric
+from diverset.numerics.logistic import expit
 
 __all__ = ["TABLE", "TILTED", "TRIALS", "EigenvectorLaw", "TableWalk", "prefix_table"]
 

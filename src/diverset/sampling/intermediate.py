@@ -49,7 +49,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import gammaln
 
 from diverset._typing import FloatArray, IntArray, RNGLike
 from diverset.core.lowrank import from_eigenpairs
@@ -85,6 +84,8 @@ def log_size_weights(log_lam: FloatArray, k: int, total: float) -> FloatArray:
     log_e = symmetric.log_elementary_symmetric_all(log_lam, k)[::-1]
     if total == 0.0:
         return np.where(s == 0, log_e, -np.inf)
+    from scipy.special import gammaln
+
     return log_e + s * math.log(total) - gammaln(s + 1.0)
 
 

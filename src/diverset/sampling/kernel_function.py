@@ -18,7 +18,6 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import lapack
 
 from diverset._typing import Array, FloatArray, IntArray
 from diverset.core.complement import Complement
@@ -432,6 +431,8 @@ class Columns:
 
 def _greedy_factor(S: Array, width: int) -> tuple[Array, IntArray]:
     """Lower factor of up to `width` rows of S, each the one with the largest pivot, and which they are."""
+    from scipy.linalg import lapack
+
     routine = lapack.zpstrf if np.iscomplexobj(S) else lapack.dpstrf
     factor, order, rank, _ = routine(S, lower=1, tol=_PIVOT_RATIO * float(np.diagonal(S).real.max()))
     m = max(1, min(int(rank), width))

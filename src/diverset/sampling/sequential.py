@@ -30,8 +30,6 @@ import abc
 from collections.abc import Iterable
 
 import numpy as np
-from scipy.linalg import blas
-from scipy.special import expit
 
 from diverset._typing import Array, BoolArray, FloatArray, IntArray
 from diverset.core.complement import Complement
@@ -42,6 +40,7 @@ from diverset.core.nonsymmetric import NonsymmetricDPP
 from diverset.core.representation import Representation
 from diverset.errors import DiversetError
 from diverset.numerics.linalg import EPS, block_length, positions_outside, product, row_norms_squared
+from diverset.numerics.logistic import expit
 from diverset.numerics.validation import check_fits_in_memory
 from diverset.sampling.base import Sampler
 
@@ -231,6 +230,8 @@ def _solve_right(triangle: Array, X: Array, *, lower: bool, unit: bool, adjoint:
     r"""Overwrite the C-ordered X by the solution of :math:`X' T = X`, or :math:`X' T^* = X`, T C-ordered."""
     if X.size == 0:
         return
+    from scipy.linalg import blas
+
     trsm = blas.ztrsm if np.iscomplexobj(X) else blas.dtrsm
     # BLAS reads a C-ordered matrix as its transpose: T' X'^T = X^T with T' = T^T, or conj(T) from T^T adjoint.
     trsm(1.0, triangle.T, X.T, side=0, lower=not lower, trans_a=2 if adjoint else 0, diag=unit, overwrite_b=1)

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, SupportsFloat
 
 import numpy as np
-from scipy.special import expit
 
 from diverset._typing import FloatArray, IntArray, RNGLike
 from diverset.core.dpp import DPP
@@ -23,6 +22,7 @@ from diverset.errors import (
 )
 from diverset.numerics import poisson_binomial, symmetric
 from diverset.numerics.linalg import EPS, log_det_gram, null_basis, row_norms_squared
+from diverset.numerics.logistic import expit
 from diverset.numerics.validation import check_count, check_positive
 from diverset.sampling.eigenvectors import EigenvectorLaw
 from diverset.structured.graph import FactorGraph

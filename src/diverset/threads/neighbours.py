@@ -6,7 +6,9 @@ and forgotten.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,12 +55,6 @@ def term_vectors(
     """
     from scipy.sparse import csr_array
 
-    from diverset.errors import MissingExtraError
-
-    try:
-        from sklearn.feature_extraction.text import CountVectorizer
-    except ImportError as error:
-        raise MissingExtraError('threading documents needs scikit-learn: pip install "diverset[text]"') from error
     least, most = check_count(min_documents, name="min_documents"), check_nonnegative(max_share, name="max_share")
     n = len(texts)
     if not least <= most * n:
@@ -66,21 +62,42 @@ def term_vectors(
             f"no word can be in {least} documents or more and in at most {most:.0%} of {n}; lower min_documents or "
             "raise max_share"
         )
-    vectorizer = CountVectorizer(analyzer=content_terms if analyzer is None else analyzer, min_df=least, max_df=most)
-    try:
-        counts = vectorizer.fit_transform(texts).tocsr()
-    except ValueError as error:  # no words at all, or none that pass
+    counts, terms = _term_counts(texts, content_terms if analyzer is None else analyzer)
+    frequency = np.bincount(counts.indices, minlength=len(terms))
+    kept = np.flatnonzero((least <= frequency) & (frequency <= most * n))
+    if len(kept) == 0:  # no words at all, or none that pass
         raise DiversetError(
             f"no word is in {least} documents or more and in at most {most:.0%} of them; lower min_documents or raise "
             "max_share"
-        ) from error
-    frequency = np.bincount(counts.indices, minlength=counts.shape[1])
+        )
+    kept = np.array(sorted(kept.tolist(), key=terms.__getitem__))
+    counts, frequency = counts[:, kept], frequency[kept]
+    counts.sort_indices()
     data = counts.data * np.log(n / frequency)[counts.indices]
     rows = np.repeat(np.arange(n), np.diff(counts.indptr))
     norms = np.sqrt(np.bincount(rows, data**2, minlength=n))
     data /= np.where(norms > 0.0, norms, 1.0)[rows]
     matrix = csr_array((data.astype(np.float32), counts.indices, counts.indptr), shape=counts.shape)
-    return matrix, vectorizer.get_feature_names_out().tolist()
+    return matrix, [terms[j] for j in kept]
+
+
+def _term_counts(texts: Iterable[str], analyzer: Callable[[str], list[str]]) -> tuple[Any, list[str]]:
+    """How often every term is in every text, as a CSR matrix, and the terms in the order in which they were met."""
+    from scipy.sparse import csr_array
+
+    numbers: dict[str, int] = {}
+    columns, values, ends = array("i"), array("i"), array("q", [0])
+    for text in texts:
+        found = Counter(analyzer(text))
+        columns.extend(numbers.setdefault(term, len(numbers)) for term in found)
+        values.extend(found.values())
+        ends.append(len(columns))
+    index = np.int32 if len(columns) < 2**31 else np.int64
+    counts = csr_array(
+        (np.array(values, dtype=np.int64), np.array(columns, dtype=index), np.array(ends, dtype=index)),
+        shape=(len(ends) - 1, len(numbers)),
+    )
+    return counts, list(numbers)
 
 
 def content_terms(text: str) -> list[str]:
