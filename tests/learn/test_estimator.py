@@ -35,14 +35,6 @@ def test_learners_work_without_scikit_learn():
     assert "LowRankKernel has no parameter 'ranks'" in run.stdout
 
 
-def test_only_changed_parameters_are_shown():
-    assert repr(dv.learn.QualityModel()) == "QualityModel()"
-    assert repr(dv.learn.QualityModel(rho=0.5).set_params(prior_variance=2.0)) in (
-        "QualityModel(prior_variance=2.0, rho=0.5)",
-        "QualityModel(rho=0.5, prior_variance=2.0)",
-    )
-
-
 def test_learning_does_not_load_torch():
     code = "import sys, diverset as dv; dv.learn; print('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "False"

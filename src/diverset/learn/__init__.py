@@ -12,7 +12,7 @@ something to compare with                             :class:`LogisticQuality`, 
                                                       :class:`PoissonItems`, :class:`MMRMixtureLearner`
 ====================================================  ===========================================================
 
-Learners follow scikit-learn's protocol of estimators, and work without it. A basket is a sequence of
+Learners are scikit-learn estimators where scikit-learn is installed, and work without it. A basket is a sequence of
 item numbers from 0; ``score`` is the mean log-likelihood per basket or instance.
 
 >>> import diverset as dv

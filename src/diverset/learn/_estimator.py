@@ -1,7 +1,7 @@
 """What all learners share: parameters as in scikit-learn, the report of a fit, a progress bar.
 
-The learners follow scikit-learn's protocol of estimators (``clone``, ``GridSearchCV`` and ``cross_val_score`` take
-them) and work just the same without it.
+With scikit-learn installed the learners are its estimators (``clone``, ``GridSearchCV`` and ``cross_val_score`` take
+them); without it they work just the same, on the few lines that stand in for the base class here.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -19,42 +19,33 @@ from diverset.errors import DiversetError
 
 __all__ = ["Convergence", "Estimator", "check_fitted", "progress"]
 
+try:
+    from sklearn.base import BaseEstimator as Estimator
+except ImportError:
+    if not TYPE_CHECKING:
 
-class Estimator:
-    """Parameters by the names of the constructor's arguments: an estimator by scikit-learn's protocol.
+        class Estimator:
+            """Parameters by the names of the constructor's arguments, as ``sklearn.base.BaseEstimator`` has them."""
 
-    Not a subclass of ``sklearn.base.BaseEstimator``, since importing that takes ten times as long as NumPy.
-    """
+            @classmethod
+            def _names(cls) -> list[str]:
+                return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
 
-    @classmethod
-    def _defaults(cls) -> dict[str, Any]:
-        parameters = inspect.signature(cls.__init__).parameters
-        return {name: parameter.default for name, parameter in parameters.items() if name != "self"}
+            def get_params(self, deep: bool = True) -> dict[str, Any]:
+                """Parameters by name."""
+                return {name: getattr(self, name) for name in self._names()}
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters by name; none of them has parameters of its own, so `deep` changes nothing."""
-        return {name: getattr(self, name) for name in self._defaults()}
+            def set_params(self, **params: Any) -> Any:
+                """Set parameters by name; returns the estimator."""
+                for name, value in params.items():
+                    if name not in self._names():
+                        raise DiversetError(f"{type(self).__name__} has no parameter {name!r}: {self._names()}")
+                    setattr(self, name, value)
+                return self
 
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters by name; returns the estimator."""
-        names = list(self._defaults())
-        for name, value in params.items():
-            if name not in names:
-                raise DiversetError(f"{type(self).__name__} has no parameter {name!r}: {names}")
-            setattr(self, name, value)
-        return self
-
-    def __sklearn_tags__(self) -> Any:
-        # Asked for by scikit-learn alone, which has been imported by then.
-        from sklearn.base import BaseEstimator
-
-        return BaseEstimator.__sklearn_tags__(self)
-
-    def __repr__(self) -> str:
-        defaults = self._defaults()
-        changed = {name: repr(value) for name, value in self.get_params().items()}
-        shown = ", ".join(f"{name}={text}" for name, text in changed.items() if text != repr(defaults[name]))
-        return f"{type(self).__name__}({shown})"
+            def __repr__(self) -> str:
+                shown = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
+                return f"{type(self).__name__}({shown})"
 
 
 def check_fitted(estimator: Any, attribute: str) -> None:
