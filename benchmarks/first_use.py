@@ -69,7 +69,7 @@ def process(*arguments: str, cold: bool = False) -> Callable[[], None]:
             subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
             return
         with tempfile.TemporaryDirectory() as home:
-            own = {name: home for name in ("HOME", "XDG_CACHE_HOME", "NUMBA_CACHE_DIR")}
+            own = {name: home for name in ("HOME", "XDG_CACHE_HOME")}
             subprocess.run([sys.executable, *arguments], check=True, capture_output=True, env=os.environ | own)
 
     return run

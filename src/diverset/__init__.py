@@ -4,9 +4,16 @@ Start with :class:`DPP` (a distribution over subsets) or :class:`KDPP` (over sub
 ``import diverset as dv`` loads nothing yet: every name is imported when it is first used.
 """
 
+import os
 from typing import TYPE_CHECKING
 
 from diverset._on_use import names_on_use
+
+if "DIVERSET_UNCOMPILED" in os.environ:
+    from diverset import _uncompiled
+
+    if _uncompiled.asked_for():
+        _uncompiled.prefer_sources()
 
 if TYPE_CHECKING:
     from diverset import baselines as baselines

@@ -73,9 +73,19 @@ app = typer.Typer(
 )
 
 
+def _loops() -> str:
+    """Which loops are in use."""
+    from diverset._uncompiled import is_compiled
+    from diverset.numerics import _loops
+
+    if is_compiled():
+        return f"compiled loops, instruction set {_loops.instruction_set()}"
+    return "loops not compiled: slow; install a C compiler, then: pip install --force-reinstall --no-deps diverset"
+
+
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"diverset {__version__}")
+        typer.echo(f"diverset {__version__} ({_loops()})")
         raise typer.Exit
 
 

@@ -21,6 +21,10 @@ else:
     from math import exp, fabs, log, sqrt
     from math import inf as HUGE_VAL
 
+    from diverset import _uncompiled
+
+    _uncompiled.warn_once()
+
 __all__ = [
     "bound_and_probe",
     "clique_partition",

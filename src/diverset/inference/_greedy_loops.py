@@ -30,7 +30,10 @@ else:
     from math import inf as HUGE_VAL
     from math import log, log1p, sqrt
 
+    from diverset import _uncompiled
     from diverset.numerics import kernels
+
+    _uncompiled.warn_once()
 
 __all__ = ["DenseState", "RowState", "as_panels", "first_keys", "squared_norms"]
 

@@ -14,13 +14,21 @@ except ImportError:
 import numpy as np
 
 if cython.compiled:
-    from cython.cimports.diverset.numerics.kernels import choose_kernels, kernels
+    from cython.cimports.diverset.numerics.kernels import choose_kernels, kernels, kernels_name
 
     choose_kernels()
 else:
+    from diverset import _uncompiled
     from diverset.numerics import kernels
 
-__all__ = ["count_distribution", "selection_masses"]
+    _uncompiled.warn_once()
+
+__all__ = ["count_distribution", "instruction_set", "selection_masses"]
+
+
+def instruction_set():
+    """Name of the instruction set that the C kernels use; "none" for uncompiled loops."""
+    return cython.cast(bytes, kernels_name).decode() if cython.compiled else "none"
 
 
 @cython.cfunc

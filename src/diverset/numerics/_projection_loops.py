@@ -9,6 +9,11 @@ except ImportError:
     from diverset import _plain_cython as cython
 import numpy as np
 
+if not cython.compiled:
+    from diverset import _uncompiled
+
+    _uncompiled.warn_once()
+
 __all__ = ["BYTES", "count_rows"]
 
 #: Directions that are counted at a time, a byte each: one cache line.

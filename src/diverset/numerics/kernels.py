@@ -1,7 +1,6 @@
 """NumPy twins of the C kernels in ``kernels.h``, used where the loops are not compiled.
 
 Arrays stand in for pointers: a function reads the first entries of each, as many as the counts that it is given say.
-Importing this module from an uncompiled loop module says once that loops are slow.
 """
 
 from __future__ import annotations

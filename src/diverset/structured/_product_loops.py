@@ -17,7 +17,10 @@ if cython.compiled:
 
     choose_kernels()
 else:
+    from diverset import _uncompiled
     from diverset.numerics import kernels
+
+    _uncompiled.warn_once()
 
 __all__ = ["multiply_rows"]
 
