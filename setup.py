@@ -16,13 +16,20 @@ from pathlib import Path
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
-LOOPS = ("numerics._loops",)
+LOOPS = (
+    "numerics._loops",
+    "processes._birth_death_loops",
+    "sampling._mcmc_loops",
+    "sampling._rejection_loops",
+    "sampling._sequential_loops",
+)
 KIND = os.environ.get("DIVERSET_BUILD", "optimised")
 MSVC = sys.platform == "win32"
 
 
 def extensions():
     """Extension modules, each from the Python file of its name."""
+    import numpy as np
     from Cython.Build import cythonize
 
     checked = KIND in ("checked", "sanitized")
@@ -32,7 +39,7 @@ def extensions():
         Extension(
             f"diverset.{name}",
             [f"src/diverset/{name.replace('.', '/')}.py"],
-            include_dirs=["src/diverset/numerics"],
+            include_dirs=["src/diverset/numerics", np.get_include()],
             extra_compile_args=flags + sanitizer,
             extra_link_args=sanitizer,
         )

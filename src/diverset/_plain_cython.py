@@ -21,17 +21,17 @@ class _Type:
 
 
 float = double = doublecomplex = int = long = longlong = int32_t = ulonglong = uint = uchar = _Type()  # noqa: A001
-bint = Py_ssize_t = p_void = const = _Type()
+bint = Py_ssize_t = p_void = void = const = _Type()
 
 
 class _NoLock(nullcontext[None]):
-    """``with cython.nogil`` and ``@cython.nogil``."""
+    """``with cython.nogil``, ``with cython.gil`` and ``@cython.nogil``."""
 
     def __call__(self, function: Any) -> Any:
         return function
 
 
-nogil = _NoLock()
+nogil = gil = _NoLock()
 
 
 def fused_type(*_types: Any) -> _Type:
@@ -41,6 +41,11 @@ def fused_type(*_types: Any) -> _Type:
 
 def cast(_type: Any, value: Any) -> Any:
     """The value as it is."""
+    return value
+
+
+def declare(_type: Any, value: Any) -> Any:
+    """The value of a C variable."""
     return value
 
 
