@@ -21,7 +21,7 @@ class _Type:
 
 
 float = double = doublecomplex = int = long = longlong = int32_t = ulonglong = uint = uchar = _Type()  # noqa: A001
-bint = Py_ssize_t = p_void = void = const = _Type()
+bint = Py_ssize_t = p_double = p_void = void = const = _Type()
 
 
 class _NoLock(nullcontext[None]):
