@@ -61,10 +61,12 @@ class BuildLoops(build_ext):
     """Compile the loops, or say that there is no compiler and end well."""
 
     def run(self):
+        """Compile with all processors."""
         self.parallel = self.parallel or os.cpu_count()
         super().run()
 
     def build_extensions(self):
+        """Compile, if there is a compiler."""
         if self._compiles():
             super().build_extensions()
         else:

@@ -20,7 +20,7 @@ class _Type:
         return value
 
 
-float = double = doublecomplex = int = long = longlong = int32_t = ulonglong = uint = uchar = _Type()  # noqa: A001
+float = double = doublecomplex = int = long = longlong = int32_t = ulonglong = uint = uchar = _Type()
 bint = Py_ssize_t = p_double = p_void = void = const = _Type()
 
 

@@ -20,7 +20,10 @@ if cython.compiled:
 else:
     from diverset.numerics import kernels
 
-__all__ = ["count_distribution", "selection_masses"]
+__all__ = ["COMPILED", "count_distribution", "selection_masses"]
+
+#: Whether this module, and with it all loops, is compiled.
+COMPILED = cython.compiled
 
 
 @cython.cfunc

@@ -17,7 +17,7 @@ if cython.compiled:
     from cython.cimports.libc.math import INFINITY, exp, expm1, log, pow, sqrt
 else:
     from math import exp, expm1, log, pow, sqrt
-    from math import inf as INFINITY  # noqa: N812
+    from math import inf as INFINITY
 
     from diverset.numerics.uniforms import Bits, lock_of, open_generator, uniform
 

@@ -246,9 +246,7 @@ class _Draws:
                 self.X[c, 2 * k] = self.V[i, 2 * self.J[k]]
                 self.X[c, 2 * k + 1] = self.V[i, 2 * self.J[k] + 1]
         if cython.compiled:
-            self.norm[c] = kernels.dot(
-                cython.address(self.X[c, 0]), cython.address(self.X[c, 0]), self.parts * m
-            )
+            self.norm[c] = kernels.dot(cython.address(self.X[c, 0]), cython.address(self.X[c, 0]), self.parts * m)
         else:
             self.norm[c] = kernels.dot(self.X[c], self.X[c], self.parts * m)
 
