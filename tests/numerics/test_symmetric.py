@@ -6,7 +6,6 @@ import sys
 from fractions import Fraction
 from itertools import combinations
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -33,7 +32,6 @@ SPECTRA = {
     "one": [Fraction(3)],
     "none": [],
 }
-needs_jit = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="too slow without compiled loops")
 
 
 def log_fraction(value):
@@ -115,7 +113,9 @@ def test_infinite_eigenvalues():
 
 
 @pytest.mark.parametrize("value", [-690.0, -3.0, 0.0, 690.0])
-@pytest.mark.parametrize(("m", "k"), [(60, 7), (60, 53), pytest.param(100_000, 1_000, marks=needs_jit)])
+@pytest.mark.parametrize(
+    ("m", "k"), [(60, 7), (60, 53), pytest.param(100_000, 1_000, marks=pytest.mark.needs_compiled)]
+)
 def test_equal_eigenvalues_count_subsets(value, m, k):
     exact = math.log(math.comb(m, k)) + k * value
     assert log_elementary_symmetric(np.full(m, value), k) == pytest.approx(exact, rel=1e-14, abs=1e-11)
@@ -126,9 +126,9 @@ def test_equal_eigenvalues_count_subsets(value, m, k):
     [
         ((20, 30), 20),
         ((20, 30), 33),
-        pytest.param((50_000, 50_000), 1_000, marks=needs_jit),
-        pytest.param((900, 99_100), 1_000, marks=needs_jit),
-        pytest.param((1_000, 99_000), 1_000, marks=needs_jit),
+        pytest.param((50_000, 50_000), 1_000, marks=pytest.mark.needs_compiled),
+        pytest.param((900, 99_100), 1_000, marks=pytest.mark.needs_compiled),
+        pytest.param((1_000, 99_000), 1_000, marks=pytest.mark.needs_compiled),
     ],
 )
 def test_two_eigenvalues_six_hundred_orders_apart(sizes, k):
@@ -144,7 +144,7 @@ def test_two_eigenvalues_six_hundred_orders_apart(sizes, k):
     assert log_elementary_symmetric(x, k) == pytest.approx(exact, rel=1e-13, abs=1e-8)
 
 
-@needs_jit
+@pytest.mark.needs_compiled
 def test_long_wide_spectrum_against_the_plain_recursion():
     # Eigenvalues from 1e-300 to 1e300. Only those near the k-th matter beyond the product of the top ones,
     # and the recursion in logs, on all of them, is the independent route.
