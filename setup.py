@@ -23,6 +23,7 @@ MSVC = sys.platform == "win32"
 
 def extensions():
     """Extension modules, each from the Python file of its name."""
+    import numpy as np
     from Cython.Build import cythonize
 
     checked = KIND in ("checked", "sanitized")
@@ -32,7 +33,7 @@ def extensions():
         Extension(
             ".".join(path.with_suffix("").parts[1:]),
             [path.as_posix()],
-            include_dirs=["src/diverset/numerics"],
+            include_dirs=["src/diverset/numerics", np.get_include()],
             depends=["src/diverset/numerics/kernels.h", "src/diverset/numerics/kernels_body.h"],
             extra_compile_args=flags + sanitizer,
             extra_link_args=sanitizer,
@@ -55,10 +56,12 @@ class BuildLoops(build_ext):
     """Compile the loops, or say that there is no compiler and end well."""
 
     def run(self):
+        """Compile with all processors."""
         self.parallel = self.parallel or os.cpu_count()
         super().run()
 
     def build_extensions(self):
+        """Compile, if there is a compiler."""
         if self._compiles():
             super().build_extensions()
         else:

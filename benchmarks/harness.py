@@ -63,7 +63,7 @@ __all__ = [
 RESULTS = Path(__file__).parent / "results"
 #: Distributions whose versions are recorded where they are installed; peers among them.
 RECORDED = (
-    "diverset", "numpy", "scipy", "numba", "dppy", "pyversity", "langchain-core", "apricot-select", "submodlib-py",
+    "diverset", "numpy", "scipy", "cython", "dppy", "pyversity", "langchain-core", "apricot-select", "submodlib-py",
 )  # fmt: skip
 
 _PAUSE = 0.06

@@ -29,7 +29,7 @@ nitpicky = True
 suppress_warnings = ["ref.citation"]  # some references are cited only in modules without a page here
 # Objects of other libraries: without a network their pages cannot be looked up.
 nitpick_ignore_regex = [
-    (r"py:.*", r"(numpy|np|scipy|matplotlib|rich|typer|pathlib|numba|torch)\..*"),
+    (r"py:.*", r"(numpy|np|scipy|matplotlib|rich|typer|pathlib|torch)\..*"),
     (
         r"py:(class|exc|obj|func)",
         r"(ValueError|ImportError|MemoryError|OSError|int|float|bool|str|tuple|list)",

@@ -2,12 +2,21 @@
 
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
+
+from diverset.numerics._loops import COMPILED
 
 # An installed package is tested without its source tree (make dist): these look at files beside it.
 if not (Path(__file__).parents[1] / "docs").is_dir():
     collect_ignore = ["test_docs.py", "experiments", "integrations/test_snippets.py"]
 
-# The same examples every run; no deadline, since the first call of a compiled loop compiles it.
+# The same examples every run; no deadline, since loops may not be compiled.
 settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=60)
 settings.load_profile("fixed")
+
+
+def pytest_runtest_setup(item):
+    """Skip what would take too long without compiled loops."""
+    if not COMPILED and item.get_closest_marker("needs_compiled"):
+        pytest.skip("too slow with loops that are not compiled")

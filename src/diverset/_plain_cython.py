@@ -20,18 +20,18 @@ class _Type:
         return value
 
 
-float = double = doublecomplex = int = long = longlong = ulonglong = char = uchar = _Type()  # noqa: A001
+float = double = doublecomplex = int = longlong = ulonglong = char = uchar = _Type()
 bint = void = Py_ssize_t = p_double = const = _Type()
 
 
 class _NoLock(nullcontext[None]):
-    """``with cython.nogil`` and ``@cython.nogil``."""
+    """``with cython.nogil``, ``with cython.gil`` and ``@cython.nogil``."""
 
     def __call__(self, function: Any) -> Any:
         return function
 
 
-nogil = _NoLock()
+nogil = gil = _NoLock()
 
 
 def fused_type(*_types: Any) -> _Type:

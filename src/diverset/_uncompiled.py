@@ -1,8 +1,8 @@
 """Loops that are not compiled: one warning where that is news, and a way to ask for it.
 
-The loop modules are Python files, named ``_loops.py`` or ``_..._loops.py``. Cython compiles them to extension
-modules of the same name, and Python imports the extension where both exist. With the environment variable ``DIVERSET_UNCOMPILED=1`` the Python files are imported, to
-test them or to step through them with a debugger.
+The loop modules are Python files, named ``_loops.py`` or ``_..._loops.py``. Cython compiles them to extension modules
+of the same name, and Python imports the extension where both exist. With the environment variable
+``DIVERSET_UNCOMPILED=1`` the Python files are imported, to test them or to step through them with a debugger.
 """
 
 import importlib.machinery
@@ -60,4 +60,4 @@ class _Sources:
 
 def prefer_sources() -> None:
     """Import the loops uncompiled from here on."""
-    sys.meta_path.insert(0, _Sources)  # type: ignore[arg-type]
+    sys.meta_path.insert(0, _Sources)

@@ -1,4 +1,4 @@
-"""Layout of panels of directions; the products with them are compared with NumPy's in tests/numerics/test_kernels.py."""
+"""Layout of panels of directions; tests/numerics/test_kernels.py compares products with NumPy's."""
 
 import numpy as np
 import pytest

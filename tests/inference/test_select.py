@@ -17,7 +17,8 @@ RNG = np.random.default_rng(0)
 def schedule(request, monkeypatch):
     """Few items are picked from at once, many in rounds by several threads; here few are, too."""
     if request.param == "in rounds":
-        for name, value in {"_ROUND_MIN_ITEMS": 1, "_THREADS_MIN_ENTRIES": 1, "_ROUND_PICKS": 3, "_POOL_SHARE": 8}.items():
+        sizes = {"_ROUND_MIN_ITEMS": 1, "_THREADS_MIN_ENTRIES": 1, "_ROUND_PICKS": 3, "_POOL_SHARE": 8}
+        for name, value in sizes.items():
             monkeypatch.setattr(rows, name, value)
 
 

@@ -147,6 +147,4 @@ def test_counts(kernels, n):
     np.testing.assert_allclose(dst, expected, rtol=1e-15)
     f, g = RNG.random((2, n + 1))
     last = g[n:]
-    assert kernels("convolve", f, last, n, returns=ctypes.c_double) == pytest.approx(
-        twins.convolve(f, g, n), rel=1e-13
-    )
+    assert kernels("convolve", f, last, n, returns=ctypes.c_double) == pytest.approx(twins.convolve(f, g, n), rel=1e-13)

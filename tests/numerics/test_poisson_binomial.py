@@ -4,7 +4,6 @@ import math
 from fractions import Fraction
 from itertools import product
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -14,6 +13,7 @@ from scipy.special import expit
 from diverset.numerics import _loops
 from diverset.numerics.poisson_binomial import log_pmf, log_pmf_many, mean, pmf, variance
 from diverset.numerics.symmetric import log_elementary_symmetric
+from uncompiled import load
 
 HUGE = Fraction(10) ** 300
 ALWAYS = math.inf
@@ -27,7 +27,6 @@ ODDS = {
     "fair": [Fraction(1)] * 8,
     "none": [],
 }
-needs_jit = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="too slow without compiled loops")
 
 
 def log_fraction(value):
@@ -111,7 +110,7 @@ def test_most_likely_count_has_all_its_digits():
     assert pmf(np.zeros(2000))[1000] == pytest.approx(math.exp(exact), rel=1e-12)
 
 
-@needs_jit
+@pytest.mark.needs_compiled
 @pytest.mark.parametrize(("num", "den"), [(1, 2), (1, 3), (1, 100)])
 def test_hundred_thousand_equal_trials(num, den):
     # Success probability num / den. Equal trials repeat the same rounding 100,000 times: left alone it would
@@ -128,7 +127,7 @@ def test_hundred_thousand_equal_trials(num, den):
         assert log_pmf(x, k) == pytest.approx(math.log(exact), abs=1e-12)
 
 
-@needs_jit
+@pytest.mark.needs_compiled
 def test_hundred_thousand_trials_of_any_odds():
     x = np.random.default_rng(3).uniform(-300.0, 300.0, size=100_000) * math.log(10.0)
     law = pmf(x)
@@ -160,7 +159,7 @@ def test_many_counts_at_once():
 def test_compiled_loop_and_plain_loop_agree(floor):
     x = np.random.default_rng(7).normal(scale=5.0, size=90)
     p, r = expit(x), expit(-x)
-    plain = getattr(_loops.count_distribution, "py_func", _loops.count_distribution)
+    plain = load("numerics._loops").count_distribution
     np.testing.assert_allclose(_loops.count_distribution(p, r, floor), plain(p, r, floor), rtol=1e-14, atol=0)
 
 

@@ -4,7 +4,6 @@ import math
 from fractions import Fraction
 from itertools import combinations
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -24,6 +23,7 @@ from diverset.numerics.symmetric import (
     log_elementary_symmetric_all,
     tilt,
 )
+from uncompiled import load
 
 HUGE = Fraction(10) ** 300
 BIG = Fraction(10) ** 20
@@ -43,7 +43,6 @@ SPECTRA = {
     "one": [Fraction(3)],
     "none": [],
 }
-needs_jit = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="too slow without compiled loops")
 
 
 def log_fraction(value):
@@ -200,7 +199,7 @@ def test_compiled_loop_and_plain_loop_agree(floor, k):
     x = np.random.default_rng(11).normal(scale=3.0, size=30)
     y = x + tilt(x, k)
     arguments = expit(y), expit(-y), k, floor
-    plain = getattr(_loops.selection_masses, "py_func", _loops.selection_masses)
+    plain = load("numerics._loops").selection_masses
     for one, other in zip(_loops.selection_masses(*arguments), plain(*arguments), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-13)
 
@@ -213,7 +212,7 @@ def test_both_masses_add_up_to_the_same_probability():
     np.testing.assert_allclose(np.log(chosen + left), log_mass, rtol=0, atol=1e-12)
 
 
-@needs_jit
+@pytest.mark.needs_compiled
 def test_pairs_of_a_long_spectrum():
     m, k = 20_000, 300
     x = np.random.default_rng(13).normal(scale=2.0, size=m)
@@ -231,7 +230,7 @@ def test_pairs_of_a_long_spectrum():
         assert (S[a] * sigma) @ S[b] == pytest.approx(expected, rel=1e-11)
 
 
-@needs_jit
+@pytest.mark.needs_compiled
 def test_pairs_of_equal_eigenvalues():
     m, k = 100_000, 1_000
     S, sigma = pair_selection_factors(np.full(m, -690.0), k)
@@ -239,7 +238,7 @@ def test_pairs_of_equal_eigenvalues():
     np.testing.assert_allclose((S[:5] * sigma) @ S[-5:].T, expected, rtol=1e-11)
 
 
-@needs_jit
+@pytest.mark.needs_compiled
 @pytest.mark.parametrize("value", [-690.0, 0.0, 690.0])
 @pytest.mark.parametrize("k", [1_000, 99_000])
 def test_equal_eigenvalues_share_alike(value, k):
@@ -247,7 +246,7 @@ def test_equal_eigenvalues_share_alike(value, k):
     np.testing.assert_allclose(prob, k / 100_000, rtol=1e-11)
 
 
-@needs_jit
+@pytest.mark.needs_compiled
 def test_long_wide_spectrum():
     # Eigenvalues from 1e-300 to 1e300, against the definition, one polynomial at a time in logs: the
     # thousandth eigenvalue is where the choice is open, and what is e^60 above or below it is settled to
@@ -269,7 +268,7 @@ def test_long_wide_spectrum():
         assert prob[n] == pytest.approx(expected, rel=1e-9)
 
 
-@needs_jit
+@pytest.mark.needs_compiled
 def test_two_groups_six_hundred_orders_apart():
     # 600 of 1e300 are sure; the other 400 of 1000 are shared by 99,400 of 1e-300.
     x = np.repeat([300.0, -300.0], [600, 99_400]) * math.log(10.0)

@@ -1,12 +1,9 @@
 """Symmetric polynomials: exact rational enumeration, the plain twins, and closed forms for long spectra."""
 
 import math
-import subprocess
-import sys
 from fractions import Fraction
 from itertools import combinations
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -33,7 +30,6 @@ SPECTRA = {
     "one": [Fraction(3)],
     "none": [],
 }
-needs_jit = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="too slow without compiled loops")
 
 
 def log_fraction(value):
@@ -115,7 +111,9 @@ def test_infinite_eigenvalues():
 
 
 @pytest.mark.parametrize("value", [-690.0, -3.0, 0.0, 690.0])
-@pytest.mark.parametrize(("m", "k"), [(60, 7), (60, 53), pytest.param(100_000, 1_000, marks=needs_jit)])
+@pytest.mark.parametrize(
+    ("m", "k"), [(60, 7), (60, 53), pytest.param(100_000, 1_000, marks=pytest.mark.needs_compiled)]
+)
 def test_equal_eigenvalues_count_subsets(value, m, k):
     exact = math.log(math.comb(m, k)) + k * value
     assert log_elementary_symmetric(np.full(m, value), k) == pytest.approx(exact, rel=1e-14, abs=1e-11)
@@ -126,9 +124,9 @@ def test_equal_eigenvalues_count_subsets(value, m, k):
     [
         ((20, 30), 20),
         ((20, 30), 33),
-        pytest.param((50_000, 50_000), 1_000, marks=needs_jit),
-        pytest.param((900, 99_100), 1_000, marks=needs_jit),
-        pytest.param((1_000, 99_000), 1_000, marks=needs_jit),
+        pytest.param((50_000, 50_000), 1_000, marks=pytest.mark.needs_compiled),
+        pytest.param((900, 99_100), 1_000, marks=pytest.mark.needs_compiled),
+        pytest.param((1_000, 99_000), 1_000, marks=pytest.mark.needs_compiled),
     ],
 )
 def test_two_eigenvalues_six_hundred_orders_apart(sizes, k):
@@ -144,7 +142,7 @@ def test_two_eigenvalues_six_hundred_orders_apart(sizes, k):
     assert log_elementary_symmetric(x, k) == pytest.approx(exact, rel=1e-13, abs=1e-8)
 
 
-@needs_jit
+@pytest.mark.needs_compiled
 def test_long_wide_spectrum_against_the_plain_recursion():
     # Eigenvalues from 1e-300 to 1e300. Only those near the k-th matter beyond the product of the top ones,
     # and the recursion in logs, on all of them, is the independent route.
@@ -239,9 +237,3 @@ def test_tilted_mass_is_that_of_the_mode(k):
     log_e = log_elementary_symmetric_all(t + x, k)[k]
     assert log_mass == pytest.approx(log_e - np.logaddexp(0.0, t + x).sum(), abs=1e-10)
     assert log_mass >= -math.log(201)
-
-
-@pytest.mark.parametrize("module", ["symmetric", "poisson_binomial", "selection"])
-def test_import_does_not_load_numba(module):
-    code = f"import diverset.numerics.{module}, sys; sys.exit('numba' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -2,7 +2,6 @@
 
 from collections import Counter
 
-import numba
 import numpy as np
 import pytest
 from scipy.stats import binom
@@ -16,8 +15,6 @@ from diverset.numerics import poisson_binomial, validation
 from diverset.sampling import batch, rejection
 from diverset.sampling.eigenvectors import TABLE, TILTED, EigenvectorLaw
 from kernels_for_tests import LIKELIHOOD_KERNELS, MARGINAL_KERNELS, duplicated, orthonormal, wishart
-
-needs_compiled = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="too many draws for loops that are not compiled")
 
 
 def follow(state, prob=1.0, law=None):
@@ -214,7 +211,7 @@ LAWS = {
 }
 
 
-@needs_compiled
+@pytest.mark.needs_compiled
 @pytest.mark.parametrize("name", LAWS)
 def test_draws_follow_the_law(name):
     dpp, law = LAWS[name]
@@ -223,7 +220,7 @@ def test_draws_follow_the_law(name):
     assert reference.law_p_value(sampler_of(dpp, 3).draw_many(50_000, rng), reference.of_size(law, 3)) > 1e-4
 
 
-@needs_compiled
+@pytest.mark.needs_compiled
 def test_a_stage_that_looks_at_every_item_has_the_same_law():
     dpp, law = LAWS["random"]
     sampler = sampler_of(dpp)
@@ -248,7 +245,7 @@ def test_counts_see_an_uncorrected_proposal():
     assert reference.law_p_value(draws, law) < 1e-4
 
 
-@needs_compiled
+@pytest.mark.needs_compiled
 @pytest.mark.parametrize("scale", [1e-12, 1e12])
 def test_scale_changes_nothing_for_a_fixed_size(scale):
     L = LIKELIHOOD_KERNELS["random-7"]
@@ -351,7 +348,7 @@ def near_pairs(points, rng):
     return near + far
 
 
-@needs_compiled
+@pytest.mark.needs_compiled
 @pytest.mark.parametrize("k", [None, 12])
 def test_marginals_at_large_n_from_a_dense_kernel(k):
     rng = np.random.default_rng(0)
@@ -365,7 +362,7 @@ def test_marginals_at_large_n_from_a_dense_kernel(k):
 DENSE = {}
 
 
-@needs_compiled
+@pytest.mark.needs_compiled
 @pytest.mark.parametrize("k", [None, 10])
 def test_marginals_at_large_n_from_features(k):
     rng = np.random.default_rng(1)
@@ -376,7 +373,7 @@ def test_marginals_at_large_n_from_features(k):
     check_marginals(dpp if k is None else dpp.of_size(k), k, 50_000, 2, near_pairs(x, rng))
 
 
-@needs_compiled
+@pytest.mark.needs_compiled
 def test_a_large_projection_keeps_its_directions_orthogonal():
     """190 of 200 directions, flat spectrum: sizes right, no item twice, every draw of positive probability."""
     V = orthonormal(N_LARGE, 200, 4)

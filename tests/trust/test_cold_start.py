@@ -1,10 +1,14 @@
-"""Compiled loops are made and kept on first use, by several processes at once if it so happens."""
+"""First use in all circumstances: several processes at once, no compiled loops, nowhere to write."""
 
 import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+import diverset
 
 CODE = """
 import numpy as np, diverset as dv
@@ -13,10 +17,13 @@ print(dv.select(X, 5).indices.tolist(), [s.tolist() for s in dv.DPP.from_feature
 """
 
 
-def start(folder):
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(folder)}
+def start(code=CODE, **environment):
     return subprocess.Popen(
-        [sys.executable, "-c", CODE], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", code],
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
 
 
@@ -25,32 +32,51 @@ def results(processes):
     for process in processes:
         out, errors = process.communicate(timeout=300)
         assert process.returncode == 0, errors
-        found.append(out)
+        found.append((out, errors))
     return found
 
 
-@pytest.mark.slow
-def test_processes_that_start_cold_together_do_not_break_each_other(tmp_path):
-    found = results([start(tmp_path) for _ in range(4)])
-    assert len(set(found)) == 1
-    assert results([start(tmp_path)]) == found[:1]
+@pytest.fixture(scope="module")
+def expected():
+    (((out, _)),) = results([start()])
+    return out
 
 
-@pytest.mark.slow
-def test_a_damaged_cache_of_compiled_loops_is_made_again(tmp_path):
-    found = results([start(tmp_path)])
-    kept = sorted(tmp_path.rglob("*.nbi")) + sorted(tmp_path.rglob("*.nbc"))
-    assert kept
-    for file in kept:
-        file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
-    # Numba may refuse a damaged index; what it must not do is answer wrongly.
-    process = start(tmp_path)
-    out, _ = process.communicate(timeout=300)
-    assert process.returncode != 0 or out == found[0]
+@pytest.fixture
+def plain(tmp_path):
+    """Folder with a copy of the package that has no compiled loops."""
+    ignored = shutil.ignore_patterns("*.so", "*.pyd", "__pycache__")
+    shutil.copytree(Path(diverset.__file__).parent, tmp_path / "diverset", ignore=ignored)
+    return tmp_path
 
 
-@pytest.mark.slow
-def test_a_cache_that_cannot_be_written_is_done_without(tmp_path):
-    # Below a file there is no folder, not even for root.
-    (tmp_path / "file").write_text("")
-    assert results([start(tmp_path / "file" / "cache")]) == results([start(tmp_path / "cache")])
+def test_processes_that_start_together_agree(expected):
+    assert {out for out, _ in results([start() for _ in range(4)])} == {expected}
+
+
+def test_uncompiled_loops_give_the_same_answers_and_one_warning(plain, expected):
+    environment = {"PYTHONPATH": str(plain), "DIVERSET_UNCOMPILED": "0"}
+    ((out, errors),) = results([start(**environment)])
+    assert out == expected
+    assert errors.count("DiversetWarning") == 1
+    assert "not compiled" in errors
+    assert "pip install" in errors
+
+
+def test_the_environment_asks_for_uncompiled_loops_without_a_warning(expected):
+    code = CODE + "\nfrom diverset.inference import _greedy_loops\nassert _greedy_loops.__file__.endswith('.py')"
+    assert results([start(code, DIVERSET_UNCOMPILED="1")]) == [(expected, "")]
+
+
+def test_the_version_says_which_loops_are_in_use(plain):
+    command = [sys.executable, "-m", "diverset", "--version"]
+    run = subprocess.run(
+        command, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": str(plain)}
+    )
+    assert "not compiled" in run.stdout
+    assert not run.stderr
+
+
+@pytest.mark.parametrize("chosen", ["baseline", "avx2", "avx512"])
+def test_every_instruction_set_gives_the_same_answers(chosen, expected):
+    assert results([start(DIVERSET_SIMD=chosen)]) == [(expected, "")]

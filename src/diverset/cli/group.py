@@ -76,9 +76,10 @@ app = typer.Typer(
 def _loops() -> str:
     """Which loops are in use."""
     from diverset._uncompiled import is_compiled
-    from diverset.numerics import _loops
 
     if is_compiled():
+        from diverset.numerics import _loops
+
         return f"compiled loops, instruction set {_loops.instruction_set()}"
     return "loops not compiled: slow; install a C compiler, then: pip install --force-reinstall --no-deps diverset"
 

@@ -354,7 +354,9 @@ class _Search:
                 ),
             )  # fmt: skip
 
-        state = refresh(range(len(self._states)), t, first=True) if wanted > 0 else None
+        if wanted == 0:
+            return own
+        state = refresh(range(len(self._states)), t, first=True)
         while len(own) < wanted:
             best, key, _ = state.scan(pool.seed, np.arange(len(pool.items)))
             late = pool.in_the_way(key, state.t)

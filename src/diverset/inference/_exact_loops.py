@@ -158,7 +158,7 @@ def _subtract_gram(X: cython.double[:, ::1], A: cython.double[:, ::1], count: cy
 @cython.nogil
 @cython.exceptval(check=False)
 def _select(values: cython.double[::1], n: cython.Py_ssize_t, place: cython.Py_ssize_t) -> cython.double:
-    """Quickselect: the value that sorting would put at `place`; no larger ones come before it, no smaller ones after."""
+    """Quickselect: the value that sorting would put at `place`; smaller ones end up before it, larger ones after."""
     low: cython.Py_ssize_t = 0
     high: cython.Py_ssize_t = n - 1
     i: cython.Py_ssize_t
@@ -309,7 +309,7 @@ def _polytope_point(
     m: cython.Py_ssize_t = potential.shape[0]
     i: cython.Py_ssize_t
     b: cython.Py_ssize_t
-    turn: cython.Py_ssize_t
+    _turn: cython.Py_ssize_t
     y: cython.double
     low: cython.double = HUGE_VAL
     high: cython.double = -HUGE_VAL
@@ -327,7 +327,7 @@ def _polytope_point(
         high = max(high, total[b])
     low -= 30.0
     high += 30.0
-    for turn in range(50):
+    for _turn in range(50):
         shift = 0.5 * (low + high)
         y = 0.0
         for b in range(n_blocks):
@@ -512,9 +512,7 @@ def exclusion_bounds(
     """Bound on the sets without item j, for every j, where `value` is the bound on all."""
     bound = np.empty(g.shape[0])
     first, second, ordered = np.empty((3, n_blocks))
-    _exclusion_bounds(
-        g, block, n_blocks, s, value, first, second, ordered, np.empty(n_blocks, dtype=np.intp), bound
-    )
+    _exclusion_bounds(g, block, n_blocks, s, value, first, second, ordered, np.empty(n_blocks, dtype=np.intp), bound)
     return bound
 
 

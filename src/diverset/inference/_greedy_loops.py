@@ -465,7 +465,7 @@ class RowState(_State):
         length: cython.double
         j: cython.Py_ssize_t
         s: cython.Py_ssize_t
-        turn: cython.Py_ssize_t
+        _turn: cython.Py_ssize_t
         if self.leverage:
             # Sherman and Morrison: M + xx' has the inverse M^-1 - zz'.
             u = 0.0
@@ -476,7 +476,7 @@ class RowState(_State):
         else:
             for j in range(self.D):
                 self.Z[t, j] = root * self._entry(c, j)
-            for turn in range(2):  # twice is enough to be orthogonal to rounding
+            for _turn in range(2):  # twice is enough to be orthogonal to rounding
                 for s in range(t):
                     self._subtract(self._z_product(s, t), s, t)
             u = self._z_product(t, t)
@@ -636,9 +636,7 @@ class DenseState(_State):
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def _complex_coordinate(
-        self, i: cython.Py_ssize_t, j: cython.Py_ssize_t, s: cython.Py_ssize_t
-    ) -> cython.double:
+    def _complex_coordinate(self, i: cython.Py_ssize_t, j: cython.Py_ssize_t, s: cython.Py_ssize_t) -> cython.double:
         """Write item i's coordinate s, for pick j; returns its squared modulus."""
         re: cython.double = self.H[j, i].real
         im: cython.double = -self.H[j, i].imag

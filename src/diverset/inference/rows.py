@@ -170,7 +170,8 @@ class _Run:
         else:
             self._in_rounds(state, wanted, keys)
         self._budget = state.budget
-        return state.potentials[t:]
+        own: FloatArray = state.potentials[t:]
+        return own
 
     def _pick_from(self, state: Any, ask: int, pool: IntArray, level: float) -> tuple[FloatArray, float]:
         """Up to `ask` picks of the pool with keys of `level` or more: their gains, and the last key seen."""

@@ -23,7 +23,10 @@ else:
 
     _uncompiled.warn_once()
 
-__all__ = ["count_distribution", "instruction_set", "selection_masses"]
+__all__ = ["COMPILED", "count_distribution", "instruction_set", "selection_masses"]
+
+#: Whether this module, and with it all loops, is compiled.
+COMPILED = cython.compiled
 
 
 def instruction_set():

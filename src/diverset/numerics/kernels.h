@@ -29,10 +29,12 @@ struct kernels {
     void (*dot_complex)(double, const double *, const double *, ptrdiff_t, double *);
     void (*add_trial)(const double *, double *, ptrdiff_t, double, double);
     double (*convolve)(const double *, const double *, ptrdiff_t);
-    void (*compress)(const double *, ptrdiff_t, const double *, ptrdiff_t, double *, ptrdiff_t);
-    void (*compress_complex)(const double *, ptrdiff_t, const double *, ptrdiff_t, double *, ptrdiff_t);
-    void (*reflect)(const double *, double, ptrdiff_t, double *, double *, ptrdiff_t, ptrdiff_t, ptrdiff_t);
-    void (*reflect_complex)(const double *, double, ptrdiff_t, double *, double *, ptrdiff_t, ptrdiff_t, ptrdiff_t);
+    void (*compress)(const double *, ptrdiff_t, const double *, ptrdiff_t, double *, ptrdiff_t, ptrdiff_t);
+    void (*compress_complex)(const double *, ptrdiff_t, const double *, ptrdiff_t, double *, ptrdiff_t, ptrdiff_t);
+    void (*reflect)(const double *, const double *, ptrdiff_t, ptrdiff_t, double *, ptrdiff_t, ptrdiff_t);
+    void (*reflect_complex)(const double *, const double *, ptrdiff_t, ptrdiff_t, double *, ptrdiff_t, ptrdiff_t);
+    void (*reflect_rows)(const double *, double, ptrdiff_t, double *, ptrdiff_t, ptrdiff_t);
+    void (*reflect_rows_complex)(const double *, double, ptrdiff_t, double *, ptrdiff_t, ptrdiff_t);
 };
 
 #define SET baseline

@@ -11,10 +11,12 @@ cdef extern from "kernels.h" nogil:
         void (*dot_complex)(double, const double *, const double *, Py_ssize_t, double *) noexcept nogil
         void (*add_trial)(const double *, double *, Py_ssize_t, double, double) noexcept nogil
         double (*convolve)(const double *, const double *, Py_ssize_t) noexcept nogil
-        void (*compress)(const double *, Py_ssize_t, const double *, Py_ssize_t, double *, Py_ssize_t) noexcept nogil
-        void (*compress_complex)(const double *, Py_ssize_t, const double *, Py_ssize_t, double *, Py_ssize_t) noexcept nogil
-        void (*reflect)(const double *, double, Py_ssize_t, double *, double *, Py_ssize_t, Py_ssize_t, Py_ssize_t) noexcept nogil
-        void (*reflect_complex)(const double *, double, Py_ssize_t, double *, double *, Py_ssize_t, Py_ssize_t, Py_ssize_t) noexcept nogil
+        void (*compress)(const double *, Py_ssize_t, const double *, Py_ssize_t, double *, Py_ssize_t, Py_ssize_t) noexcept nogil
+        void (*compress_complex)(const double *, Py_ssize_t, const double *, Py_ssize_t, double *, Py_ssize_t, Py_ssize_t) noexcept nogil
+        void (*reflect)(const double *, const double *, Py_ssize_t, Py_ssize_t, double *, Py_ssize_t, Py_ssize_t) noexcept nogil
+        void (*reflect_complex)(const double *, const double *, Py_ssize_t, Py_ssize_t, double *, Py_ssize_t, Py_ssize_t) noexcept nogil
+        void (*reflect_rows)(const double *, double, Py_ssize_t, double *, Py_ssize_t, Py_ssize_t) noexcept nogil
+        void (*reflect_rows_complex)(const double *, double, Py_ssize_t, double *, Py_ssize_t, Py_ssize_t) noexcept nogil
 
     kernel_table kernels
     const char *kernels_name

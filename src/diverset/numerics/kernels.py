@@ -18,6 +18,7 @@ __all__ = [
     "dot",
     "panel_squares",
     "reflect",
+    "reflect_rows",
 ]
 
 
@@ -54,11 +55,29 @@ def convolve(f: FloatArray, g: FloatArray, n: int) -> float:
     return float(np.dot(f[:n], g[::-1][:n]))
 
 
-def compress(W: Array, s: int, X: Array, count: int, Y: Array) -> None:
-    """Coordinates of the first rows of X against the first s rows of W, without a conjugate, into Y."""
-    Y[:count, :s] = X[:count] @ W[:s].T
+def compress(W: FloatArray, s: int, X: FloatArray, count: int, Y: FloatArray, m: int, parts: int) -> None:
+    """Coordinates of the first rows of X, of m numbers, against the first s rows of W, without a conjugate, into Y.
+
+    Here and below a number is one double or, with two `parts`, a complex number.
+    """
+    w, x, y = _numbers(parts, W, X, Y)
+    y[:count, :s] = x[:count, :m] @ w[:s, :m].T
 
 
-def reflect(h: Array, tau: float, s: int, W: Array) -> None:
-    """Apply the reflection I - tau h h* to the first s rows of W, the last of which is dropped."""
-    W[: s - 1] -= np.outer(tau * h[: s - 1], h[:s].conj() @ W[:s])
+def reflect(H: FloatArray, tau: FloatArray, count: int, s: int, W: FloatArray, m: int, parts: int) -> None:
+    """Apply reflections I - tau h h* to W, of m columns and s rows; each drops the last of the rows that are left."""
+    Hs, w = _numbers(parts, H, W)
+    for e, h in enumerate(Hs[:count]):
+        left = s - e
+        w[: left - 1, :m] -= np.outer(tau[e] * h[: left - 1], h[:left].conj() @ w[:left, :m])
+
+
+def reflect_rows(h: FloatArray, tau: float, s: int, Y: FloatArray, parts: int) -> None:
+    """Apply the reflection I - tau h h* to the first s numbers of each row of Y, the last of which is dropped."""
+    v, y = _numbers(parts, h, Y)
+    y[:, : s - 1] -= np.outer(tau * (y[:, :s] @ v[:s].conj()), v[: s - 1])
+
+
+def _numbers(parts: int, *arrays: FloatArray) -> list[Array]:
+    """Views of arrays of doubles as numbers of one or two parts."""
+    return [x.view(np.complex128) if parts == 2 else x for x in arrays]

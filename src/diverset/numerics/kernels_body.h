@@ -270,75 +270,109 @@ TARGET static double FN(convolve)(const double *f, const double *g, ptrdiff_t n)
     return sum;
 }
 
-/* Coordinates Y of `count` rows of X (padded to a multiple of four) against the first s rows of W; rows of length m. */
-TARGET static void FN(compress)(const double *W, ptrdiff_t s, const double *X, ptrdiff_t count, double *Y, ptrdiff_t m)
+/* Coordinates Y of `count` rows of X (padded to a multiple of four) against the first s rows of W. Rows have m numbers,
+   the next begins after `width` numbers. */
+TARGET static void FN(compress)(const double *W, ptrdiff_t s, const double *X, ptrdiff_t count, double *Y, ptrdiff_t m,
+                                ptrdiff_t width)
 {
     for (ptrdiff_t c = 0; c < count; c += 4) {
-        const double *x = X + c * m;
+        const double *x0 = X + c * width, *x1 = x0 + width, *x2 = x1 + width, *x3 = x2 + width;
+        double *y = Y + c * width;
         for (ptrdiff_t a = 0; a < s; a++) {
-            const double *w = W + a * m;
+            const double *w = W + a * width;
             double y0 = 0.0, y1 = 0.0, y2 = 0.0, y3 = 0.0;
 #if defined(_OPENMP) || defined(__GNUC__)
 #pragma omp simd reduction(+ : y0, y1, y2, y3)
 #endif
             for (ptrdiff_t k = 0; k < m; k++) {
-                y0 += w[k] * x[k];
-                y1 += w[k] * x[m + k];
-                y2 += w[k] * x[2 * m + k];
-                y3 += w[k] * x[3 * m + k];
+                y0 += w[k] * x0[k];
+                y1 += w[k] * x1[k];
+                y2 += w[k] * x2[k];
+                y3 += w[k] * x3[k];
             }
-            Y[c * m + a] = y0;
-            Y[(c + 1) * m + a] = y1;
-            Y[(c + 2) * m + a] = y2;
-            Y[(c + 3) * m + a] = y3;
+            y[a] = y0;
+            y[width + a] = y1;
+            y[2 * width + a] = y2;
+            y[3 * width + a] = y3;
         }
     }
 }
 
 TARGET static void FN(compress_complex)(const double *W, ptrdiff_t s, const double *X, ptrdiff_t count, double *Y,
-                                        ptrdiff_t m)
+                                        ptrdiff_t m, ptrdiff_t width)
 {
     for (ptrdiff_t c = 0; c < count; c++)
         for (ptrdiff_t a = 0; a < s; a++)
-            FN(dot_complex)(1.0, W + 2 * a * m, X + 2 * c * m, m, Y + 2 * (c * m + a));
+            FN(dot_complex)(1.0, W + 2 * a * width, X + 2 * c * width, m, Y + 2 * (c * width + a));
 }
 
-/* Columns start..stop-1 of W after the reflection I - tau h h*, which drops the last of s rows; g is working memory.
-   W and h are padded to a multiple of four rows, h with zeros. */
-TARGET static void FN(reflect)(const double *restrict h, double tau, ptrdiff_t s, double *restrict W,
-                               double *restrict g, ptrdiff_t m, ptrdiff_t start, ptrdiff_t stop)
+/* W, of m columns, after `count` reflections I - tau h h*, the rows of H, each of which drops the last of the rows of W
+   that are left, s at the start. Rows of W begin every `width` numbers, those of H every `width + 3`; both are padded to
+   a multiple of four, H with zeros. In stripes, so that W is read from memory once however many reflections there are. */
+#define STRIPE 32
+TARGET static void FN(reflect)(const double *restrict H, const double *restrict tau, ptrdiff_t count, ptrdiff_t s,
+                               double *restrict W, ptrdiff_t m, ptrdiff_t width)
 {
-    for (ptrdiff_t k = start; k < stop; k++)
-        g[k] = 0.0;
-    for (ptrdiff_t a = 0; a < s; a += 4) {
-        const double *restrict w0 = W + a * m, *restrict w1 = w0 + m, *restrict w2 = w1 + m, *restrict w3 = w2 + m;
-        const double h0 = h[a], h1 = h[a + 1], h2 = h[a + 2], h3 = h[a + 3];
-        for (ptrdiff_t k = start; k < stop; k++)
-            g[k] += (h0 * w0[k] + h1 * w1[k]) + (h2 * w2[k] + h3 * w3[k]);
-    }
-    for (ptrdiff_t a = 0; a < s - 1; a++) {
-        double *restrict w = W + a * m;
-        const double step = tau * h[a];
-        for (ptrdiff_t k = start; k < stop; k++)
-            w[k] -= step * g[k];
+    for (ptrdiff_t start = 0; start < m; start += STRIPE) {
+        const ptrdiff_t columns = m - start < STRIPE ? m - start : STRIPE;
+        for (ptrdiff_t e = 0; e < count; e++) {
+            const double *restrict h = H + e * (width + 3);
+            double g[STRIPE] = {0};
+            for (ptrdiff_t a = 0; a < s - e; a += 4) {
+                const double *restrict w0 = W + a * width + start, *restrict w1 = w0 + width,
+                             *restrict w2 = w1 + width, *restrict w3 = w2 + width;
+                const double h0 = h[a], h1 = h[a + 1], h2 = h[a + 2], h3 = h[a + 3];
+                for (ptrdiff_t k = 0; k < columns; k++)
+                    g[k] += (h0 * w0[k] + h1 * w1[k]) + (h2 * w2[k] + h3 * w3[k]);
+            }
+            for (ptrdiff_t a = 0; a < s - e - 1; a++)
+                FN(axpy)(-tau[e] * h[a], g, W + a * width + start, columns);
+        }
     }
 }
 
-TARGET static void FN(reflect_complex)(const double *restrict h, double tau, ptrdiff_t s, double *restrict W,
-                                       double *restrict g, ptrdiff_t m, ptrdiff_t start, ptrdiff_t stop)
+TARGET static void FN(reflect_complex)(const double *restrict H, const double *restrict tau, ptrdiff_t count,
+                                       ptrdiff_t s, double *restrict W, ptrdiff_t m, ptrdiff_t width)
 {
-    for (ptrdiff_t k = 2 * start; k < 2 * stop; k++)
-        g[k] = 0.0;
-    for (ptrdiff_t a = 0; a < s; a++)
-        FN(axpy_complex)(h[2 * a], -h[2 * a + 1], W + 2 * (a * m + start), g + 2 * start, stop - start);
-    for (ptrdiff_t a = 0; a < s - 1; a++)
-        FN(axpy_complex)(-tau * h[2 * a], -tau * h[2 * a + 1], g + 2 * start, W + 2 * (a * m + start), stop - start);
+    for (ptrdiff_t start = 0; start < m; start += STRIPE) {
+        const ptrdiff_t columns = m - start < STRIPE ? m - start : STRIPE;
+        for (ptrdiff_t e = 0; e < count; e++) {
+            const double *restrict h = H + 2 * e * (width + 3);
+            double g[2 * STRIPE] = {0};
+            for (ptrdiff_t a = 0; a < s - e; a++)
+                FN(axpy_complex)(h[2 * a], -h[2 * a + 1], W + 2 * (a * width + start), g, columns);
+            for (ptrdiff_t a = 0; a < s - e - 1; a++)
+                FN(axpy_complex)(-tau[e] * h[2 * a], -tau[e] * h[2 * a + 1], g, W + 2 * (a * width + start), columns);
+        }
+    }
+}
+#undef STRIPE
+
+/* The first s - 1 of s numbers of each of `count` rows of Y after the reflection I - tau h h*. */
+TARGET static void FN(reflect_rows)(const double *restrict h, double tau, ptrdiff_t s, double *restrict Y,
+                                    ptrdiff_t count, ptrdiff_t width)
+{
+    for (ptrdiff_t c = 0; c < count; c++) {
+        double *restrict y = Y + c * width;
+        FN(axpy)(-tau * FN(dot)(h, y, s), h, y, s - 1);
+    }
+}
+
+TARGET static void FN(reflect_rows_complex)(const double *restrict h, double tau, ptrdiff_t s, double *restrict Y,
+                                            ptrdiff_t count, ptrdiff_t width)
+{
+    for (ptrdiff_t c = 0; c < count; c++) {
+        double *restrict y = Y + 2 * c * width, g[2];
+        FN(dot_complex)(-1.0, h, y, s, g);
+        FN(axpy_complex)(-tau * g[0], -tau * g[1], h, y, s - 1);
+    }
 }
 
 static const struct kernels FN(kernels) = {
     FN(dot),       FN(dot_float),    FN(dot_floats),  FN(panel_squares_float), FN(panel_squares_double),
     FN(add_rows),  FN(axpy),         FN(axpy_complex), FN(dot_complex),        FN(add_trial),
     FN(convolve),  FN(compress),     FN(compress_complex), FN(reflect),        FN(reflect_complex),
+    FN(reflect_rows), FN(reflect_rows_complex),
 };
 
 #undef LANES

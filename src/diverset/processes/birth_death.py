@@ -31,6 +31,9 @@ from diverset.sampling.chain import Chain, ChainState
 
 __all__ = ["BirthDeathTarget", "BirthDeathWalk", "Move", "PatternChain", "birth_death_chain"]
 
+#: Steps that one call of the compiled loop makes at most, so that an interrupt is heard.
+_CALL_STEPS = 10_000
+
 
 class BirthDeathTarget(Protocol):
     """An unnormalised law over patterns, which are arrays with one row (or number) per point."""
@@ -50,8 +53,8 @@ class BirthDeathTarget(Protocol):
     def log_papangelou(self, place: Any, points: Array) -> float:
         """Logarithm of the conditional intensity at a place."""
 
-    def compiled_form(self) -> tuple[Any, ...] | None:
-        """Arguments of the compiled loop from the activity on; None if it does not know the target."""
+    def compiled_form(self) -> Any:
+        """The target as the compiled loop takes it; None if the loop does not know it."""
 
 
 @dataclass(frozen=True)
@@ -181,7 +184,7 @@ class BirthDeathWalk:
             if self._count == len(self._store):
                 self._store = np.concatenate([self._store, np.zeros_like(self._store)])
             done, self._count, accepted, gained = loops.run(
-                rng, self._store, self._count, steps, self.move, *self._compiled
+                rng, self._store, self._count, min(steps, _CALL_STEPS), self.move, self._compiled
             )
             steps -= done
             self.accepted += accepted

@@ -124,14 +124,14 @@ class GibbsProcess:
             return log_beta
         return log_beta + self.interaction.log_effect(place, points, self.box)
 
-    def compiled_form(self) -> tuple[Any, ...] | None:
-        """Arguments of the compiled loop, for a constant activity and an interaction that it knows."""
+    def compiled_form(self) -> Any:
+        """Target of the compiled loop, for a constant activity and an interaction that it knows; otherwise None."""
+        from diverset.processes._birth_death_loops import Pairs
+
         if callable(self.activity) or self.activity == 0.0:
             return None
         form = _compiled_interaction(self.interaction)
-        if form is None:
-            return None
-        return (math.log(self.activity), np.array(self.box.sides), self.box.torus, *form)
+        return None if form is None else Pairs(math.log(self.activity), self.box._sides, self.box.torus, *form)
 
     # draws ----------------------------------------------------------------------------------------------------------
 

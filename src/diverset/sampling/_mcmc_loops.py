@@ -1,171 +1,347 @@
-# mypy: disable-error-code="untyped-decorator"
-"""Compiled steps of the add, delete and exchange walk; arrays in, arrays out.
+"""Steps of the add, delete and exchange walk; arrays in, arrays out.
 
-The plain twin is :class:`diverset.sampling.mcmc.Walk`, which takes the same steps from the same uniforms.
+The plain twin is :class:`diverset.sampling.mcmc.Walk`, which takes the same steps from the same uniforms. Real and
+complex kernels share the source.
 
-Numba is imported here and nowhere else: import this module inside the function that needs it.
+The module is compiled by Cython and also runs uncompiled.
 """
 
-from typing import Any
-
-import numba
+try:
+    import cython
+except ImportError:
+    from diverset import _plain_cython as cython
 import numpy as np
 
-from diverset._typing import Array, FloatArray, IntArray
+if cython.compiled:
+    from cython.cimports.diverset.numerics.kernels import choose_kernels, kernels
+    from cython.cimports.libc.math import log, log1p
 
-__all__ = ["run"]
+    choose_kernels()
+else:
+    from math import log, log1p
+
+    from diverset import _uncompiled
+    from diverset.numerics import kernels
+
+    _uncompiled.warn_once()
+
+__all__ = ["Record", "State", "run"]
 
 #: Departure of one entry of (inverse times kernel) from the identity at which the inverse is made anew.
-_STALE = 1e-9
+_STALE = cython.declare(cython.double, 1e-9)
+
+number = cython.fused_type(cython.double, cython.doublecomplex)
 
 
-@numba.njit(cache=True, fastmath={"reassoc", "contract"})
-def _times(M: Array, b: Array, size: int, v: Array) -> None:
-    """Set v to M b, for the leading `size` rows and columns."""
-    for a in range(size):
-        total = M[a, 0] * b[0]
-        for c in range(1, size):
-            total += M[a, c] * b[c]
-        v[a] = total
+@cython.final
+@cython.cclass
+class State:
+    """The set of a walk; items are numbered within the window.
+
+    Parameters
+    ----------
+    slots : ndarray of intp
+        The items, at the first `size` places.
+    size : int
+        How many.
+    inside : ndarray of uint8, of shape (n_items,)
+        1 for items of the set.
+    """
+
+    slots: cython.Py_ssize_t[::1]
+    size: cython.Py_ssize_t
+    inside: cython.uchar[::1]
+
+    def __init__(self, slots, size, inside):
+        self.slots = slots
+        self.size = size
+        self.inside = inside
 
 
-@numba.njit(cache=True)
-def _drop(M: Array, slot: int, size: int) -> None:
-    """Inverse after the item at `slot` leaves: the last slot moves into its place."""
-    pivot = M[slot, slot]
+@cython.final
+@cython.cclass
+class Record:
+    """States written on the way, one row each, every `every` steps; `wait` steps before the first.
+
+    Parameters
+    ----------
+    visited : ndarray of intp, of shape (rows, capacity)
+        Slots.
+    sizes : ndarray of intp, of shape (rows,)
+        Number of items.
+    log_weights : ndarray of shape (rows,)
+        Log weights.
+    wait, every : int
+        Steps.
+    """
+
+    visited: cython.Py_ssize_t[:, ::1]
+    sizes: cython.Py_ssize_t[::1]
+    log_weights: cython.double[::1]
+    wait: cython.Py_ssize_t
+    every: cython.Py_ssize_t
+    written: cython.Py_ssize_t
+
+    def __init__(self, visited, sizes, log_weights, wait, every):
+        self.visited = visited
+        self.sizes = sizes
+        self.log_weights = log_weights
+        self.wait = wait
+        self.every = every
+        self.written = 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def after_step(self, state: State, log_weight: cython.double) -> cython.void:
+        """Count a step, and write the state if its time has come."""
+        a: cython.Py_ssize_t
+        self.wait -= 1
+        if self.wait == 0:
+            for a in range(state.size):
+                self.visited[self.written, a] = state.slots[a]
+            self.sizes[self.written] = state.size
+            self.log_weights[self.written] = log_weight
+            self.written += 1
+            self.wait = self.every
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _real(x: number) -> cython.double:
+    """Real part."""
+    if number is cython.double:
+        return x
+    else:
+        return x.real
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _conj(x: number) -> number:
+    """Complex conjugate."""
+    if number is cython.double:
+        return x
+    else:
+        return x.conjugate()
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _squared_modulus(x: number) -> cython.double:
+    """Square of the modulus."""
+    if number is cython.double:
+        return x * x
+    else:
+        return x.real * x.real + x.imag * x.imag
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _add_row(
+    factor: number,
+    X: number[:, ::1],
+    i: cython.Py_ssize_t,
+    Y: number[:, ::1],
+    j: cython.Py_ssize_t,
+    size: cython.Py_ssize_t,
+) -> cython.void:
+    """Add factor times row i of X to row j of Y, at the first `size` places."""
+    if not cython.compiled:
+        kernels.axpy(factor, X[i], Y[j], size)
+    elif number is cython.double:
+        kernels.axpy(factor, cython.address(X[i, 0]), cython.address(Y[j, 0]), size)
+    else:
+        kernels.axpy_complex(
+            factor.real,
+            factor.imag,
+            cython.cast(cython.p_double, cython.address(X[i, 0])),
+            cython.cast(cython.p_double, cython.address(Y[j, 0])),
+            size,
+        )
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _product(
+    X: number[:, ::1], i: cython.Py_ssize_t, Y: number[:, ::1], j: cython.Py_ssize_t, size: cython.Py_ssize_t
+) -> number:
+    """Sum of products of the first `size` entries of row i of X and row j of Y."""
+    if not cython.compiled:
+        return kernels.dot(X[i], Y[j], size)
+    elif number is cython.double:
+        return kernels.dot(cython.address(X[i, 0]), cython.address(Y[j, 0]), size)
+    else:
+        total: cython.doublecomplex = 0.0
+        kernels.dot_complex(
+            1.0,
+            cython.cast(cython.p_double, cython.address(X[i, 0])),
+            cython.cast(cython.p_double, cython.address(Y[j, 0])),
+            size,
+            cython.cast(cython.p_double, cython.address(total)),
+        )
+        return total
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _take_out(M: number[:, ::1], slot: cython.Py_ssize_t, size: cython.Py_ssize_t) -> cython.void:
+    """Inverse without the item at `slot`; what is left in row and column `slot` has no meaning."""
+    pivot: cython.double = _real(M[slot, slot])
+    a: cython.Py_ssize_t
     for a in range(size):
         if a != slot:
-            factor = M[a, slot] / pivot
-            for c in range(size):
-                if c != slot:
-                    M[a, c] -= factor * M[slot, c]
-    last = size - 1
+            _add_row(-M[a, slot] / pivot, M, slot, M, a, size)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _drop(M: number[:, ::1], slot: cython.Py_ssize_t, size: cython.Py_ssize_t) -> cython.void:
+    """Inverse after the item at `slot` leaves: the last slot moves into its place."""
+    last: cython.Py_ssize_t = size - 1
+    a: cython.Py_ssize_t
+    _take_out(M, slot, size)
     if slot != last:
-        for c in range(size):
-            M[slot, c] = M[last, c]
+        for a in range(size):
+            M[slot, a] = M[last, a]
         for a in range(size):
             M[a, slot] = M[a, last]
         M[slot, slot] = M[last, last]
 
 
-@numba.njit(cache=True)
-def _put(M: Array, v: Array, s: float, slot: int, size: int) -> None:
-    """Inverse after an item enters at `slot`: v solves against the others, s is its pivot; `size` counts it."""
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _put(
+    M: number[:, ::1], v: number[:, ::1], s: cython.double, slot: cython.Py_ssize_t, size: cython.Py_ssize_t
+) -> cython.void:
+    """Inverse after an item enters at `slot`: row 1 of v solves against the others, s is its pivot; `size` counts it.
+
+    Row 2 of v is working memory.
+    """
+    a: cython.Py_ssize_t
+    v[1, slot] = 0.0
+    for a in range(size):
+        v[2, a] = _conj(v[1, a])
     for a in range(size):
         if a != slot:
-            factor = v[a] / s
-            for c in range(size):
-                if c != slot:
-                    M[a, c] += factor * np.conj(v[c])
+            _add_row(v[1, a] / s, v, 2, M, a, size)
     for a in range(size):
-        if a != slot:
-            M[a, slot] = -v[a] / s
-            M[slot, a] = np.conj(M[a, slot])
+        M[a, slot] = -v[1, a] / s
+        M[slot, a] = _conj(M[a, slot])
     M[slot, slot] = 1.0 / s
 
 
-@numba.njit(cache=True)
 def run(
-    S: Array,
-    g: FloatArray,
-    M: Array,
-    slots: IntArray,
-    size: int,
-    log_weight: float,
-    inside: Any,
-    proposed: IntArray,
-    uniforms: FloatArray,
-    n: int,
-    moves: tuple[float, float],
-    floor: float,
-    sizes: IntArray,
-    log_weights: FloatArray,
-    visited: IntArray,
-    first: int,
-    every: int,
-) -> tuple[int, int, float, int, int]:
+    S: number[:, ::1],
+    g: cython.const[cython.double][::1],
+    M: number[:, ::1],
+    state: State,
+    log_weight: cython.double,
+    proposed: cython.const[cython.Py_ssize_t][::1],
+    uniforms: cython.const[cython.double][:, ::1],
+    n: cython.Py_ssize_t,
+    moves,
+    floor: cython.double,
+    record: Record,
+):
     """Steps until the uniforms run out or the inverse has drifted.
 
-    Items are numbered within the window. ``S`` is the kernel with unit diagonal and ``g`` the logarithm of the
-    diagonal it had; ``M`` the inverse of S at ``slots[:size]``. Step t considers item ``proposed[t]``; the row
-    ``uniforms[t]`` holds, after the number that chose it, those for the kind of move, the slot and acceptance.
-    ``moves`` are the probabilities of an exchange, and of an exchange or addition. After step ``first`` and every
-    ``every`` steps from there the state is written to the next row of ``visited``, ``sizes`` and ``log_weights``.
+    ``S`` is the kernel with unit diagonal and ``g`` the logarithm of the diagonal it had; ``M`` the inverse of S at the
+    items of ``state``, whose log weight is given. Step t considers item ``proposed[t]``; the row ``uniforms[t]`` holds,
+    after the number that chose it, those for the kind of move, the slot and acceptance. ``moves`` are the probabilities
+    of an exchange, and of an exchange or addition.
 
-    Returns steps taken, size, log weight, moves accepted and states written.
+    Returns steps taken, size and moves accepted.
     """
-    b = np.empty(len(M), dtype=M.dtype)
-    v = np.empty(len(M), dtype=M.dtype)
-    accepted = 0
-    written = 0
-    for t in range(len(uniforms)):
-        j = proposed[t]
-        kind = uniforms[t, 1]
-        level = np.log1p(-uniforms[t, 3])
-        slot = int(uniforms[t, 2] * size)
-        moved = False
-        if kind < moves[1]:
-            exchange = kind < moves[0]
-            if not inside[j] and S[j, j].real > 0.0 and (size > 0 or not exchange):
-                s = S[j, j].real
-                if size > 0:
+    exchange_below: cython.double
+    add_below: cython.double
+    exchange_below, add_below = moves
+    # Column of the item proposed, what it solves to, and working memory.
+    v: number[:, ::1] = np.zeros((3, M.shape[0]), dtype=np.asarray(M).dtype)
+    size: cython.Py_ssize_t = state.size
+    steps: cython.Py_ssize_t = uniforms.shape[0]
+    accepted: cython.Py_ssize_t = 0
+    t: cython.Py_ssize_t = 0
+    a: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    slot: cython.Py_ssize_t
+    level: cython.double
+    pivot: cython.double
+    gain: cython.double = 0.0
+    s: cython.double
+    exchange: cython.bint
+    moved: cython.bint
+    stale: cython.bint = False
+    ratio: number
+    with cython.nogil:
+        while t < steps and not stale:
+            j = proposed[t]
+            level = log1p(-uniforms[t, 3])
+            slot = int(uniforms[t, 2] * size)
+            moved = False
+            if uniforms[t, 1] < add_below:
+                exchange = uniforms[t, 1] < exchange_below
+                if not state.inside[j] and _real(S[j, j]) > 0.0 and (size > 0 or not exchange):
+                    s = _real(S[j, j])
                     for a in range(size):
-                        b[a] = S[slots[a], j]
-                    _times(M, b, size, v)
+                        v[0, a] = S[state.slots[a], j]
                     for a in range(size):
-                        s -= (np.conj(b[a]) * v[a]).real
-                if exchange:
-                    pivot = M[slot, slot].real
-                    s = max(s, 0.0) + abs(v[slot]) ** 2 / pivot
-                    if s > floor:
-                        gain = np.log(pivot * s) + g[j] - g[slots[slot]]
-                        if level < gain:
-                            ratio = v[slot] / M[slot, slot]
-                            for a in range(size):
-                                v[a] -= M[a, slot] * ratio
-                            # The slot keeps its place: take it out without moving the last one in.
-                            for a in range(size):
-                                if a != slot:
-                                    factor = M[a, slot] / pivot
-                                    for c in range(size):
-                                        if c != slot:
-                                            M[a, c] -= factor * M[slot, c]
+                        v[1, a] = _product(M, a, v, 0, size)
+                        s -= _real(_conj(v[0, a]) * v[1, a])
+                    if exchange:
+                        pivot = _real(M[slot, slot])
+                        s = max(s, 0.0) + _squared_modulus(v[1, slot]) / pivot
+                        if s > floor:
+                            gain = log(pivot * s) + g[j] - g[state.slots[slot]]
+                            if level < gain:
+                                ratio = v[1, slot] / pivot
+                                for a in range(size):
+                                    v[1, a] = v[1, a] - M[a, slot] * ratio
+                                # The slot keeps its place: take it out without moving the last one in.
+                                _take_out(M, slot, size)
+                                _put(M, v, s, slot, size)
+                                state.inside[state.slots[slot]] = False
+                                moved = True
+                    elif s > floor:
+                        gain = log(s) + g[j]
+                        if level < gain + log(n / (size + 1.0)):
+                            slot = size
+                            size += 1
                             _put(M, v, s, slot, size)
-                            inside[slots[slot]] = False
                             moved = True
-                elif s > floor:
-                    gain = np.log(s) + g[j]
-                    if level < gain + np.log(n / (size + 1.0)):
-                        slot = size
-                        size += 1
-                        _put(M, v, s, slot, size)
-                        moved = True
-                if moved:
-                    slots[slot] = j
-                    inside[j] = True
+                    if moved:
+                        state.slots[slot] = j
+                        state.inside[j] = True
+                        log_weight += gain
+            elif size > 0:
+                gain = log(_real(M[slot, slot])) - g[state.slots[slot]]
+                if level < gain + log(cython.cast(cython.double, size) / n):
+                    _drop(M, slot, size)
+                    state.inside[state.slots[slot]] = False
+                    size -= 1
+                    state.slots[slot] = state.slots[size]
                     log_weight += gain
-        elif size > 0:
-            gain = np.log(M[slot, slot].real) - g[slots[slot]]
-            if level < gain + np.log(size / n):
-                _drop(M, slot, size)
-                inside[slots[slot]] = False
-                size -= 1
-                slots[slot] = slots[size]
-                log_weight += gain
+                    accepted += 1
+            if moved:
                 accepted += 1
-        stale = False
-        if moved:
-            accepted += 1
-            one = M[slot, slot] * S[slots[slot], j]
-            for c in range(size):
-                if c != slot:
-                    one += M[slot, c] * S[slots[c], j]
-            stale = abs(one - 1.0) > _STALE
-        if t + 1 >= first and (t + 1 - first) % every == 0:
-            visited[written, :size] = slots[:size]
-            sizes[written] = size
-            log_weights[written] = log_weight
-            written += 1
-        if stale:
-            return t + 1, size, log_weight, accepted, written
-    return len(uniforms), size, log_weight, accepted, written
+                for a in range(size):
+                    v[0, a] = S[state.slots[a], j]
+                ratio = _product(M, slot, v, 0, size) - 1.0
+                stale = _squared_modulus(ratio) > _STALE * _STALE
+            state.size = size
+            record.after_step(state, log_weight)
+            t += 1
+    return t, size, accepted

@@ -1,378 +1,515 @@
-# mypy: disable-error-code="untyped-decorator"
-"""Compiled loops of the rejection sampler: alias tables, and whole batches of draws.
+"""Loops of the rejection sampler: alias tables, and whole batches of draws.
 
-Arrays and a NumPy generator in, arrays out; ``rng.random()`` gives here the numbers it gives in NumPy, so the plain
-twins in :mod:`diverset.sampling.rejection` and :mod:`diverset.sampling.eigenvectors` make the same draws.
+Arrays and a NumPy generator in, arrays out. The loops take the numbers of ``rng.random()``, so the plain twins in
+:mod:`diverset.sampling.rejection` and :mod:`diverset.sampling.eigenvectors` make the same draws.
 
-Numba is imported here: import this module inside the function that needs it.
+Real and complex eigenvectors share the source: every number is one or two doubles, its *parts*.
+
+The module is compiled by Cython and also runs uncompiled.
 """
 
-import math
-
-import numba
+try:
+    import cython
+except ImportError:
+    from diverset import _plain_cython as cython
 import numpy as np
 
-from diverset._typing import Array, FloatArray, IntArray
 from diverset.sampling.eigenvectors import TABLE, TILTED
+
+if cython.compiled:
+    from cython.cimports.diverset.numerics.kernels import choose_kernels, kernels
+    from cython.cimports.diverset.numerics.uniforms import Bits, lock_of, open_generator, uniform
+    from cython.cimports.libc.math import hypot, sqrt
+
+    choose_kernels()
+else:
+    from math import hypot, sqrt
+
+    from diverset import _uncompiled
+    from diverset.numerics import kernels
+    from diverset.numerics.uniforms import Bits, lock_of, open_generator, uniform
+
+    _uncompiled.warn_once()
 
 __all__ = ["fill_alias_tables", "run"]
 
-#: Columns of the basis that one sweep of reflections works on: few enough to stay in a fast cache.
-_STRIPE = 32
-# Sums below may be reordered by the compiler: they are sums of squares, or inner products used to rounding.
-_FAST = {"reassoc", "contract", "nsz"}
 
-
-@numba.njit(cache=True, nogil=True)
-def fill_alias_tables(weights: FloatArray, threshold: FloatArray, alias: Array) -> None:
+def fill_alias_tables(
+    weights: cython.const[cython.double][:, ::1],
+    threshold: cython.double[:, ::1],
+    alias: cython.int[:, ::1],
+):
     """Alias table of every row of ``weights``, each adding up to its length, into ``threshold`` and ``alias``.
 
-    One sweep with two fingers: the next light cell (below 1) is topped up by the current heavy one, which passes on to
-    the next heavy one as soon as it has given away all it had to spare.
+    One sweep with two fingers: the next light cell (below 1) is topped up by the current heavy one. Once that has given
+    away all it had to spare, the next heavy one takes over.
     """
-    rows, n = weights.shape
-    for j in range(rows):
-        w = weights[j]
-        for i in range(n):
-            threshold[j, i] = 1.0
-            alias[j, i] = i
-        light = 0
-        while light < n and w[light] >= 1.0:
-            light += 1
-        heavy = 0
-        while heavy < n and w[heavy] < 1.0:
-            heavy += 1
-        # Where rounding leaves one kind over, what is over weighs 1 to rounding: the value put above.
-        if heavy == n:
-            continue
-        left = w[heavy]
-        while light < n:
-            threshold[j, light] = w[light]
-            alias[j, light] = heavy
-            left -= 1.0 - w[light]
-            light += 1
-            while light < n and w[light] >= 1.0:
+    rows: cython.Py_ssize_t = weights.shape[0]
+    n: cython.Py_ssize_t = weights.shape[1]
+    i: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    light: cython.Py_ssize_t
+    heavy: cython.Py_ssize_t
+    following: cython.Py_ssize_t
+    left: cython.double
+    with cython.nogil:
+        for j in range(rows):
+            for i in range(n):
+                threshold[j, i] = 1.0
+                alias[j, i] = i
+            light = 0
+            while light < n and weights[j, light] >= 1.0:
                 light += 1
-            while left < 1.0:
-                following = heavy + 1
-                while following < n and w[following] < 1.0:
-                    following += 1
-                if following == n:
-                    light = n
-                    break
-                threshold[j, heavy] = left
-                alias[j, heavy] = following
-                left = w[following] - (1.0 - left)
-                heavy = following
-
-
-@numba.njit(cache=True, nogil=True)
-def _choose_eigenvectors(
-    rng: np.random.Generator,
-    law: tuple[int, FloatArray, FloatArray, int, int, FloatArray],
-    J: IntArray,
-) -> int:
-    """Phase one: J from an ``EigenvectorLaw``, its fields in their order; returns how many."""
-    method, success, failure, n_certain, wanted, table = law
-    f = success.size
-    m = 0
-    if method == TABLE:
-        left = wanted
-        n = f
-        while 0 < left < n:
-            with_n = success[n - 1] * table[n - 1, left - 1]
-            without_n = failure[n - 1] * table[n - 1, left]
-            n -= 1
-            if rng.random() * (with_n + without_n) < with_n or without_n == 0.0:
-                J[m] = n
-                m += 1
-                left -= 1
-        if left > 0:
-            for i in range(n - 1, -1, -1):
-                J[m] = i
-                m += 1
-        for i in range(m // 2):
-            J[i], J[m - 1 - i] = J[m - 1 - i], J[i]
-    else:
-        while True:
-            m = 0
-            for i in range(f):
-                J[m] = i
-                if rng.random() < success[i]:
-                    m += 1
-            if method != TILTED or m == wanted:
-                break
-    for i in range(n_certain):
-        J[m] = f + i
-        m += 1
-    return m
-
-
-@numba.njit(cache=True, nogil=True, fastmath=_FAST)
-def _gather(V: Array, i: int, J: IntArray, m: int, x: Array) -> float:
-    """Row i of the chosen columns into x; returns its squared norm."""
-    row = V[i]
-    norm = 0.0
-    for k in range(m):
-        value = row[J[k]]
-        x[k] = value
-        norm += value.real * value.real + value.imag * value.imag
-    return norm
-
-
-@numba.njit(cache=True, nogil=True, fastmath=_FAST)
-def _compress(W: Array, s: int, X: Array, count: int, Y: Array) -> None:
-    """Coordinates of the rows of X against the first s rows of W, four rows of X (padded) at a time."""
-    m = W.shape[1]
-    for c in range(0, count, 4):
-        x0, x1, x2, x3 = X[c], X[c + 1], X[c + 2], X[c + 3]
-        for a in range(s):
-            w = W[a]
-            y0 = w[0] * x0[0]
-            y1 = w[0] * x1[0]
-            y2 = w[0] * x2[0]
-            y3 = w[0] * x3[0]
-            for k in range(1, m):
-                y0 += w[k] * x0[k]
-                y1 += w[k] * x1[k]
-                y2 += w[k] * x2[k]
-                y3 += w[k] * x3[k]
-            Y[c, a] = y0
-            Y[c + 1, a] = y1
-            Y[c + 2, a] = y2
-            Y[c + 3, a] = y3
-
-
-@numba.njit(cache=True, nogil=True, fastmath=_FAST)
-def _norm_squared(y: Array, s: int) -> float:
-    """Squared norm of the first s entries."""
-    total = 0.0
-    for a in range(s):
-        total += y[a].real * y[a].real + y[a].imag * y[a].imag
-    return total
-
-
-@numba.njit(cache=True, nogil=True)
-def _reflector(y: Array, s: int, length: float, h: Array) -> float:
-    """Reflection I - tau h h* that takes y[:s], of this length, to its last axis: fills h (padded), returns tau."""
-    last = float(abs(y[s - 1]))
-    for a in range(s):
-        h[a] = y[a]
-    for a in range(s, s + 3):
-        h[a] = 0.0
-    if last > 0.0:
-        h[s - 1] += y[s - 1] * (length / last)
-    else:
-        h[s - 1] += length
-    return 1.0 / (length * (length + last))
-
-
-@numba.njit(cache=True, nogil=True, fastmath=_FAST)
-def _reflect_coordinates(h: Array, tau: float, s: int, y: Array) -> None:
-    """Coordinates after the reflection, in place."""
-    g = np.conj(h[0]) * y[0]
-    for a in range(1, s):
-        g += np.conj(h[a]) * y[a]
-    g *= tau
-    for a in range(s - 1):
-        y[a] -= h[a] * g
-
-
-@numba.njit(cache=True, nogil=True, fastmath=_FAST)
-def _reflect_basis(H: Array, tau: FloatArray, first: int, count: int, W: Array, g: Array) -> None:
-    """Apply `count` reflections to W, each of which drops the last of the rows still there, `first` at the start.
-
-    Stripe by stripe, so that W is read from memory once however many reflections there are; four rows (padded, their
-    entries of H zero) at a time.
-    """
-    m = W.shape[1]
-    for start in range(0, m, _STRIPE):
-        stop = min(start + _STRIPE, m)
-        for e in range(count):
-            s = first - e
-            h = H[e]
-            for k in range(start, stop):
-                g[k] = 0.0
-            for a in range(0, s, 4):
-                w0, w1, w2, w3 = W[a], W[a + 1], W[a + 2], W[a + 3]
-                h0, h1, h2, h3 = np.conj(h[a]), np.conj(h[a + 1]), np.conj(h[a + 2]), np.conj(h[a + 3])
-                for k in range(start, stop):
-                    g[k] += h0 * w0[k] + h1 * w1[k] + h2 * w2[k] + h3 * w3[k]
-            for a in range(0, s - 1, 4):
-                w0, w1, w2, w3 = W[a], W[a + 1], W[a + 2], W[a + 3]
-                h0, h1, h2, h3 = tau[e] * h[a], tau[e] * h[a + 1], tau[e] * h[a + 2], tau[e] * h[a + 3]
-                for k in range(start, stop):
-                    w0[k] -= h0 * g[k]
-                    w1[k] -= h1 * g[k]
-                    w2[k] -= h2 * g[k]
-                    w3[k] -= h3 * g[k]
-
-
-@numba.njit(cache=True, nogil=True)
-def _pick_exactly(rng: np.random.Generator, V: Array, J: IntArray, m: int, W: Array, s: int, items: IntArray) -> int:
-    """One item by its residual, from a pass over all of them."""
-    n = V.shape[0]
-    residual = np.zeros(n)
-    total = 0.0
-    for i in range(n):
-        if _is_among(i, items, m - s):
-            continue
-        for a in range(s):
-            y = W[a, 0] * V[i, J[0]]
-            for k in range(1, m):
-                y += W[a, k] * V[i, J[k]]
-            residual[i] += y.real * y.real + y.imag * y.imag
-        total += residual[i]
-    level = rng.random() * total
-    # The last item with any weight takes what rounding leaves over.
-    chosen = 0
-    reached = 0.0
-    for i in range(n):
-        if residual[i] > 0.0:
-            chosen = i
-            reached += residual[i]
-            if reached > level:
-                break
-    return chosen
-
-
-@numba.njit(cache=True, nogil=True)
-def _is_among(i: int, items: IntArray, t: int) -> bool:
-    """Whether i is one of the first t items."""
-    found = False
-    for a in range(t):
-        found |= items[a] == i
-    return found
-
-
-@numba.njit(cache=True, nogil=True)
-def _propose(
-    rng: np.random.Generator,
-    threshold: FloatArray,
-    alias: Array,
-    J: IntArray,
-    m: int,
-    candidate: IntArray,
-    column: IntArray,
-    coin: FloatArray,
-    level: FloatArray,
-) -> None:
-    """A block of proposals: an item each, and the level that its residual must exceed, relative to its norm."""
-    n = threshold.shape[1]
-    for c in range(candidate.size):
-        column[c] = J[int(rng.random() * m)]
-        candidate[c] = int(rng.random() * n)
-        coin[c] = rng.random()
-        level[c] = rng.random()
-    # In a loop of its own, so that the accesses to memory overlap.
-    for c in range(candidate.size):
-        other = alias[column[c], candidate[c]]
-        candidate[c] = candidate[c] if coin[c] < threshold[column[c], candidate[c]] else other
-
-
-@numba.njit(cache=True, nogil=True)
-def _draw_items(
-    rng: np.random.Generator,
-    V: Array,
-    threshold: FloatArray,
-    alias: Array,
-    J: IntArray,
-    m: int,
-    block: int,
-    patience: float,
-    items: IntArray,
-) -> None:
-    """Phase two: m items of the elementary DPP of the columns J, in the order of acceptance."""
-    column = np.empty(block, dtype=np.int64)
-    candidate = np.empty(block, dtype=np.int64)
-    coin = np.empty(block)
-    level = np.empty(block)
-    tau = np.empty(block)
-    norm = np.empty(block)
-    X = np.empty((block, m), dtype=V.dtype)
-    Y = np.empty((block, m), dtype=V.dtype)
-    H = np.empty((block, m + 3), dtype=V.dtype)
-    g = np.empty(m, dtype=V.dtype)
-    W = np.zeros((m + 3, m), dtype=V.dtype)
-    for a in range(m):
-        W[a, a] = 1.0
-    t = 0
-    failures = 0
-    while t < m:
-        count = block
-        if failures * (m - t) > patience * m:
-            candidate[0] = _pick_exactly(rng, V, J, m, W, m - t, items)
-            level[0] = 0.0
-            count = 1
-        else:
-            _propose(rng, threshold, alias, J, m, candidate, column, coin, level)
-        for c in range(count):
-            norm[c] = _gather(V, candidate[c], J, m, X[c])
-        _compress(W, m - t, X, count, Y)
-        accepted = 0
-        for c in range(count):
-            s = m - t - accepted
-            residual = _norm_squared(Y[c], s)
-            if residual <= level[c] * norm[c] or _is_among(candidate[c], items, t + accepted):
-                failures += 1
+            heavy = 0
+            while heavy < n and weights[j, heavy] < 1.0:
+                heavy += 1
+            # Where rounding leaves one kind over, what is over weighs 1 to rounding: the value put above.
+            if heavy == n:
                 continue
-            items[t + accepted] = candidate[c]
-            failures = 0
-            tau[accepted] = _reflector(Y[c], s, math.sqrt(residual), H[accepted])
-            for later in range(c + 1, count):
-                _reflect_coordinates(H[accepted], tau[accepted], s, Y[later])
-            accepted += 1
-            if t + accepted == m:
-                break
-        if t + accepted < m:
-            _reflect_basis(H, tau, m - t, accepted, W, g)
-        t += accepted
+            left = weights[j, heavy]
+            while light < n:
+                threshold[j, light] = weights[j, light]
+                alias[j, light] = heavy
+                left -= 1.0 - weights[j, light]
+                light += 1
+                while light < n and weights[j, light] >= 1.0:
+                    light += 1
+                while left < 1.0:
+                    following = heavy + 1
+                    while following < n and weights[j, following] < 1.0:
+                        following += 1
+                    if following == n:
+                        light = n
+                        break
+                    threshold[j, heavy] = left
+                    alias[j, heavy] = following
+                    left = weights[j, following] - (1.0 - left)
+                    heavy = following
 
 
-@numba.njit(cache=True, nogil=True)
-def _sort(items: IntArray) -> None:
-    """Ascending, in place: by insertion, since draws are short (and a library sort is long to compile)."""
-    for i in range(1, items.size):
-        item = items[i]
-        j = i
-        while j > 0 and items[j - 1] > item:
-            items[j] = items[j - 1]
-            j -= 1
-        items[j] = item
+@cython.final
+@cython.cclass
+class _Draws:
+    """A batch of draws: what they share, their working memory, and their items.
+
+    Rows of working memory are as long as the largest draw so far needs. Those of a draw of m items are filled to m
+    numbers. Rows of ``W`` are conjugate basis vectors of what is left.
+    """
+
+    bits: Bits
+    n: cython.Py_ssize_t
+    parts: cython.Py_ssize_t  # doubles of a number
+    V: cython.const[cython.double][:, ::1]
+    threshold: cython.const[cython.double][:, ::1]
+    alias: cython.const[cython.int][:, ::1]
+    # phase one, the fields of an EigenvectorLaw
+    by_table: cython.bint
+    until_wanted: cython.bint
+    success: cython.const[cython.double][::1]
+    failure: cython.const[cython.double][::1]
+    n_certain: cython.Py_ssize_t
+    wanted: cython.Py_ssize_t
+    table: cython.const[cython.double][:, ::1]
+    J: cython.Py_ssize_t[::1]  # the eigenvectors of a draw
+    # a block of proposals
+    patience: cython.double
+    column: cython.Py_ssize_t[::1]
+    candidate: cython.Py_ssize_t[::1]
+    coin: cython.double[::1]
+    level: cython.double[::1]
+    norm: cython.double[::1]
+    tau: cython.double[::1]
+    # working memory
+    width: cython.Py_ssize_t  # numbers in a row
+    X: cython.double[:, ::1]  # rows of V proposed
+    Y: cython.double[:, ::1]  # their coordinates against W
+    H: cython.double[:, ::1]  # reflections
+    W: cython.double[:, ::1]
+    residual: cython.double[::1]
+    items: cython.Py_ssize_t[::1]  # of all draws so far, one after the other
+    start: cython.Py_ssize_t  # where the draw at hand starts
+
+    def __init__(self, V, threshold, alias, law, block, patience, capacity):
+        method, self.success, self.failure, self.n_certain, self.wanted, self.table = law
+        self.by_table = method == TABLE
+        self.until_wanted = method == TILTED
+        self.n = V.shape[0]
+        self.parts = 2 if V.dtype.kind == "c" else 1
+        self.V = V.view(np.float64)
+        self.threshold = threshold
+        self.alias = alias
+        self.J = np.empty(V.shape[1] + 1, dtype=np.intp)
+        self.patience = patience
+        self.column = np.empty(block, dtype=np.intp)
+        self.candidate = np.empty(block, dtype=np.intp)
+        self.coin = np.empty(block)
+        self.level = np.empty(block)
+        self.norm = np.empty(block)
+        self.tau = np.empty(block)
+        self.residual = np.empty(V.shape[0])
+        self.items = np.empty(max(capacity, 1), dtype=np.intp)
+        self.start = 0
+        self.width = 0
+
+    def make_room(self, m: cython.Py_ssize_t):
+        """Enough memory for a draw of m items, and more for draws after it."""
+        if m > self.width:
+            self.width = max(m, 3 * self.width // 2)
+            block = self.column.shape[0]
+            self.X = np.zeros((block, self.parts * self.width))
+            self.Y = np.zeros((block, self.parts * self.width))
+            self.H = np.zeros((block, self.parts * (self.width + 3)))
+            self.W = np.zeros((self.width + 3, self.parts * self.width))
+        if self.start + m > self.items.shape[0]:
+            longer = np.empty(2 * (self.start + m), dtype=np.intp)
+            longer[: self.start] = self.items[: self.start]
+            self.items = longer
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def has_room(self, m: cython.Py_ssize_t) -> cython.bint:
+        """Whether memory is enough for a draw of m items."""
+        return m <= self.width and self.start + m <= self.items.shape[0]
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def choose_eigenvectors(self) -> cython.Py_ssize_t:
+        """Phase one: fill J, return how many."""
+        f: cython.Py_ssize_t = self.success.shape[0]
+        m: cython.Py_ssize_t = 0
+        n: cython.Py_ssize_t = f
+        left: cython.Py_ssize_t = self.wanted
+        i: cython.Py_ssize_t
+        with_n: cython.double
+        without_n: cython.double
+        if self.by_table:
+            while 0 < left < n:
+                with_n = self.success[n - 1] * self.table[n - 1, left - 1]
+                without_n = self.failure[n - 1] * self.table[n - 1, left]
+                n -= 1
+                if uniform(self.bits) * (with_n + without_n) < with_n or without_n == 0.0:
+                    self.J[m] = n
+                    m += 1
+                    left -= 1
+            if left > 0:
+                for i in range(n - 1, -1, -1):
+                    self.J[m] = i
+                    m += 1
+            for i in range(m // 2):
+                n = self.J[i]
+                self.J[i] = self.J[m - 1 - i]
+                self.J[m - 1 - i] = n
+        else:
+            while True:
+                m = 0
+                for i in range(f):
+                    self.J[m] = i
+                    if uniform(self.bits) < self.success[i]:
+                        m += 1
+                if not self.until_wanted or m == self.wanted:
+                    break
+        for i in range(self.n_certain):
+            self.J[m] = f + i
+            m += 1
+        return m
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def propose(self, m: cython.Py_ssize_t, block: cython.Py_ssize_t) -> cython.void:
+        """A block of proposals: an item each, and the level that its residual must exceed, relative to its norm."""
+        c: cython.Py_ssize_t
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        for c in range(block):
+            i = int(uniform(self.bits) * m)
+            self.column[c] = self.J[i]
+            self.candidate[c] = int(uniform(self.bits) * self.n)
+            self.coin[c] = uniform(self.bits)
+            self.level[c] = uniform(self.bits)
+        # In a loop of its own, so that the accesses to memory overlap.
+        for c in range(block):
+            i = self.candidate[c]
+            j = self.column[c]
+            self.candidate[c] = i if self.coin[c] < self.threshold[j, i] else self.alias[j, i]
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def gather(self, i: cython.Py_ssize_t, m: cython.Py_ssize_t, c: cython.Py_ssize_t) -> cython.void:
+        """Item i's row of the chosen eigenvectors, into row c of X, and its squared norm."""
+        k: cython.Py_ssize_t
+        if self.parts == 1:
+            for k in range(m):
+                self.X[c, k] = self.V[i, self.J[k]]
+        else:
+            for k in range(m):
+                self.X[c, 2 * k] = self.V[i, 2 * self.J[k]]
+                self.X[c, 2 * k + 1] = self.V[i, 2 * self.J[k] + 1]
+        if cython.compiled:
+            self.norm[c] = kernels.dot(cython.address(self.X[c, 0]), cython.address(self.X[c, 0]), self.parts * m)
+        else:
+            self.norm[c] = kernels.dot(self.X[c], self.X[c], self.parts * m)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def compress(self, s: cython.Py_ssize_t, m: cython.Py_ssize_t, count: cython.Py_ssize_t) -> cython.void:
+        """Coordinates of the first rows of X against the first s rows of W, into Y; rows of X are padded to four."""
+        if cython.compiled:
+            if self.parts == 1:
+                kernels.compress(
+                    cython.address(self.W[0, 0]),
+                    s,
+                    cython.address(self.X[0, 0]),
+                    count,
+                    cython.address(self.Y[0, 0]),
+                    m,
+                    self.width,
+                )
+            else:
+                kernels.compress_complex(
+                    cython.address(self.W[0, 0]),
+                    s,
+                    cython.address(self.X[0, 0]),
+                    count,
+                    cython.address(self.Y[0, 0]),
+                    m,
+                    self.width,
+                )
+        else:
+            kernels.compress(self.W, s, self.X, count, self.Y, m, self.parts)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def residual_of(self, c: cython.Py_ssize_t, s: cython.Py_ssize_t) -> cython.double:
+        """Squared norm of the first s coordinates of a proposal."""
+        if cython.compiled:
+            return kernels.dot(cython.address(self.Y[c, 0]), cython.address(self.Y[c, 0]), self.parts * s)
+        else:
+            return kernels.dot(self.Y[c], self.Y[c], self.parts * s)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def make_reflection(
+        self, c: cython.Py_ssize_t, s: cython.Py_ssize_t, length: cython.double, e: cython.Py_ssize_t
+    ) -> cython.void:
+        """Reflection I - tau h h* that takes the coordinates of a proposal, of this length, to the last axis.
+
+        It is put at place e of H and tau, padded with zeros.
+        """
+        end: cython.Py_ssize_t = self.parts * s
+        last: cython.double
+        k: cython.Py_ssize_t
+        for k in range(end):
+            self.H[e, k] = self.Y[c, k]
+        for k in range(end, end + 3 * self.parts):
+            self.H[e, k] = 0.0
+        if self.parts == 1:
+            last = abs(self.Y[c, s - 1])
+        else:
+            last = hypot(self.Y[c, end - 2], self.Y[c, end - 1])
+        if last > 0.0:
+            for k in range(end - self.parts, end):
+                self.H[e, k] += self.Y[c, k] * (length / last)
+        else:
+            self.H[e, end - self.parts] += length
+        self.tau[e] = 1.0 / (length * (length + last))
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def reflect_coordinates(
+        self, e: cython.Py_ssize_t, s: cython.Py_ssize_t, first: cython.Py_ssize_t, count: cython.Py_ssize_t
+    ) -> cython.void:
+        """Apply reflection e to the coordinates of proposals first..count-1."""
+        if first >= count:
+            return
+        if cython.compiled:
+            if self.parts == 1:
+                kernels.reflect_rows(
+                    cython.address(self.H[e, 0]),
+                    self.tau[e],
+                    s,
+                    cython.address(self.Y[first, 0]),
+                    count - first,
+                    self.width,
+                )
+            else:
+                kernels.reflect_rows_complex(
+                    cython.address(self.H[e, 0]),
+                    self.tau[e],
+                    s,
+                    cython.address(self.Y[first, 0]),
+                    count - first,
+                    self.width,
+                )
+        else:
+            kernels.reflect_rows(self.H[e], self.tau[e], s, self.Y[first:count], self.parts)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def reflect_basis(self, s: cython.Py_ssize_t, m: cython.Py_ssize_t, count: cython.Py_ssize_t) -> cython.void:
+        """Apply `count` reflections to the s rows of W, each of which drops the last row."""
+        if count == 0:
+            return
+        if cython.compiled:
+            if self.parts == 1:
+                kernels.reflect(
+                    cython.address(self.H[0, 0]),
+                    cython.address(self.tau[0]),
+                    count,
+                    s,
+                    cython.address(self.W[0, 0]),
+                    m,
+                    self.width,
+                )
+            else:
+                kernels.reflect_complex(
+                    cython.address(self.H[0, 0]),
+                    cython.address(self.tau[0]),
+                    count,
+                    s,
+                    cython.address(self.W[0, 0]),
+                    m,
+                    self.width,
+                )
+        else:
+            kernels.reflect(self.H, self.tau, count, s, self.W, m, self.parts)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def is_drawn(self, i: cython.Py_ssize_t, t: cython.Py_ssize_t) -> cython.bint:
+        """Whether i is one of the first t items of the draw."""
+        found: cython.bint = False
+        a: cython.Py_ssize_t
+        for a in range(self.start, self.start + t):
+            found |= self.items[a] == i
+        return found
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def pick_exactly(self, m: cython.Py_ssize_t, s: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """One item by its residual, from a pass over all of them."""
+        i: cython.Py_ssize_t
+        chosen: cython.Py_ssize_t = 0
+        total: cython.double = 0.0
+        reached: cython.double = 0.0
+        level: cython.double
+        for i in range(self.n):
+            self.residual[i] = 0.0
+            if not self.is_drawn(i, m - s):
+                self.gather(i, m, 0)
+                self.compress(s, m, 1)
+                self.residual[i] = self.residual_of(0, s)
+            total += self.residual[i]
+        level = uniform(self.bits) * total
+        # The last item with any weight takes what rounding leaves over.
+        for i in range(self.n):
+            if self.residual[i] > 0.0:
+                chosen = i
+                reached += self.residual[i]
+                if reached > level:
+                    break
+        return chosen
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def draw_items(self, m: cython.Py_ssize_t, block: cython.Py_ssize_t) -> cython.void:
+        """Phase two: m items of the elementary DPP of the columns J, in the order of acceptance."""
+        t: cython.Py_ssize_t = 0  # items drawn before this block
+        s: cython.Py_ssize_t  # items to come
+        accepted: cython.Py_ssize_t  # in this block
+        failures: cython.Py_ssize_t = 0
+        count: cython.Py_ssize_t
+        a: cython.Py_ssize_t
+        c: cython.Py_ssize_t
+        residual: cython.double
+        for a in range(m + 3):
+            for c in range(self.parts * m):
+                self.W[a, c] = 0.0
+            if a < m:
+                self.W[a, self.parts * a] = 1.0
+        while t < m:
+            count = block
+            if failures * (m - t) > self.patience * m:
+                self.candidate[0] = self.pick_exactly(m, m - t)
+                self.level[0] = 0.0
+                count = 1
+            else:
+                self.propose(m, block)
+            for c in range(count):
+                self.gather(self.candidate[c], m, c)
+            self.compress(m - t, m, count)
+            accepted = 0
+            for c in range(count):
+                s = m - t - accepted
+                residual = self.residual_of(c, s)
+                if residual <= self.level[c] * self.norm[c] or self.is_drawn(self.candidate[c], t + accepted):
+                    failures += 1
+                    continue
+                self.items[self.start + t + accepted] = self.candidate[c]
+                failures = 0
+                self.make_reflection(c, s, sqrt(residual), accepted)
+                self.reflect_coordinates(accepted, s, c + 1, count)
+                accepted += 1
+                if s == 1:
+                    break
+            if t + accepted < m:
+                self.reflect_basis(m - t, m, accepted)
+            t += accepted
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def sort_items(self, m: cython.Py_ssize_t) -> cython.void:
+        """Ascending, in place: by insertion, since draws are short."""
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        item: cython.Py_ssize_t
+        for i in range(self.start + 1, self.start + m):
+            item = self.items[i]
+            j = i
+            while j > self.start and self.items[j - 1] > item:
+                self.items[j] = self.items[j - 1]
+                j -= 1
+            self.items[j] = item
 
 
-@numba.njit(cache=True, nogil=True)
-def run(
-    rng: np.random.Generator,
-    size: int,
-    V: Array,
-    threshold: FloatArray,
-    alias: Array,
-    law: tuple[int, FloatArray, FloatArray, int, int, FloatArray],
-    blocks: tuple[int, int, int],
-    patience: float,
-    capacity: int,
-) -> tuple[IntArray, IntArray]:
+def run(rng, size: cython.Py_ssize_t, V, threshold, alias, law, blocks, patience, capacity):
     """A batch of draws: all their items, each draw ascending, and where each draw starts and ends.
 
-    ``blocks`` holds the proposals made at a time for small m, for large m, and the m from which it is large;
-    ``capacity`` the number of items to expect.
+    ``law`` holds the fields of an ``EigenvectorLaw``, in their order; ``blocks`` the proposals made at a time for small
+    m, for large m, and the m from which it is large; ``capacity`` is the number of items to expect.
     """
+    short_block: cython.Py_ssize_t
+    long_block: cython.Py_ssize_t
+    long_from: cython.Py_ssize_t
     short_block, long_block, long_from = blocks
-    offsets = np.zeros(size + 1, dtype=np.int64)
-    flat = np.empty(max(capacity, 1), dtype=np.int64)
-    J = np.empty(V.shape[1] + 1, dtype=np.int64)
-    for d in range(size):
-        m = _choose_eigenvectors(rng, law, J)
-        start = offsets[d]
-        offsets[d + 1] = start + m
-        if start + m > flat.size:
-            longer = np.empty(2 * (start + m), dtype=np.int64)
-            longer[:start] = flat[:start]
-            flat = longer
-        if m > 0:
-            items = flat[start : start + m]
-            block = long_block if m >= long_from else short_block
-            _draw_items(rng, V, threshold, alias, J, m, block, patience, items)
-            _sort(items)
-    return flat[: offsets[size]], offsets
+    draws: _Draws = _Draws(V, threshold, alias, law, max(short_block, long_block), patience, capacity)
+    offsets: cython.Py_ssize_t[::1] = np.zeros(size + 1, dtype=np.intp)
+    d: cython.Py_ssize_t
+    m: cython.Py_ssize_t
+    with lock_of(rng):
+        draws.bits = open_generator(rng)
+        with cython.nogil:
+            for d in range(size):
+                m = draws.choose_eigenvectors()
+                if not draws.has_room(m):
+                    with cython.gil:
+                        draws.make_room(m)
+                if m > 0:
+                    draws.draw_items(m, long_block if m >= long_from else short_block)
+                    draws.sort_items(m)
+                draws.start += m
+                offsets[d + 1] = draws.start
+    items = np.asarray(draws.items)[: draws.start]
+    return items.astype(np.int64, copy=False), np.asarray(offsets).astype(np.int64, copy=False)

@@ -1,27 +1,116 @@
-# mypy: disable-error-code="untyped-decorator"
-"""Compiled inner loops of the sequential sampler: a few dozen items at a time; arrays in, arrays out.
+"""Inner loops of the sequential sampler: a few dozen items at a time; arrays in, arrays out.
 
 Every loop decides item by item, in place, and marks in ``chosen`` those it keeps. The item decided at a step is
 kept if that step's uniform is below its probability. Real and complex kernels share the source.
 
-Numba is imported here: import this module inside the function that needs it.
+The module is compiled by Cython and also runs uncompiled.
 """
 
-import math
-
-import numba
+try:
+    import cython
+except ImportError:
+    from diverset import _plain_cython as cython
 import numpy as np
 
-from diverset._typing import Array, BoolArray, FloatArray
+if cython.compiled:
+    from cython.cimports.diverset.numerics.kernels import choose_kernels, kernels
+    from cython.cimports.libc.math import sqrt
+
+    choose_kernels()
+else:
+    from math import sqrt
+
+    from diverset import _uncompiled
+    from diverset.numerics import kernels
+
+    _uncompiled.warn_once()
 
 __all__ = ["decide_general", "decide_hermitian", "decide_lifted"]
 
-# Summation order may be left to the compiler: inner products of a few hundred terms, for vector instructions.
-_FAST = {"reassoc", "contract", "nsz"}
+number = cython.fused_type(cython.double, cython.doublecomplex)
 
 
-@numba.njit(cache=True, nogil=True)
-def _pivot(p: float, uniform: float, zero: float) -> float:
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _real(x: number) -> cython.double:
+    """Real part."""
+    if number is cython.double:
+        return x
+    else:
+        return x.real
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _conj(x: number) -> number:
+    """Complex conjugate."""
+    if number is cython.double:
+        return x
+    else:
+        return x.conjugate()
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _add_row(
+    factor: number,
+    X: number[:, ::1],
+    i: cython.Py_ssize_t,
+    Y: number[:, ::1],
+    j: cython.Py_ssize_t,
+    start: cython.Py_ssize_t,
+    stop: cython.Py_ssize_t,
+) -> cython.void:
+    """Add factor times row i of X to row j of Y, at places start..stop-1."""
+    if start >= stop:
+        return
+    if not cython.compiled:
+        kernels.axpy(factor, X[i, start:], Y[j, start:], stop - start)
+    elif number is cython.double:
+        kernels.axpy(factor, cython.address(X[i, start]), cython.address(Y[j, start]), stop - start)
+    else:
+        kernels.axpy_complex(
+            factor.real,
+            factor.imag,
+            cython.cast(cython.p_double, cython.address(X[i, start])),
+            cython.cast(cython.p_double, cython.address(Y[j, start])),
+            stop - start,
+        )
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _product(H: number[:, ::1], j: cython.Py_ssize_t, k: cython.Py_ssize_t, width: cython.Py_ssize_t) -> number:
+    """Sum of conj(H[j, i]) H[k, i] over i below `width`, which is not zero."""
+    if not cython.compiled:
+        return kernels.dot(H[j], H[k], width, conjugate=True)
+    elif number is cython.double:
+        return kernels.dot(cython.address(H[j, 0]), cython.address(H[k, 0]), width)
+    else:
+        total: cython.doublecomplex = 0.0
+        kernels.dot_complex(
+            -1.0,
+            cython.cast(cython.p_double, cython.address(H[j, 0])),
+            cython.cast(cython.p_double, cython.address(H[k, 0])),
+            width,
+            cython.cast(cython.p_double, cython.address(total)),
+        )
+        return total
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _pivot(p: cython.double, uniform: cython.double, zero: cython.double) -> cython.double:
     """The pivot after the decision: p for an item kept, p - 1 for one left out."""
     p = min(max(p, 0.0), 1.0)
     if p < zero:
@@ -29,53 +118,67 @@ def _pivot(p: float, uniform: float, zero: float) -> float:
     return p if uniform < p else p - 1.0
 
 
-@numba.njit(cache=True, nogil=True, fastmath=_FAST)
 def decide_hermitian(
-    A: Array, start: int, stop: int, uniforms: FloatArray, chosen: BoolArray, pivots: FloatArray, zero: float
-) -> None:
+    A: number[:, ::1],
+    start: cython.Py_ssize_t,
+    stop: cython.Py_ssize_t,
+    uniforms: cython.const[cython.double][::1],
+    chosen: cython.uchar[::1],
+    pivots: cython.double[::1],
+    zero: cython.double,
+):
     """LDL* with decisions of the diagonal block start..stop; reads and writes the lower triangle only."""
-    column = np.empty(stop - start, dtype=A.dtype)
-    for j in range(start, stop):
-        d = _pivot(A[j, j].real, uniforms[j], zero)
-        chosen[j] = d > 0.0
-        pivots[j] = d
-        for i in range(j + 1, stop):
-            column[i - start] = np.conj(A[i, j])
-            A[i, j] = A[i, j] / d
-        for i in range(j + 1, stop):
-            factor = A[i, j]
-            if factor != 0.0:
-                for k in range(j + 1, i + 1):
-                    A[i, k] -= factor * column[k - start]
+    row: number[:, ::1] = np.empty((1, stop), dtype=np.asarray(A).dtype)
+    d: cython.double
+    i: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    with cython.nogil:
+        for j in range(start, stop):
+            d = _pivot(_real(A[j, j]), uniforms[j], zero)
+            chosen[j] = d > 0.0
+            pivots[j] = d
+            for i in range(j + 1, stop):
+                row[0, i] = _conj(A[i, j])
+                A[i, j] = A[i, j] / d
+            for i in range(j + 1, stop):
+                if A[i, j] != 0.0:
+                    _add_row(-A[i, j], row, 0, A, i, j + 1, i + 1)
 
 
-@numba.njit(cache=True, nogil=True, fastmath=_FAST)
-def decide_general(A: Array, start: int, stop: int, uniforms: FloatArray, chosen: BoolArray, zero: float) -> None:
+def decide_general(
+    A: number[:, ::1],
+    start: cython.Py_ssize_t,
+    stop: cython.Py_ssize_t,
+    uniforms: cython.const[cython.double][::1],
+    chosen: cython.uchar[::1],
+    zero: cython.double,
+):
     """LU with decisions of the diagonal block start..stop: unit L below the diagonal, U on and above it."""
-    for j in range(start, stop):
-        d = _pivot(A[j, j].real, uniforms[j], zero)
-        chosen[j] = d > 0.0
-        A[j, j] = d
-        for i in range(j + 1, stop):
-            factor = A[i, j] / d
-            A[i, j] = factor
-            if factor != 0.0:
-                for k in range(j + 1, stop):
-                    A[i, k] -= factor * A[j, k]
+    d: cython.double
+    i: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    with cython.nogil:
+        for j in range(start, stop):
+            d = _pivot(_real(A[j, j]), uniforms[j], zero)
+            chosen[j] = d > 0.0
+            A[j, j] = d
+            for i in range(j + 1, stop):
+                A[i, j] = A[i, j] / d
+                if A[i, j] != 0.0:
+                    _add_row(-A[i, j], A, j, A, i, j + 1, stop)
 
 
-@numba.njit(cache=True, nogil=True, fastmath=_FAST)
 def decide_lifted(
-    H: Array,
-    R: Array,
-    excess: FloatArray,
-    uniforms: FloatArray,
-    width: int,
-    chosen: BoolArray,
-    beta: FloatArray,
-    root_odds: FloatArray,
-    mixing: FloatArray,
-) -> int:
+    H: number[:, ::1],
+    R: cython.const[number][:, :],
+    excess: cython.const[cython.double][::1],
+    uniforms: cython.const[cython.double][::1],
+    width: cython.Py_ssize_t,
+    chosen: cython.uchar[::1],
+    beta: cython.double[::1],
+    root_odds: cython.double[::1],
+    mixing: cython.double[::1],
+):
     """Decide the b items of a block, last first, from the columns of G that belong to them.
 
     ``H`` (b, width + b) holds these columns as rows, zero beyond `width`; ``R`` (b, b) is the block of the
@@ -83,28 +186,32 @@ def decide_lifted(
     ``root_odds`` and ``mixing`` (r / ((1+s) root_odds), zero for items left out) say what was done with it.
     Returns the new width.
     """
-    for j in range(R.shape[0] - 1, -1, -1):
-        g = H[j]
-        s = 0.0
-        for i in range(width):
-            s += g[i].real * g[i].real + g[i].imag * g[i].imag
-        gap = excess[j] - s
-        inside = uniforms[R.shape[0] - 1 - j] < gap / (1.0 + excess[j])
-        root = math.sqrt(1.0 + s)
-        beta[j] = 1.0 / (root * (1.0 + root))
-        chosen[j] = inside
-        if inside:
-            root_odds[j] = math.sqrt(gap / (1.0 + s))
-            mixing[j] = R[j, j].real / ((1.0 + s) * root_odds[j])
-        for k in range(j):
-            t = H[k, 0] * 0.0
-            for i in range(width):
-                t += np.conj(g[i]) * H[k, i]
-            bt = beta[j] * t
-            for i in range(width):
-                H[k, i] -= bt * g[i]
+    b: cython.Py_ssize_t = R.shape[0]
+    s: cython.double
+    gap: cython.double
+    root: cython.double
+    inside: cython.bint
+    t: number
+    j: cython.Py_ssize_t
+    k: cython.Py_ssize_t
+    with cython.nogil:
+        for j in range(b - 1, -1, -1):
+            s = _real(_product(H, j, j, width)) if width > 0 else 0.0
+            gap = excess[j] - s
+            inside = uniforms[b - 1 - j] < gap / (1.0 + excess[j])
+            root = sqrt(1.0 + s)
+            beta[j] = 1.0 / (root * (1.0 + root))
+            chosen[j] = inside
             if inside:
-                H[k, width] = R[j, k] / root_odds[j] - mixing[j] * t
-        if inside:
-            width += 1
+                root_odds[j] = sqrt(gap / (1.0 + s))
+                mixing[j] = _real(R[j, j]) / ((1.0 + s) * root_odds[j])
+            for k in range(j):
+                t = 0.0
+                if width > 0:
+                    t = _product(H, j, k, width)
+                    _add_row(-beta[j] * t, H, j, H, k, 0, width)
+                if inside:
+                    H[k, width] = R[j, k] / root_odds[j] - mixing[j] * t
+            if inside:
+                width += 1
     return width

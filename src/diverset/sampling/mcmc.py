@@ -190,7 +190,7 @@ class _Walker:
 
     def advance(self, steps: int, first: int = 1, every: int = 0) -> tuple[list[IntArray], FloatArray]:
         """Take steps; states and log weights after step `first` and every `every` (none with 0) steps from there."""
-        from diverset.sampling._mcmc_loops import run
+        from diverset.sampling._mcmc_loops import Record, State, run
 
         n, k = self.entries.n_items, len(self.items)
         self.steps += steps
@@ -201,41 +201,25 @@ class _Walker:
         items, local = np.unique(np.concatenate([self.items, proposed]), return_inverse=True)
         S, g = _unit_diagonal(self.entries.block(items, items))
         capacity = k if self.fixed_size else k + steps
-        slots = np.empty(capacity + 1, dtype=np.int64)
+        slots = np.empty(capacity + 1, dtype=np.intp)
         slots[:k] = local[:k]
-        inside = np.zeros(len(items), dtype=np.bool_)
-        inside[local[:k]] = True
+        inside = np.zeros(len(items), dtype=np.uint8)
+        inside[local[:k]] = 1
+        state = State(slots, k, inside)
         M = np.zeros((capacity + 1, capacity + 1), dtype=S.dtype)
-        visited = np.zeros((rows, capacity + 1), dtype=np.int64)
-        sizes, log_weights = np.zeros(rows, dtype=np.int64), np.zeros(rows)
+        visited = np.zeros((rows, capacity + 1), dtype=np.intp)
+        sizes, log_weights = np.zeros(rows, dtype=np.intp), np.zeros(rows)
+        record = Record(visited, sizes, log_weights, first if rows else steps + 1, every)
         moves = (1.0, 1.0) if self.fixed_size else (_EXCHANGE, _EXCHANGE + _ADD)
-        done = written = 0
+        done = 0
         proposed = local[k:]
         while done < steps:
             M[:k, :k], log_det = _inverse(S[np.ix_(slots[:k], slots[:k])])
             log_weight = log_det + float(g[slots[:k]].sum())
-            # Steps until the next state is written, seen from `done`.
-            wait = first - done if done < first else every - (done - first) % every if every else 1
-            t, k, _, accepted, more = run(
-                S,
-                g,
-                M,
-                slots,
-                k,
-                log_weight,
-                inside,
-                proposed[done:],
-                uniforms[done:],
-                n,
-                moves,
-                _FLOOR * (k + 1),
-                sizes[written:],
-                log_weights[written:],
-                visited[written:],
-                wait if rows else steps + 1,
-                max(every, 1),
+            t, k, accepted = run(
+                S, g, M, state, log_weight, proposed[done:], uniforms[done:], n, moves, _FLOOR * (k + 1), record
             )
-            done, written = done + t, written + more
+            done += t
             self.accepted += accepted
         self.items = items[slots[:k]]
         return [np.sort(items[row[:size]]) for row, size in zip(visited, sizes, strict=True)], log_weights

@@ -227,9 +227,7 @@ class RejectionSampler(Sampler):
         p, law = self.proposals, self.law
         expected = math.ceil(size * law.mean_size * 1.05) + 64
         blocks = (_SHORT_BLOCK, _LONG_BLOCK, _MANY)
-        # The compiled loop calls the bit generator without asking for its lock.
-        with rng.bit_generator.lock:
-            items, offsets = run(rng, size, p.V, p.threshold, p.alias, law.fields, blocks, self.patience, expected)
+        items, offsets = run(rng, size, p.V, p.threshold, p.alias, law.fields, blocks, self.patience, expected)
         return items, offsets
 
     def draw_plain(self, rng: np.random.Generator) -> IntArray:

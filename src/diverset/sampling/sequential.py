@@ -242,7 +242,7 @@ def _decide_hermitian(A: Array, start: int, stop: int, uniforms: FloatArray, cho
     from diverset.sampling import _sequential_loops as loops
 
     if stop - start <= _LEAF:
-        loops.decide_hermitian(A, start, stop, uniforms, chosen, d, _ZERO)
+        loops.decide_hermitian(A, start, stop, uniforms, chosen.view(np.uint8), d, _ZERO)
         return
     middle = (start + stop) // 2
     _decide_hermitian(A, start, middle, uniforms, chosen, d)
@@ -270,7 +270,7 @@ def _decide_general(A: Array, start: int, stop: int, uniforms: FloatArray, chose
     from diverset.sampling import _sequential_loops as loops
 
     if stop - start <= _LEAF:
-        loops.decide_general(A, start, stop, uniforms, chosen, _ZERO)
+        loops.decide_general(A, start, stop, uniforms, chosen.view(np.uint8), _ZERO)
         return
     middle = (start + stop) // 2
     _decide_general(A, start, middle, uniforms, chosen)
@@ -344,7 +344,7 @@ def draw_from_cholesky(R: Array, excess: FloatArray, uniforms: FloatArray, *, bl
             excess[start:stop],
             uniforms[n - stop : n - start],
             width,
-            chosen[start:stop],
+            chosen[start:stop].view(np.uint8),
             beta,
             root_odds,
             mixing,
