@@ -27,7 +27,7 @@ def extensions():
     from Cython.Build import cythonize
 
     checked = KIND in ("checked", "sanitized")
-    flags = ["/O2", "/fp:contract"] if MSVC else ["-O3", "-fopenmp-simd", "-fno-math-errno", "-Wno-psabi"]
+    flags = ["/O2", "/fp:contract"] if MSVC else ["-O2", "-g0", "-fopenmp-simd", "-fno-math-errno", "-Wno-psabi"]
     sanitizer = ["-fsanitize=address", "-g"] if KIND == "sanitized" else []
     modules = [
         Extension(

@@ -37,6 +37,12 @@ struct kernels {
     void (*reflect_rows_complex)(const double *, double, ptrdiff_t, double *, ptrdiff_t, ptrdiff_t);
 };
 
+/* The kernels are vectorised; for the code around them, which Cython writes, -O2 does and compiles faster. */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC push_options
+#pragma GCC optimize("O3")
+#endif
+
 #define SET baseline
 #define TARGET
 #define REGISTER 16
@@ -59,6 +65,10 @@ struct kernels {
 #undef SET
 #undef TARGET
 #undef REGISTER
+#endif
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC pop_options
 #endif
 
 /* The kernels in use, and the name of their instruction set. */
