@@ -174,6 +174,12 @@ class BlockLikelihood(LowRankLikelihood):
 
     factor: BlockFactor
 
+    @classmethod
+    def from_rows(cls, factor: RowFactor, noise: float = 0.0) -> BlockLikelihood:
+        """Dual kernel by one pass on the workers; the rows stay there, so that it has to suffice."""
+        C = factor.gram()
+        return cls(factor, C, max(noise, cls._noise_of(factor, C)))
+
     def spectral_diagonal(self, weights: FloatArray) -> FloatArray:
         r"""Diagonal of :math:`V\,\mathrm{diag}(w)\,V^*`, lazy: squared norms of the rows of :math:`V\sqrt w`."""
         return self.factor.norms_squared(self.eigenvector_map * np.sqrt(weights))
