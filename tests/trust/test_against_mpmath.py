@@ -176,7 +176,7 @@ def graded_integer_matrix(rng):
     return dv.DPP(L), ExactLaw.of_likelihood(exact_matrix(L), rank=rank)
 
 
-def spectrum(rng, certain=0):
+def spectrum(rng):
     n, r = (int(x) for x in rng.integers(2, 6, 2))
     r = min(n, r)
     while True:
@@ -184,9 +184,7 @@ def spectrum(rng, certain=0):
         if conditioned(V) and np.abs(V).min() > 1e-2:
             break
     lam = 10.0 ** rng.uniform(-8, 16, r)
-    B = V * np.sqrt(lam)
     L = exact_matrix(V) * mp.diag([mp.mpf(float(x)) for x in lam]) * exact_matrix(V).T
-    del B
     return dv.DPP.from_spectrum(lam, V), ExactLaw.of_likelihood(L, rank=r)
 
 
@@ -350,12 +348,12 @@ def check(family, seed, *, derived):
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f.__name__)
 def test_all_answers_agree_with_enumeration(family):
-    for seed in range(3):
-        check(family, seed, derived=seed == 0)
+    for seed in range(6):
+        check(family, seed, derived=seed % 3 == 0)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f.__name__)
 def test_thousands_of_members_agree_with_enumeration(family):
-    for seed in range(3, 203):
+    for seed in range(6, 206):
         check(family, seed, derived=seed % 4 == 0)
