@@ -38,6 +38,8 @@ __all__ = ["DenseLikelihood", "DenseMarginal"]
 
 #: Below this diagonal entry of L, 1 - [(L+I)^-1]_ii has lost a digit to cancellation.
 _SMALL = 0.1
+#: Above this diagonal entry of L, K from a Cholesky factorisation has lost two digits.
+_LARGE = 100.0
 #: Error in a probability that is let pass before another, slower route is taken; ten times that for an eigenvalue
 #: which may be rounding.
 _TOLERABLE = 1e-10
@@ -285,12 +287,13 @@ class DenseLikelihood(Representation):
         spectrum = self.spectrum.thinned(rate) if "spectrum" in self.__dict__ else None
         if rate == 1.0:
             return self
-        if self._graded:
+        top = float(np.diagonal(self._L).real.max(initial=0.0))
+        if self._graded or top > _LARGE:
             return self._by_eigenpairs.thin(rate)
         scaled = DenseLikelihood((1.0 - rate) * self._L, (1.0 - rate) * self._noise)
         K = scaled._both_kernels(np.arange(self.n))[0]
         gain = rate / (1.0 - rate)
-        return DenseLikelihood(gain * K, gain * np.minimum(scaled._noise, EPS), spectrum)
+        return DenseLikelihood(gain * K, gain * (1.0 + top) * np.minimum(scaled._noise, EPS), spectrum)
 
     def scale(self, log_factor: float) -> Representation:
         """Kernel times exp(log_factor)."""

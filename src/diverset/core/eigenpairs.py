@@ -23,7 +23,7 @@ from diverset.core.factor import RowFactor
 from diverset.core.lowrank import LowRankLikelihood, LowRankMarginal, _LowRank
 from diverset.core.representation import Representation, impossible, open_positions
 from diverset.core.spectrum import Spectrum
-from diverset.numerics.graded import graded_svd, pivoted_rows, row_space
+from diverset.numerics.graded import graded_svd, pivoted_rows, row_space, without_rounding
 from diverset.numerics.linalg import (
     add_to_diagonal,
     block_length,
@@ -286,6 +286,7 @@ def _of_full_rank(rows: Array) -> EigenLikelihood:
 def likelihood_of_rows(rows: Array, noise: FloatArray) -> EigenLikelihood:
     """L-ensemble with L = B B*, by eigenpairs; `noise` is the rounding error of each row, as a norm."""
     check_fits_in_memory(4 * rows.nbytes, what=f"the eigenvectors of {len(rows)} items")
+    rows, noise = without_rounding(rows, noise)
     return _of_full_rank(rows @ row_space(rows, noise))
 
 

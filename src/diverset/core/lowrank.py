@@ -41,6 +41,7 @@ from diverset.core.representation import (
 )
 from diverset.core.spectrum import Spectrum
 from diverset.errors import KernelError
+from diverset.numerics.graded import without_rounding
 from diverset.numerics.linalg import (
     add_to_diagonal,
     cholesky_lower,
@@ -50,10 +51,9 @@ from diverset.numerics.linalg import (
     log_det_psd,
     null_basis,
     routine,
-    row_norms_squared,
     solve_lower,
 )
-from diverset.numerics.rounding import EPS, SLACK, zero_pivot
+from diverset.numerics.rounding import EPS, SLACK
 
 __all__ = ["LowRankLikelihood", "LowRankMarginal", "from_eigenpairs"]
 
@@ -61,6 +61,8 @@ __all__ = ["LowRankLikelihood", "LowRankMarginal", "from_eigenpairs"]
 _DOWNDATE_LIMIT = 1e5
 #: Smallest eigenvalue of C, relative to the largest, that the Gram matrix gives with enough digits.
 _CERTAIN = 1e-7
+#: Rounding error of an eigenvalue that may be felt in a probability.
+_FELT = 1e-11
 #: Entries of the rows up to which they are factored themselves where the Gram matrix does not suffice.
 _FACTOR_LIMIT = 50_000_000
 #: Inclusion probability from which that of the exclusion is computed by itself.
@@ -122,9 +124,6 @@ class _LowRank(Representation):
         """Ascending eigenvalues of the Gram matrix, and its eigenvectors."""
         values, vectors = np.linalg.eigh(self.gram)
         return values, vectors
-
-    def _row_noise(self, rows: IntArray) -> FloatArray:
-        return self.factor.row_noise(rows)
 
     def _rest_gram(self, dropped: IntArray) -> Array:
         """Gram matrix of the rows not in `dropped`."""
@@ -192,18 +191,29 @@ class LowRankLikelihood(_LowRank):
             rcond, _ = routine("pocon", R)(R.T, norm, uplo="U")
             if rcond * norm > _CERTAIN * level:
                 return self
-        if not factor.is_here or factor.n * factor.base.shape[1] > _FACTOR_LIMIT:
+        if not self._can_be_factored:
             return self
         lam, W = self._eigh
         level = max(float(lam[-1]), noise / EPS)
         zero = lam <= width * EPS * level
         if (zero | (lam > _CERTAIN * level)).all() and factor.vanishes_along(W[:, zero], level):
-            if width * EPS * level < 1e-11:
+            if width * EPS * level < _FELT:
                 return self
             # Next to large eigenvalues, rounding along the null space would be felt: it is dropped.
             return type(self)(factor.times(W[:, ~zero]), np.diag(lam[~zero]), noise)
-        everything = np.arange(factor.n)
-        return likelihood_of_rows(factor.take(everything), factor.row_noise(everything))
+        return self._factored()
+
+    @property
+    def _can_be_factored(self) -> bool:
+        """Whether the rows are at hand, and not too many."""
+        return self.factor.is_here and self.factor.n * self.factor.base.shape[1] <= _FACTOR_LIMIT
+
+    def _factored(self) -> LowRankLikelihood:
+        """The same law, held by its eigenvectors."""
+        from diverset.core.eigenpairs import likelihood_of_rows
+
+        everything = np.arange(self.n)
+        return likelihood_of_rows(self.factor.take(everything), self.factor.row_noise(everything))
 
     @cached_property
     def spectrum(self) -> Spectrum:
@@ -279,17 +289,17 @@ class LowRankLikelihood(_LowRank):
 
     def log_prob(self, inside: IntArray) -> float:
         """Log of the squared volume of the rows, less the normaliser."""
-        return min(log_det_gram(self.factor.take(inside), self._row_noise(inside)) - self.log_normalizer, 0.0)
+        return min(log_det_gram(self.factor.take(inside), self.factor.row_noise(inside)) - self.log_normalizer, 0.0)
 
     def log_probability(self, inside: IntArray, outside: IntArray) -> float:
         r"""Log of :math:`\det(L_A)\det(I + N^* C_{\bar B} N)/\det(I + C)`, in time free of n."""
         rows = self.factor.take(inside)
-        log_volume = log_det_gram(rows, self._row_noise(inside))
+        log_volume = log_det_gram(rows, self.factor.row_noise(inside))
         if log_volume == -math.inf:
             return -math.inf
         if len(outside) == 0:
             return log_det_gram(rows @ self._marginal_map, np.zeros(len(rows)))
-        if self._inherited_noise > 1e-11 and self.factor.is_here:
+        if self._inherited_noise > _FELT and self._can_be_factored:
             # Next to large rows that the condition removes, rounding would be felt.
             return log_volume + self.condition(inside, outside).log_normalizer - self.log_normalizer
         N = null_basis(rows)
@@ -299,7 +309,7 @@ class LowRankLikelihood(_LowRank):
     def condition(self, inside: IntArray, outside: IntArray) -> Representation:
         """Rows projected off those included; see the module docstring."""
         rows = self.factor.take(inside)
-        if log_det_gram(rows, self._row_noise(inside)) == -math.inf:
+        if log_det_gram(rows, self.factor.row_noise(inside)) == -math.inf:
             raise impossible(inside, outside)
         N = null_basis(rows)
         factor = self.factor.without(np.concatenate([inside, outside]))
@@ -319,14 +329,16 @@ class LowRankLikelihood(_LowRank):
         if self.n > len(self.gram):
             return self._settled()
         everything = np.arange(self.n)
-        rows, noise = self.factor.take(everything), self.factor.row_noise(everything)
-        rows[np.sqrt(row_norms_squared(rows)) <= 2.0 * zero_pivot(2) * noise] = 0.0
+        rows, noise = without_rounding(self.factor.take(everything), self.factor.row_noise(everything))
         unit = self.factor.rounding
         dense = DenseLikelihood(rows @ rows.conj().T, max(EPS, SLACK * unit**2) * (noise / unit) ** 2)
-        return likelihood_of_rows(rows, noise) if dense.needs_rows else dense
+        return self._factored() if dense.needs_rows else dense
 
     def restrict(self, keep: IntArray) -> Representation:
         r"""Rows :math:`B_A R^{-*}` with :math:`RR^* = I + C_{\bar A}`."""
+        if self._inherited_noise > _FELT and self._can_be_factored:
+            # Rows that lie along large ones left out would keep rounding errors of their own scale.
+            return self._factored().restrict(keep)
         M = _adjoint_inverse(_lifted_cholesky(self._rest_gram(keep)))
         factor = self.factor.subset(keep).times(M)
         return LowRankLikelihood(factor, factor.gram(), 0.0)._densified_if_small()
@@ -409,7 +421,7 @@ class LowRankMarginal(_LowRank):
         if not self.spectrum.n_certain <= len(inside) <= self.spectrum.rank:
             return -math.inf
         rows = self.factor.take(inside)
-        log_volume = log_det_gram(rows, self._row_noise(inside))
+        log_volume = log_det_gram(rows, self.factor.row_noise(inside))
         if log_volume == -math.inf:
             return -math.inf
         N = null_basis(rows)
@@ -419,7 +431,7 @@ class LowRankMarginal(_LowRank):
     def log_probability(self, inside: IntArray, outside: IntArray) -> float:
         """Log-probability of a partial assignment, in time free of n."""
         rows = self.factor.take(inside)
-        log_volume = log_det_gram(rows, self._row_noise(inside))
+        log_volume = log_det_gram(rows, self.factor.row_noise(inside))
         if log_volume == -math.inf or len(outside) == 0:
             return log_volume
         given = self.factor.take(outside) @ null_basis(rows)
@@ -448,6 +460,8 @@ class LowRankMarginal(_LowRank):
         certain = len(values) == 0 or values[0] > _CERTAIN * values[-1]
         if (certain and self.n > len(values)) or self.factor.n * self.factor.base.shape[1] > _FACTOR_LIMIT:
             return self
+        from diverset.core.eigenpairs import marginal_of_rows
+
         everything = np.arange(self.n)
         return marginal_of_rows(self.factor.take(everything), self.factor.row_noise(everything), self._least)
 
@@ -475,17 +489,3 @@ def from_eigenpairs(spectrum: Spectrum, V: Array) -> LowRankLikelihood | LowRank
     from diverset.core import eigenpairs
 
     return eigenpairs.from_eigenpairs(spectrum, V)
-
-
-def likelihood_of_rows(rows: Array, noise: FloatArray) -> LowRankLikelihood:
-    """By eigenpairs, see :func:`diverset.core.eigenpairs.likelihood_of_rows`."""
-    from diverset.core import eigenpairs
-
-    return eigenpairs.likelihood_of_rows(rows, noise)
-
-
-def marginal_of_rows(rows: Array, noise: FloatArray, least: int) -> Representation:
-    """By eigenpairs, see :func:`diverset.core.eigenpairs.marginal_of_rows`."""
-    from diverset.core import eigenpairs
-
-    return eigenpairs.marginal_of_rows(rows, noise, least)

@@ -18,7 +18,7 @@ from diverset._typing import Array, FloatArray
 from diverset.numerics.linalg import routine, row_norms_squared
 from diverset.numerics.rounding import EPS, zero_pivot, zero_singular_value
 
-__all__ = ["eigh_graded", "graded_svd", "is_graded", "pivoted_rows", "row_space"]
+__all__ = ["eigh_graded", "graded_svd", "is_graded", "pivoted_rows", "row_space", "without_rounding"]
 
 #: Ratio of diagonal entries from which eigenvalues are computed to relative accuracy.
 _GRADED = 1e4
@@ -61,6 +61,12 @@ def pivoted_rows(a: Array, noise: FloatArray) -> Array:
     rows[pivots - 1] = np.tril(factor)[:, :rank]
     rows *= unit[:, None]
     return rows
+
+
+def without_rounding(rows: Array, noise: FloatArray) -> tuple[Array, FloatArray]:
+    """Rows, those that are only rounding set to zero, and their noise: such items depend on what was projected off."""
+    gone = np.sqrt(row_norms_squared(rows)) <= 2.0 * zero_pivot(2) * noise
+    return np.where(gone[:, None], 0.0, rows), noise
 
 
 def row_space(rows: Array, noise: FloatArray) -> Array:
