@@ -114,8 +114,8 @@ class Complement(Representation):
         """
         n_certain = self.spectrum.n_certain
         certain = weights[len(weights) - n_certain :]
-        c = float(certain[0]) if n_certain else 0.0
-        assert (certain == c).all()
+        # They are alike for a DPP, and equal up to rounding for the factors of its pair probabilities.
+        c = float(certain.mean()) if n_certain else 0.0
         base = self.base.spectrum
         # Base eigenvectors that are certain there never appear here: weight 0.
         w = np.concatenate([weights[: len(weights) - n_certain][::-1], np.zeros(base.n_certain)])

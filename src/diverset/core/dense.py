@@ -10,6 +10,7 @@ import numpy as np
 from diverset._typing import Array, FloatArray, IntArray
 from diverset.core.representation import (
     Representation,
+    half_solve,
     impossible,
     log_assignment_probability,
     no_likelihood_kernel,
@@ -17,14 +18,12 @@ from diverset.core.representation import (
 )
 from diverset.core.spectrum import Spectrum
 from diverset.errors import KernelError
+from diverset.numerics.graded import eigh_graded, is_graded
 from diverset.numerics.linalg import (
-    EPS,
     add_to_diagonal,
     cholesky_lower,
-    eigh_graded,
     hermitian_inverse,
     inverse_diagonal,
-    is_graded,
     log_det_from_cholesky,
     log_det_psd,
     positions_outside,
@@ -32,14 +31,17 @@ from diverset.numerics.linalg import (
     row_norms_squared,
     solve_lower,
 )
-from diverset.numerics.logistic import expit
+from diverset.numerics.rounding import EPS, zero_eigenvalue, zero_pivot
 from diverset.numerics.validation import check_fits_in_memory
 
 __all__ = ["DenseLikelihood", "DenseMarginal"]
 
 #: Below this diagonal entry of L, 1 - [(L+I)^-1]_ii has lost a digit to cancellation.
 _SMALL = 0.1
-#: Error in a probability that is let pass before another, slower route is taken.
+#: Above this diagonal entry of L, K from a Cholesky factorisation has lost two digits.
+_LARGE = 100.0
+#: Error in a probability that is let pass before another, slower route is taken; ten times that for an eigenvalue
+#: which may be rounding.
 _TOLERABLE = 1e-10
 #: Up to this condition number of I - K, going through L = K (I-K)^-1 costs no digit that matters.
 _WELL_CONDITIONED = 1e4
@@ -73,7 +75,7 @@ class DenseLikelihood(Representation):
 
     @property
     def holds_likelihood(self) -> bool:
-        """Yes."""
+        """Always true: L is what is held."""
         return True
 
     @cached_property
@@ -85,54 +87,68 @@ class DenseLikelihood(Representation):
     def _cholesky(self) -> Array:
         """Lower factor of L + I."""
         R = self._cholesky_if_definite
-        assert R is not None  # L is positive semidefinite up to rounding, and not delicate
+        if R is None:
+            raise KernelError(
+                f"L + I has no Cholesky factor in double precision: the largest diagonal entry of L is "
+                f"{np.diagonal(self._L).real.max():.6g} and its rank is deficient; make the model by DPP(L), which "
+                "holds such kernels by their eigenvectors"
+            )
         return R
 
     @cached_property
     def _delicate(self) -> bool:
-        """Whether rounding in L is felt next to the identity it is added to.
+        r"""Whether rounding in L is felt next to the identity it is added to, so that eigenvectors are needed.
 
-        The error of (L+I)^-1 by Cholesky is near eps |L+I| |(L+I)^-1|^2: none for moderate L, none for large L of
-        full rank, but with L = 1e12 of deficient rank it reaches 1e-4, and only the spectrum, where zero
-        eigenvalues are known for what they are, gives the right answer.
+        With :math:`L + I = DSD`, S of unit diagonal, a Cholesky factorisation leaves (L+I)^-1 with errors near
+        :math:`\\epsilon \\lVert S^{-1}\\rVert`: none for moderate L, none for L of full rank whatever its scales, but
+        with L = 1e12 of deficient rank it reaches 1e-4. And where an eigenvalue may be rounding as a whole (a matrix in
+        single precision, of deficient rank), only a factorisation that knows its zeros gives consistent answers.
         """
-        if self.n == 0 or EPS * self.n * float(np.diagonal(self._L).real.max()) < _TOLERABLE:
-            return False
-        norm = float(routine("lange", self._L)("1", self._L.T)) + 1.0
-        # The inverse has norm 1 at most, as L is positive semidefinite.
-        if EPS * norm < _TOLERABLE:
+        level = zero_eigenvalue(self._noise, 0.0)
+        if level < _TOLERABLE:
             return False
         R = self._cholesky_if_definite
         if R is None:
             return True
-        # A positive pivot of the factor is no bound on the inverse; LAPACK's estimate of its norm is, nearly.
-        rcond, _ = routine("pocon", R)(R.T, norm, uplo="U")
-        inverse = min(1.0, 1.0 / (rcond * norm)) if rcond > 0.0 else 1.0
-        return EPS * norm * inverse**2 > _TOLERABLE
+        root = np.sqrt(np.diagonal(self._L).real + 1.0)
+        rcond, _ = routine("pocon", R)((R / root[:, None]).T, 1.0, uplo="U")
+        if not rcond * _TOLERABLE > EPS:
+            return True
+        if level < 10.0 * _TOLERABLE:
+            return False
+        certain = add_to_diagonal(self._L.copy(), -2.0 * zero_pivot(self.n) * self._noise)
+        return cholesky_lower(certain, overwrite=True) is None
+
+    @property
+    def needs_rows(self) -> bool:
+        """Whether rows B with L = B B*, if at hand, would tell more than L."""
+        return self._graded or self._delicate
 
     @cached_property
     def _complement_kernel(self) -> Array:
         """(L + I)^-1, the marginal kernel of the complement."""
         check_fits_in_memory(3 * self._L.nbytes, what="the inverse of L + I")
-        if self._delicate:
-            V = self.eigenvectors()
-            root = np.sqrt(expit(-self.spectrum.support))
-            # Outside the span of V, L is zero and (L+I)^-1 the identity.
-            Kc: Array = add_to_diagonal(-(V @ V.conj().T), 1.0) + (V * root) @ (V * root).conj().T
-            return Kc
         return hermitian_inverse(self._cholesky)
 
     @cached_property
     def _eigh(self) -> tuple[FloatArray, Array]:
         check_fits_in_memory(4 * self._L.nbytes, what="the eigenvectors of L")
         if self._graded:
-            return eigh_graded(self._L)
+            return eigh_graded(self._L, self._noise)
         lam, V = np.linalg.eigh(self._L)
         return lam, V
 
     @cached_property
     def _graded(self) -> bool:
-        return not np.iscomplexobj(self._L) and is_graded(np.diagonal(self._L))
+        return is_graded(np.diagonal(self._L).real)
+
+    @property
+    def _by_eigenpairs(self) -> Representation:
+        """The same law, held by its eigenvectors."""
+        from diverset.core.eigenpairs import from_eigenpairs
+
+        support = self.spectrum.support
+        return from_eigenpairs(Spectrum(support.copy()), self.eigenvectors())
 
     @cached_property
     def spectrum(self) -> Spectrum:
@@ -142,13 +158,11 @@ class DenseLikelihood(Representation):
         if self._graded:
             return Spectrum.from_likelihood(self._eigh[0], 0.0)
         lam = self._eigh[0] if "_eigh" in self.__dict__ else np.linalg.eigvalsh(self._L)
-        return Spectrum.from_likelihood(lam, self.n * max(EPS * lam[-1], float(self._noise.max())))
+        return Spectrum.from_likelihood(lam, zero_eigenvalue(self._noise, float(lam[-1])))
 
     @cached_property
     def log_normalizer(self) -> float:
         """Log-determinant of L + I."""
-        if self._delicate:
-            return self.spectrum.log_normalizer
         return log_det_from_cholesky(self._cholesky)
 
     def likelihood_block(self, rows: IntArray, columns: IntArray) -> Array:
@@ -175,14 +189,12 @@ class DenseLikelihood(Representation):
 
     @cached_property
     def _exclusion(self) -> FloatArray:
-        if self._delicate or "_complement_kernel" in self.__dict__:
+        if "_complement_kernel" in self.__dict__:
             return np.diagonal(self._complement_kernel).real.copy()
         return inverse_diagonal(self._cholesky)
 
     @cached_property
     def _inclusion(self) -> FloatArray:
-        if self._delicate:
-            return self.spectral_diagonal(expit(self.spectrum.support))
         return self._inclusion_from(self._exclusion, np.arange(self.n))
 
     def inclusion(self) -> FloatArray:
@@ -195,7 +207,7 @@ class DenseLikelihood(Representation):
 
     def _both_kernels(self, items: IntArray) -> tuple[Array, Array]:
         """K and I - K at `items`, each accurate where it is small."""
-        if self._delicate or "_complement_kernel" in self.__dict__ or 4 * len(items) > self.n:
+        if "_complement_kernel" in self.__dict__ or 4 * len(items) > self.n:
             Kc = self._complement_kernel[np.ix_(items, items)]
         else:
             unit = np.zeros((self.n, len(items)))
@@ -205,7 +217,7 @@ class DenseLikelihood(Representation):
         K = -Kc
         diagonal = (
             self._inclusion[items]
-            if self._delicate or "_inclusion" in self.__dict__
+            if "_inclusion" in self.__dict__
             else self._inclusion_from(np.diagonal(Kc).real, items)
         )
         np.fill_diagonal(K, diagonal)
@@ -220,7 +232,7 @@ class DenseLikelihood(Representation):
 
     def log_prob(self, inside: IntArray) -> float:
         """Log of det(L_Y) / det(L + I)."""
-        return log_det_psd(self._L[np.ix_(inside, inside)], self._noise[inside]) - self.log_normalizer
+        return min(log_det_psd(self._L[np.ix_(inside, inside)], self._noise[inside]) - self.log_normalizer, 0.0)
 
     def log_probability(self, inside: IntArray, outside: IntArray) -> float:
         """Log-probability of a partial assignment, from the blocks of K and I - K."""
@@ -240,7 +252,7 @@ class DenseLikelihood(Representation):
             EPS * np.diagonal(Kc).real[b],
         )
 
-    def condition(self, inside: IntArray, outside: IntArray) -> DenseLikelihood:
+    def condition(self, inside: IntArray, outside: IntArray) -> Representation:
         r"""Schur complement :math:`L_{\bar A} - L_{\bar A A} L_A^{-1} L_{A\bar A}`, without the excluded.
 
         Equal to the kernel of [KuleszaTaskar2012]_, equation (cond_incl_kernel), which inverts an n x n matrix
@@ -253,51 +265,50 @@ class DenseLikelihood(Representation):
             L_A = self._L[np.ix_(inside, inside)]
             if log_det_psd(L_A, self._noise[inside]) == -math.inf:
                 raise impossible(inside, outside)
-            R = cholesky_lower(L_A)
-            assert R is not None  # nonsingular, as just seen
-            X = solve_lower(R, self._L[np.ix_(inside, keep)])
+            X = half_solve(L_A, self._L[np.ix_(inside, keep)])
             L = L - X.conj().T @ X
             # Items in the span of the included ones are left with rounding only: they cannot appear.
-            gone = np.diagonal(L).real <= 8.0 * (len(inside) + 1) * noise
+            gone = np.diagonal(L).real <= 2.0 * zero_pivot(len(inside) + 1) * noise
             L[gone] = 0.0
             L[:, gone] = 0.0
-        return DenseLikelihood(L, noise)
+        return likelihood_of_matrix(L, noise)
 
     def restrict(self, keep: IntArray) -> Representation:
         r"""Kernel :math:`L_A - L_{AB}(L_B+I)^{-1}L_{BA}`, where B holds the items left out."""
-        if self._delicate:
-            return DenseMarginal(self.marginal_block(keep, keep), np.full(len(keep), EPS))
         L = self._L[np.ix_(keep, keep)]
         drop = positions_outside(keep, self.n)
         if len(drop):
-            R = cholesky_lower(add_to_diagonal(self._L[np.ix_(drop, drop)], 1.0), overwrite=True)
-            assert R is not None
-            X = solve_lower(R, self._L[np.ix_(drop, keep)])
+            X = half_solve(add_to_diagonal(self._L[np.ix_(drop, drop)], 1.0), self._L[np.ix_(drop, keep)])
             L = L - X.conj().T @ X
-        return DenseLikelihood(L, self._noise[keep])
+        return likelihood_of_matrix(L, self._noise[keep])
 
-    def thin(self, rate: float) -> DenseLikelihood:
+    def thin(self, rate: float) -> Representation:
         r"""Kernel :math:`\gamma L (I + (1-\gamma) L)^{-1}`: a marginal kernel of :math:`(1-\gamma)L`, rescaled."""
         spectrum = self.spectrum.thinned(rate) if "spectrum" in self.__dict__ else None
         if rate == 1.0:
             return self
+        top = float(np.diagonal(self._L).real.max(initial=0.0))
+        if self._graded or top > _LARGE:
+            return self._by_eigenpairs.thin(rate)
         scaled = DenseLikelihood((1.0 - rate) * self._L, (1.0 - rate) * self._noise)
         K = scaled._both_kernels(np.arange(self.n))[0]
         gain = rate / (1.0 - rate)
-        return DenseLikelihood(gain * K, gain * np.minimum(scaled._noise, EPS), spectrum)
+        return DenseLikelihood(gain * K, gain * (1.0 + top) * np.minimum(scaled._noise, EPS), spectrum)
 
-    def scale(self, log_factor: float) -> DenseLikelihood:
+    def scale(self, log_factor: float) -> Representation:
         """Kernel times exp(log_factor)."""
         if log_factor > 709.0:
             raise KernelError(
                 f"the kernel times exp({log_factor:.6g}) leaves the range of floats; ask for a smaller size"
             )
         factor = math.exp(log_factor)
-        spectrum = self.spectrum.shifted(log_factor) if "spectrum" in self.__dict__ else None
-        scaled = DenseLikelihood(factor * self._L, factor * self._noise, spectrum)
-        if "_eigh" in self.__dict__:
-            lam, V = self._eigh
-            scaled.__dict__["_eigh"] = (factor * lam, V)
+        scaled = likelihood_of_matrix(factor * self._L, factor * self._noise)
+        if isinstance(scaled, DenseLikelihood):
+            if "spectrum" in self.__dict__:
+                scaled.__dict__["spectrum"] = self.spectrum.shifted(log_factor)
+            if "_eigh" in self.__dict__:
+                lam, V = self._eigh
+                scaled.__dict__["_eigh"] = (factor * lam, V)
         return scaled
 
     def eigenvector_rows(self, rows: IntArray) -> Array:
@@ -305,6 +316,13 @@ class DenseLikelihood(Representation):
         V = self._eigh[1]
         support = V[:, V.shape[1] - self.spectrum.rank :]
         return support if len(rows) == self.n else support[rows]
+
+
+def likelihood_of_matrix(L: Array, noise: FloatArray) -> Representation:
+    """Dense or by eigenvectors, see :func:`diverset.core.eigenpairs.likelihood_of_matrix`."""
+    from diverset.core import eigenpairs
+
+    return eigenpairs.likelihood_of_matrix(L, noise)
 
 
 class DenseMarginal(Representation):
@@ -339,21 +357,35 @@ class DenseMarginal(Representation):
     @cached_property
     def _eigh(self) -> tuple[FloatArray, Array]:
         check_fits_in_memory(4 * self._K.nbytes, what="the eigenvectors of K")
+        if self._graded:
+            return eigh_graded(self._K, self._noise)
         kappa, V = np.linalg.eigh(self._K)
         return kappa, V
+
+    @cached_property
+    def _graded(self) -> bool:
+        return is_graded(np.diagonal(self._K).real)
+
+    @cached_property
+    def _unit(self) -> float:
+        """Rounding error of the entries of I - K."""
+        return max(EPS, float(self._noise.max(initial=0.0)))
 
     @cached_property
     def spectrum(self) -> Spectrum:
         """Eigenvalues of K; those within rounding of 0 or 1 are 0 or 1."""
         if self.n == 0:
             return Spectrum(np.zeros(0))
+        one = 3.0 * self.n * EPS + zero_eigenvalue(self._noise, 1.0)
+        if self._graded:
+            return Spectrum.from_marginal(self._eigh[0], zero=0.0, one=one)
         kappa = self._eigh[0] if "_eigh" in self.__dict__ else np.linalg.eigvalsh(self._K)
-        return Spectrum.from_marginal(kappa, self.n * EPS * 4.0)
+        return Spectrum.from_marginal(kappa, zero=zero_eigenvalue(self._noise, float(kappa[-1])), one=one)
 
     @cached_property
     def log_normalizer(self) -> float:
         """Minus the log-probability of the empty set, det(I - K)."""
-        return -log_det_psd(self._complement_kernel, np.full(self.n, EPS))
+        return -log_det_psd(self._complement_kernel, np.full(self.n, self._unit))
 
     @cached_property
     def _likelihood_kernel(self) -> Array:
@@ -408,7 +440,7 @@ class DenseMarginal(Representation):
             self._K[np.ix_(inside, outside)],
             self._complement_kernel[np.ix_(outside, outside)],
             self._noise[inside],
-            np.full(len(outside), EPS),
+            np.full(len(outside), self._unit),
         )
 
     def condition(self, inside: IntArray, outside: IntArray) -> DenseMarginal:
@@ -423,18 +455,14 @@ class DenseMarginal(Representation):
         items = np.concatenate([outside, keep])
         K = self._K[np.ix_(items, items)]
         if len(inside):
-            R = cholesky_lower(self._K[np.ix_(inside, inside)])
-            assert R is not None  # the event has positive probability
-            X = solve_lower(R, self._K[np.ix_(inside, items)])
+            X = half_solve(self._K[np.ix_(inside, inside)], self._K[np.ix_(inside, items)])
             K = K - X.conj().T @ X
         b = len(outside)
         if b:
-            R = cholesky_lower(add_to_diagonal(-K[:b, :b], 1.0), overwrite=True)
-            assert R is not None
-            X = solve_lower(R, K[:b, b:])
+            X = half_solve(add_to_diagonal(-K[:b, :b], 1.0), K[:b, b:])
             K = K[b:, b:] + X.conj().T @ X
         # Items in the span of the included ones are left with rounding only: they cannot appear.
-        gone = np.diagonal(K).real <= 8.0 * (len(inside) + 1) * self._noise[keep]
+        gone = np.diagonal(K).real <= 2.0 * zero_pivot(len(inside) + 1) * self._noise[keep]
         K = np.array(K)
         K[gone] = 0.0
         K[:, gone] = 0.0
@@ -460,5 +488,5 @@ class DenseMarginal(Representation):
     def eigenvector_rows(self, rows: IntArray) -> Array:
         """Rows of the eigenvectors of K with nonzero eigenvalue."""
         V = self._eigh[1]
-        support = V[:, self.n - self.spectrum.rank :]
+        support = V[:, V.shape[1] - self.spectrum.rank :]
         return support if len(rows) == self.n else support[rows]

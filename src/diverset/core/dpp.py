@@ -10,17 +10,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from diverset._typing import Array, FloatArray, IntArray, RNGLike
-from diverset.core.dense import DenseLikelihood, DenseMarginal
+from diverset.core.dense import DenseMarginal
 from diverset.core.distribution import SetDistribution
+from diverset.core.eigenpairs import from_eigenpairs, likelihood_of_matrix
 from diverset.core.factor import RowFactor, as_feature_rows
 from diverset.core.likelihood import FORMULAS
-from diverset.core.lowrank import LowRankLikelihood, from_eigenpairs
+from diverset.core.lowrank import LowRankLikelihood
 from diverset.core.representation import Representation, open_positions
 from diverset.core.spectrum import Spectrum
 from diverset.errors import DiversetError, ImpossibleEventError, KernelError, SizeError
 from diverset.numerics import poisson_binomial, symmetric
 from diverset.numerics.linalg import squared_modulus
 from diverset.numerics.projection import project
+from diverset.numerics.rounding import EPS, SLACK, rounding_unit
 from diverset.numerics.validation import (
     as_hermitian,
     as_number,
@@ -85,7 +87,8 @@ class DPP(SetDistribution):
     def __init__(self, L: ArrayLike) -> None:
         kernel = as_hermitian(L, name="L")
         check_positive_semidefinite(kernel, name="L", given=L, remedy=_LIKELIHOOD_REMEDY)
-        self._set(DenseLikelihood(kernel), np.arange(len(kernel), dtype=np.int64))
+        noise = rounding_unit(L) * np.diagonal(kernel).real
+        self._set(likelihood_of_matrix(kernel, noise), np.arange(len(kernel), dtype=np.int64))
 
     def _set(self, representation: Representation, items: IntArray | range) -> None:
         self._representation = representation
@@ -124,7 +127,7 @@ class DPP(SetDistribution):
         """
         kernel = as_hermitian(K, name="K")
         check_between_zero_and_identity(kernel, given=K)
-        return cls._wrap(DenseMarginal(kernel))
+        return cls._wrap(DenseMarginal(kernel, rounding_unit(K) * np.maximum(np.diagonal(kernel).real, 0.0)))
 
     @classmethod
     def from_features(
@@ -175,7 +178,9 @@ class DPP(SetDistribution):
             what=f"the kernel of {n} items",
             remedy="project the features to fewer than n dimensions",
         )
-        return cls._wrap(DenseLikelihood(factor.outer()))
+        # A product of rounded features is positive semidefinite: rounding in it is felt squared.
+        L = factor.outer()
+        return cls._wrap(likelihood_of_matrix(L, max(EPS, SLACK * factor.rounding**2) * np.diagonal(L).real))
 
     @classmethod
     def from_quality_diversity(cls, quality: ArrayLike, similarity: ArrayLike) -> DPP:
@@ -198,7 +203,7 @@ class DPP(SetDistribution):
         )
         L = q[:, None] * S * q
         check_finite(L, name="quality * similarity * quality")
-        return cls._wrap(DenseLikelihood(L))
+        return cls._wrap(likelihood_of_matrix(L, rounding_unit(similarity) * np.diagonal(L).real))
 
     @classmethod
     def from_spectrum(cls, eigenvalues: ArrayLike, eigenvectors: ArrayLike) -> DPP:
@@ -301,7 +306,7 @@ class DPP(SetDistribution):
         return evaluate(self.L if takes_likelihood else self.K, inside)
 
     def _log_prob(self, inside: IntArray) -> float:
-        return self._representation.log_prob(inside)
+        return min(self._representation.log_prob(inside), 0.0)
 
     def _log_probability(self, inside: IntArray, outside: IntArray) -> float:
         return min(self._representation.log_probability(inside, outside), 0.0)

@@ -16,6 +16,7 @@ import numpy as np
 from diverset._typing import Array, FloatArray, IntArray
 from diverset.errors import KernelError
 from diverset.numerics.linalg import block_length, gram, positions_outside, row_norms_squared
+from diverset.numerics.rounding import EPS, SLACK, rounding_unit
 from diverset.numerics.validation import as_real_or_complex, is_sparse
 
 __all__ = ["RowFactor", "as_feature_rows"]
@@ -96,12 +97,17 @@ class RowFactor:
         """Some rows, dense."""
         return self._apply(self._fetch(rows), self.transform)
 
+    @property
+    def rounding(self) -> float:
+        """Rounding unit of the precision that the features came in."""
+        return rounding_unit(self.base)
+
     def row_noise(self, rows: IntArray) -> FloatArray:
-        """Norms of diag(q) F[rows] times that of T: what rounding in these rows is relative to."""
-        norm = 1.0
+        """Rounding error of some rows, as norms: relative to those of diag(q) F times that of T."""
+        norm = self.rounding
         if self.transform is not None:
             T = self.transform
-            norm = float(np.abs(T).max(initial=0.0)) if T.ndim == 1 else float(np.linalg.norm(T, 2)) if T.size else 0.0
+            norm *= float(np.abs(T).max(initial=0.0)) if T.ndim == 1 else float(np.linalg.norm(T, 2)) if T.size else 0.0
         return np.sqrt(row_norms_squared(self._fetch(rows))) * norm
 
     def blocks(self) -> Iterator[tuple[slice, Array]]:
@@ -181,6 +187,31 @@ class RowFactor:
         raise KernelError(
             "products of the features overflow; divide the features (or the quality) by their largest entry"
         )
+
+    @property
+    def is_here(self) -> bool:
+        """Whether all rows can be read here, several times."""
+        return isinstance(self.base, np.ndarray) or is_sparse(self.base)
+
+    def vanishes_along(self, directions: Array, top: float) -> bool:
+        r"""Whether the rows are orthogonal to `directions`, up to rounding in each row and in the directions.
+
+        The directions come from the Gram matrix, so they err by up to :math:`10^7\epsilon`. A row is then known to be
+        orthogonal up to 1e-8 of its norm, and the sum of squares up to 1e-23 of the largest eigenvalue `top`.
+        """
+        combined = self.combined(directions)
+        T = self.transform
+        stretch = 1.0 if T is None else float(np.abs(T).max()) if T.ndim == 1 else float(np.linalg.norm(T, 2))
+        slack = (SLACK * self.rounding) ** 2
+        total = weight = 0.0
+        for _, block in self.blocks():
+            left = row_norms_squared(block @ combined)
+            norms = row_norms_squared(block) * stretch**2
+            if (left > max(1e-16, 4.0 * slack) * norms).any():
+                return False
+            total += float(left.sum())
+            weight += float(norms.sum())
+        return bool(total <= max(1e-23 * self.base.shape[1] * top, slack * weight if self.rounding > EPS else 0.0))
 
     def norms_squared(self, matrix: Array | None = None, *, upper: bool = False) -> FloatArray:
         """Squared norms of the rows, times `matrix` first if given; an `upper` triangular one takes half the work."""

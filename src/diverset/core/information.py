@@ -17,7 +17,7 @@ from diverset._typing import Array, FloatArray, IntArray, RNGLike
 from diverset.core.complement import Complement
 from diverset.core.distribution import SetDistribution
 from diverset.core.dpp import DPP
-from diverset.core.kdpp import KDPP
+from diverset.core.kdpp import KDPP, near_size
 from diverset.core.mixture import KDPPMixture
 from diverset.core.nonsymmetric import NonsymmetricDPP
 from diverset.core.sized import SizedDPP
@@ -29,6 +29,9 @@ __all__ = ["Estimate", "entropy", "hellinger", "kl_divergence", "l1_distance", "
 
 #: Largest ground set whose subsets are listed: a million of them.
 MAX_LISTED = 20
+
+#: Probability below which a set is looked at by itself where relative accuracy is wanted.
+_RARE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -54,51 +57,78 @@ def law(distribution: SetDistribution) -> FloatArray:
     >>> law(dv.DPP([[1.0, 0.0], [0.0, 3.0]]))
     array([0.125, 0.125, 0.375, 0.375])
     """
-    n = distribution.n_items
+    logs = _log_law(distribution, relative=False)
+    p = np.exp(logs - logs.max())
+    return np.asarray(p / p.sum(), dtype=np.float64)
+
+
+def _check_listed(n: int) -> None:
     if n > MAX_LISTED:
         raise TooLargeError(
             f"listing all subsets of {n} items takes 2**{n} steps; at most {MAX_LISTED} items can be listed "
             "(entropy(...) estimates from draws beyond that)"
         )
+
+
+def _log_law(distribution: SetDistribution, *, relative: bool) -> FloatArray:
+    """Log-probability of every subset, up to a constant; with `relative`, accurate also where it is tiny."""
+    n = distribution.n_items
+    _check_listed(n)
     if isinstance(distribution, KDPPMixture):
-        parts = zip(distribution.weights, distribution.components, strict=True)
-        return np.asarray(sum(w * law(c) for w, c in parts), dtype=np.float64)
+        parts = [
+            np.log(w) + _normalised(_log_law(c, relative=relative))
+            for w, c in zip(distribution.weights, distribution.components, strict=True)
+            if w > 0.0
+        ]
+        return np.asarray(np.logaddexp.reduce(parts), dtype=np.float64)
     if isinstance(distribution, (KDPP, SizedDPP)):
         sizes = np.bitwise_count(np.arange(2**n)).astype(np.int64)
-        # Tilted to this size first, so that its sets do not underflow.
-        p = np.zeros(2**n)
+        logs = np.full(2**n, -np.inf)
         for k in np.flatnonzero(distribution.size_distribution):
             chosen = sizes == k
-            weight = _dpp_law(_near_size(distribution.dpp, int(k)))[chosen]
-            p[chosen] = distribution.size_distribution[k] * weight / weight.sum()
-        return p
+            # Tilted to this size first, so that its sets do not underflow.
+            near = DPP._wrap(near_size(distribution.dpp._representation, int(k)))
+            content = _dpp_log_law(near, relative=relative)[chosen]
+            logs[chosen] = math.log(distribution.size_distribution[k]) + _normalised(content)
+        return logs
     if isinstance(distribution, DPP):
-        return _dpp_law(distribution)
+        return _dpp_log_law(distribution, relative=relative)
     if isinstance(distribution, NonsymmetricDPP):
-        sets = ([i for i in range(n) if mask >> i & 1] for mask in range(2**n))
-        return np.exp([distribution._log_prob(np.array(Y, dtype=np.int64)) for Y in sets])
+        return np.array([distribution._log_prob(_positions(mask, n)) for mask in range(2**n)])
     raise DiversetError(f"law of a {type(distribution).__name__} is not known")
 
 
-def _near_size(dpp: DPP, k: int) -> DPP:
-    """The DPP rescaled to draw about k items, where that is exact: its k-DPP is the same."""
-    spectrum = dpp._representation.spectrum
-    exact = dpp._representation.holds_likelihood
-    return dpp.rescale(k) if exact and spectrum.n_certain < k < spectrum.rank else dpp
+def _positions(mask: int, n: int) -> IntArray:
+    return np.flatnonzero(mask >> np.arange(n) & 1).astype(np.int64, copy=False)
 
 
-def _dpp_law(dpp: DPP) -> FloatArray:
+def _normalised(logs: FloatArray) -> FloatArray:
+    """Logs of numbers that add up to one."""
+    shifted = logs - logs.max()
+    total: FloatArray = shifted - math.log(np.exp(shifted).sum())
+    return total
+
+
+def _dpp_log_law(dpp: DPP, *, relative: bool) -> FloatArray:
     representation = dpp._representation
     if isinstance(representation, Complement):
         # The complement of the set with bits b has the bits that b has not.
-        return _dpp_law(dpp.complement())[::-1]
-    everything = np.arange(dpp.n_items)
+        return _dpp_log_law(dpp.complement(), relative=relative)[::-1]
+    n = dpp.n_items
+    everything = np.arange(n)
     if representation.holds_likelihood:
-        p = _branch_likelihood(representation.likelihood_block(everything, everything))
-    else:
-        p = _branch_marginal(representation.marginal_block(everything, everything))
-    total: FloatArray = p / p.sum()
-    return total
+        return _branch_likelihood(representation.likelihood_block(everything, everything))
+    p = _branch_marginal(representation.marginal_block(everything, everything))
+    sizes = np.bitwise_count(np.arange(2**n)).astype(np.int64)
+    spectrum = representation.spectrum
+    p[(sizes < spectrum.n_certain) | (sizes > spectrum.rank)] = 0.0
+    with np.errstate(divide="ignore"):
+        logs: FloatArray = np.log(p / p.sum())
+    if relative:
+        # Branching on K is accurate relative to 1, not to the probability.
+        for mask in np.flatnonzero((p < _RARE) & (sizes >= spectrum.n_certain) & (sizes <= spectrum.rank)):
+            logs[mask] = dpp._log_prob(_positions(int(mask), n))
+    return logs
 
 
 def _eliminate(kernels: Array) -> tuple[FloatArray, Array, Array]:
@@ -112,7 +142,7 @@ def _eliminate(kernels: Array) -> tuple[FloatArray, Array, Array]:
 
 
 def _branch_likelihood(L: Array) -> FloatArray:
-    """det(L_Y) for every Y: leaving an item out drops it, taking it in leaves a Schur complement."""
+    """Log of det(L_Y) for every Y: leaving an item out drops it, taking it in leaves a Schur complement."""
     # Unit diagonal while eliminating: relative to it, a pivot within rounding of zero is zero.
     n = len(L)
     root = np.sqrt(np.maximum(np.diagonal(L).real, 0.0))
@@ -125,9 +155,8 @@ def _branch_likelihood(L: Array) -> FloatArray:
         weights = np.concatenate([weights, weights * pivot])
     masks = (np.arange(2**n)[:, None] >> np.arange(n)) & 1
     with np.errstate(divide="ignore"):
-        logs = np.log(weights) + masks @ (2.0 * np.log(safe))
-    scaled: FloatArray = np.exp(logs - logs.max())
-    return scaled
+        logs: FloatArray = np.log(weights) + masks @ (2.0 * np.log(safe))
+    return logs
 
 
 def _branch_marginal(K: Array) -> FloatArray:
@@ -181,19 +210,25 @@ def entropy(distribution: SetDistribution, *, n_samples: int = 10_000, rng: RNGL
     return Estimate(float(surprise.mean()), float(surprise.std(ddof=1) / math.sqrt(count)))
 
 
-def _two_laws(p: SetDistribution, q: SetDistribution) -> tuple[FloatArray, FloatArray]:
+def _check_same_items(p: SetDistribution, q: SetDistribution) -> None:
     if not np.array_equal(p.items, q.items):
         raise DiversetError("the two distributions are over different items; compare laws of the same items")
+
+
+def _two_laws(p: SetDistribution, q: SetDistribution) -> tuple[FloatArray, FloatArray]:
+    _check_same_items(p, q)
     return law(p), law(q)
 
 
 def kl_divergence(p: SetDistribution, q: SetDistribution) -> float:
     r"""Kullback-Leibler divergence :math:`\sum_Y p(Y) \log (p(Y)/q(Y))` in nats; ``inf`` where q misses a set of p."""
-    P, Q = _two_laws(p, q)
+    _check_same_items(p, q)
+    log_p, log_q = (_normalised(_log_law(d, relative=True)) for d in (p, q))
+    P = np.exp(log_p)
     seen = P > 0.0
-    if (Q[seen] == 0.0).any():
+    if (log_q[seen] == -np.inf).any():
         return math.inf
-    return max(0.0, float(P[seen] @ (np.log(P[seen]) - np.log(Q[seen]))))
+    return max(0.0, float(P[seen] @ (log_p[seen] - log_q[seen])))
 
 
 def total_variation(p: SetDistribution, q: SetDistribution) -> float:

@@ -23,12 +23,31 @@ from numpy.typing import ArrayLike
 from diverset._typing import FloatArray, IntArray, RNGLike
 from diverset.core.distribution import SetDistribution
 from diverset.core.dpp import DPP
+from diverset.core.representation import Representation
 from diverset.errors import ImpossibleEventError, SizeError
-from diverset.numerics import selection
+from diverset.numerics import selection, symmetric
 from diverset.numerics.linalg import squared_modulus
 from diverset.numerics.validation import check_fits_in_memory, check_size
 
-__all__ = ["KDPP"]
+__all__ = ["KDPP", "near_size"]
+
+#: Log-probability of the size below which a DPP is rescaled before it is conditioned on it.
+_UNLIKELY = -5.0
+
+#: Log-odds of an eigenvector that is to be chosen (or, with the other sign, not).
+_SURE = 5.0
+
+
+def near_size(representation: Representation, k: int) -> Representation:
+    """The DPP with L rescaled so that sets of k items are likely; the k-DPP within is the same."""
+    spectrum = representation.spectrum
+    finite = spectrum.log_odds[np.isfinite(spectrum.log_odds)]
+    if len(finite) == 0:
+        return representation
+    if spectrum.n_certain < k < spectrum.rank:
+        return representation.scale(symmetric.tilt(finite, k - spectrum.n_certain))
+    # Every eigenvector chosen, or none but the certain ones.
+    return representation.scale(_SURE - float(finite[0]) if k == spectrum.rank else -_SURE - float(finite[-1]))
 
 
 class KDPP(SetDistribution):
@@ -114,11 +133,23 @@ class KDPP(SetDistribution):
         if len(inside) == 1 and len(outside) == 0:
             p = self._inclusion_of(inside)
             return math.log(p) if p > 0.0 else -math.inf
-        log_event = self._dpp._log_probability(inside, outside)
+        base, log_size = self._near_size()
+        log_event = base.log_probability(inside, outside)
         if log_event == -math.inf:
             return -math.inf
-        rest = self._dpp._representation.condition(inside, outside)
-        return min(log_event + rest.spectrum.log_size_probability(remaining) - self._log_size, 0.0)
+        rest = base.condition(inside, outside)
+        return min(log_event + rest.spectrum.log_size_probability(remaining) - log_size, 0.0)
+
+    def _near_size(self) -> tuple[Representation, float]:
+        """A DPP with this k-DPP within that draws k items often, and the log-probability that it does."""
+        if "_near_size_cache" not in self.__dict__:
+            base, log_size = self._dpp._representation, self._log_size
+            if log_size < _UNLIKELY:
+                base = near_size(base, self._k)
+                log_size = base.spectrum.log_size_probability(self._k)
+            self.__dict__["_near_size_cache"] = (base, log_size)
+        cached: tuple[Representation, float] = self.__dict__["_near_size_cache"]
+        return cached
 
     @property
     def inclusion_probabilities(self) -> FloatArray:

@@ -16,18 +16,23 @@ thinned by :math:`\gamma`     :math:`\sqrt\gamma B R^{-*}`, :math:`RR^* = I + (1
 
 The second class holds rows G of the *marginal* kernel, :math:`K = GG^*`, and needs no L, so that K may have
 eigenvalue 1: projection DPPs over many items.
+
+The Gram matrix C knows its eigenvalues up to a rounding unit of the largest. Where a smaller one is in doubt, which a
+condition estimate tells, the rows are factored themselves and the DPP is held by its eigenvectors, see
+:mod:`diverset.core.eigenpairs`. Limits: features that are distributed, or have more than 5e7 entries, are always held
+by C; and features that are nearly dependent, by less than 1e-7 of their norm and in all items alike, count as dependent
+if C has norm below 1e4.
 """
 
 from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import Self
 
 import numpy as np
 
 from diverset._typing import Array, FloatArray, IntArray
-from diverset.core.dense import DenseLikelihood, DenseMarginal
+from diverset.core.dense import DenseLikelihood
 from diverset.core.factor import RowFactor
 from diverset.core.representation import (
     Representation,
@@ -35,39 +40,50 @@ from diverset.core.representation import (
     no_likelihood_kernel,
 )
 from diverset.core.spectrum import Spectrum
+from diverset.errors import KernelError
+from diverset.numerics.graded import without_rounding
 from diverset.numerics.linalg import (
-    EPS,
     add_to_diagonal,
-    block_length,
     cholesky_lower,
+    lifted_inverse_diagonal,
     log_det_from_cholesky,
     log_det_gram,
     log_det_psd,
     null_basis,
+    routine,
     solve_lower,
-    squared_modulus,
 )
-from diverset.numerics.logistic import expit
+from diverset.numerics.rounding import EPS, SLACK
 
 __all__ = ["LowRankLikelihood", "LowRankMarginal", "from_eigenpairs"]
 
 #: Above this norm of C, subtracting rows from it would leave more error than the identity it is added to.
 _DOWNDATE_LIMIT = 1e5
+#: Smallest eigenvalue of C, relative to the largest, that the Gram matrix gives with enough digits.
+_CERTAIN = 1e-7
+#: Rounding error of an eigenvalue that may be felt in a probability.
+_FELT = 1e-11
+#: Entries of the rows up to which they are factored themselves where the Gram matrix does not suffice.
+_FACTOR_LIMIT = 50_000_000
+#: Inclusion probability from which that of the exclusion is computed by itself.
+_LIKELY = 0.9
 
 
 def _lifted_cholesky(C: Array) -> Array:
-    """Lower factor of I + C."""
-    lifted = add_to_diagonal(np.array(C), 1.0)
-    R = cholesky_lower(lifted)
+    """Lower factor of I + C, scaled to unit diagonal first."""
+    root = np.sqrt(np.maximum(np.diagonal(C).real, 0.0) + 1.0)
+    unit = C / root[:, None] / root
+    R = cholesky_lower(add_to_diagonal(unit, root**-2.0))
     if R is None:
-        # Entries so far apart that rounding alone leaves it indefinite: factored with a unit diagonal, which is raised
-        # by as much as rounding can take from it.
-        scale = np.sqrt(np.diagonal(lifted).real)
-        unit = lifted / scale[:, None] / scale
+        # Entries so far apart that rounding alone leaves it indefinite: raised by as much as rounding can take from it.
         R = cholesky_lower(add_to_diagonal(unit, 8.0 * len(C) * EPS), overwrite=True)
-        assert R is not None  # C is positive semidefinite up to rounding
-        R = scale[:, None] * R
-    return R
+    if R is None:
+        raise KernelError(
+            f"I + C has no Cholesky factor in double precision (largest diagonal entry of C: {root.max() ** 2:.6g}); "
+            "divide the features by their largest norm, or collect distributed features with .compute()"
+        )
+    scaled: Array = root[:, None] * R
+    return scaled
 
 
 def _adjoint_inverse(R: Array) -> Array:
@@ -86,17 +102,17 @@ class _LowRank(Representation):
         Their Gram matrix.
     noise : float
         Absolute rounding error of its eigenvalues, inherited from the Gram matrix it was derived from.
-    eigenpairs : Spectrum, optional
-        Given where the rows are orthonormal columns scaled: `factor.base` holds V, `gram` is diagonal.
     """
 
-    def __init__(self, factor: RowFactor, gram: Array, noise: float, eigenpairs: Spectrum | None = None) -> None:
+    #: Eigenvalues, where the rows are eigenvectors, scaled; see :mod:`diverset.core.eigenpairs`.
+    _eigenpairs: Spectrum | None = None
+
+    def __init__(self, factor: RowFactor, gram: Array, noise: float) -> None:
         self.n = factor.n
         self.factor = factor
         self._gram = gram
         self._gram.flags.writeable = False
         self._noise = noise
-        self._eigenpairs = eigenpairs
 
     @cached_property
     def gram(self) -> Array:
@@ -108,10 +124,6 @@ class _LowRank(Representation):
         """Ascending eigenvalues of the Gram matrix, and its eigenvectors."""
         values, vectors = np.linalg.eigh(self.gram)
         return values, vectors
-
-    def _row_noise(self, rows: IntArray) -> FloatArray:
-        noise: FloatArray = EPS * self.factor.row_noise(rows)
-        return noise
 
     def _rest_gram(self, dropped: IntArray) -> Array:
         """Gram matrix of the rows not in `dropped`."""
@@ -129,37 +141,14 @@ class _LowRank(Representation):
     def eigenvector_rows(self, rows: IntArray) -> Array:
         r"""Rows of :math:`V = B \hat V \Lambda^{-1/2}` ([KuleszaTaskar2012]_, Proposition 3.1)."""
         rank = self.spectrum.rank
-        if self._eigenpairs is not None:
-            base = self.factor.base if len(rows) == self.n else self.factor.base[rows]
-            return np.asarray(base[:, base.shape[1] - rank :])
         values, vectors = self._eigh
         width = len(values)
         scaled = vectors[:, width - rank :] / np.sqrt(values[width - rank :])
         V: Array = self.factor.take(rows) @ scaled
         return V
 
-    def spectral_diagonal(self, weights: FloatArray) -> FloatArray:
-        """Diagonal of V diag(w) V*; eigenvectors that are at hand are read in the order they lie in memory."""
-        if self._eigenpairs is None:
-            return super().spectral_diagonal(weights)
-        base = self.factor.base
-        V = base[:, base.shape[1] - len(weights) :]
-        diagonal = np.zeros(self.n)
-        if abs(V.strides[0]) >= abs(V.strides[1]):
-            step = block_length(V.shape[1])
-            for start in range(0, self.n, step):
-                diagonal[start : start + step] = squared_modulus(V[start : start + step]) @ weights
-        else:
-            step = block_length(self.n)
-            for start in range(0, len(weights), step):
-                part = slice(start, start + step)
-                diagonal += squared_modulus(V[:, part]) @ weights[part]
-        return diagonal
-
     def eigenvector_columns(self, columns: IntArray) -> Array:
         """Some columns of V, block by block: O(n D m) for m of them."""
-        if self._eigenpairs is not None:
-            return np.asarray(self.eigenvectors()[:, columns])
         values, vectors = self._eigh
         chosen = len(values) - self.spectrum.rank + columns
         scaled = self.factor.combined(vectors[:, chosen] / np.sqrt(values[chosen]))
@@ -173,17 +162,62 @@ class LowRankLikelihood(_LowRank):
     r"""L-ensemble with :math:`L = BB^*`, B of shape (n, D): the dual representation (section 3.3)."""
 
     @classmethod
-    def from_rows(cls, factor: RowFactor) -> Self:
-        """Dual kernel by one pass over the rows."""
+    def from_rows(cls, factor: RowFactor, noise: float = 0.0) -> LowRankLikelihood:
+        """Dual kernel by one pass over the rows, or eigenpairs where it would not suffice.
+
+        `noise` is the rounding error of the eigenvalues that the rows already carry.
+        """
         gram = factor.gram()
-        top = float(np.linalg.norm(gram, 2)) if gram.size else 0.0
-        return cls(factor, gram, EPS * top)
+        return cls(factor, gram, max(noise, cls._noise_of(factor, gram)))._settled()
+
+    @staticmethod
+    def _noise_of(factor: RowFactor, gram: Array) -> float:
+        """Rounding error of the eigenvalues from that of features in less than double precision."""
+        if factor.rounding == EPS or gram.size == 0:
+            return 0.0
+        return (SLACK * factor.rounding) ** 2 * float(np.trace(gram).real) / len(gram)
+
+    def _settled(self) -> LowRankLikelihood:
+        """Return this form, if C tells every eigenvalue; else one that does, as far as rounding allows."""
+        factor, gram, noise = self.factor, self.gram, self._noise
+        width = len(gram)
+        if width == 0:
+            return self
+        # 1-norms bound the largest eigenvalue from above, and the inverse of the smallest, up to the square root of D.
+        norm = float(routine("lange", gram)("1", gram.T))
+        level = max(norm, noise / EPS)
+        R = cholesky_lower(gram)
+        if R is not None:
+            rcond, _ = routine("pocon", R)(R.T, norm, uplo="U")
+            if rcond * norm > _CERTAIN * level:
+                return self
+        if not self._can_be_factored:
+            return self
+        lam, W = self._eigh
+        level = max(float(lam[-1]), noise / EPS)
+        zero = lam <= width * EPS * level
+        if (zero | (lam > _CERTAIN * level)).all() and factor.vanishes_along(W[:, zero], level):
+            if width * EPS * level < _FELT:
+                return self
+            # Next to large eigenvalues, rounding along the null space would be felt: it is dropped.
+            return type(self)(factor.times(W[:, ~zero]), np.diag(lam[~zero]), noise)
+        return self._factored()
+
+    @property
+    def _can_be_factored(self) -> bool:
+        """Whether the rows are at hand, and not too many."""
+        return self.factor.is_here and self.factor.n * self.factor.base.shape[1] <= _FACTOR_LIMIT
+
+    def _factored(self) -> LowRankLikelihood:
+        """The same law, held by its eigenvectors."""
+        from diverset.core.eigenpairs import likelihood_of_rows
+
+        everything = np.arange(self.n)
+        return likelihood_of_rows(self.factor.take(everything), self.factor.row_noise(everything))
 
     @cached_property
     def spectrum(self) -> Spectrum:
         """Nonzero eigenvalues of L: those of C."""
-        if self._eigenpairs is not None:
-            return self._eigenpairs
         width = len(self.gram)
         if width == 0:
             return Spectrum(np.zeros(0))
@@ -192,7 +226,7 @@ class LowRankLikelihood(_LowRank):
 
     @property
     def holds_likelihood(self) -> bool:
-        """Yes."""
+        """Always true: L is a product of rows at hand."""
         return True
 
     @cached_property
@@ -208,9 +242,6 @@ class LowRankLikelihood(_LowRank):
     @cached_property
     def log_normalizer(self) -> float:
         """Log-determinant of C + I."""
-        # With a large C of deficient rank, rounding would show next to the identity; the spectrum knows its zeros.
-        if self._eigenpairs is not None or EPS * float(np.trace(self.gram).real) > 1e-11:
-            return self.spectrum.log_normalizer
         return log_det_from_cholesky(self._cholesky)
 
     def likelihood_block(self, rows: IntArray, columns: IntArray) -> Array:
@@ -231,30 +262,46 @@ class LowRankLikelihood(_LowRank):
 
     @cached_property
     def _inclusion(self) -> FloatArray:
-        if self._eigenpairs is not None:
-            return np.minimum(self.spectral_diagonal(expit(self._eigenpairs.support)), 1.0)
         return np.minimum(self.factor.norms_squared(self._marginal_map, upper=True), 1.0)
 
     def inclusion(self) -> FloatArray:
         """Diagonal of K, a sum of squares per item."""
         return self._inclusion
 
+    @cached_property
+    def _exclusion(self) -> FloatArray:
+        r"""Diagonal of I - K, for nearly certain items H that of :math:`(I + WW^*)^{-1}`.
+
+        :math:`W = B_H R^{-*}` with :math:`RR^* = I + C_{\bar H}`: a kernel of these few items, given the other rows.
+        """
+        exclusion = 1.0 - self._inclusion
+        if isinstance(exclusion, np.ndarray):  # not so of features in blocks
+            likely = np.flatnonzero(exclusion < 1.0 - _LIKELY)
+            if len(likely):
+                R = _lifted_cholesky(self.factor.without(likely).gram())
+                W = solve_lower(R, self.factor.take(likely).conj().T)
+                exclusion[likely] = lifted_inverse_diagonal(W)
+        return exclusion
+
     def exclusion(self) -> FloatArray:
-        """Diagonal of I - K."""
-        return 1.0 - self._inclusion
+        """Diagonal of I - K, by sums of squares where an item is nearly certain."""
+        return self._exclusion
 
     def log_prob(self, inside: IntArray) -> float:
         """Log of the squared volume of the rows, less the normaliser."""
-        return log_det_gram(self.factor.take(inside), self._row_noise(inside)) - self.log_normalizer
+        return min(log_det_gram(self.factor.take(inside), self.factor.row_noise(inside)) - self.log_normalizer, 0.0)
 
     def log_probability(self, inside: IntArray, outside: IntArray) -> float:
         r"""Log of :math:`\det(L_A)\det(I + N^* C_{\bar B} N)/\det(I + C)`, in time free of n."""
         rows = self.factor.take(inside)
-        log_volume = log_det_gram(rows, self._row_noise(inside))
+        log_volume = log_det_gram(rows, self.factor.row_noise(inside))
         if log_volume == -math.inf:
             return -math.inf
         if len(outside) == 0:
             return log_det_gram(rows @ self._marginal_map, np.zeros(len(rows)))
+        if self._inherited_noise > _FELT and self._can_be_factored:
+            # Next to large rows that the condition removes, rounding would be felt.
+            return log_volume + self.condition(inside, outside).log_normalizer - self.log_normalizer
         N = null_basis(rows)
         rest = N.conj().T @ self._rest_gram(outside) @ N
         return log_volume + log_det_from_cholesky(_lifted_cholesky(rest)) - self.log_normalizer
@@ -262,7 +309,7 @@ class LowRankLikelihood(_LowRank):
     def condition(self, inside: IntArray, outside: IntArray) -> Representation:
         """Rows projected off those included; see the module docstring."""
         rows = self.factor.take(inside)
-        if log_det_gram(rows, self._row_noise(inside)) == -math.inf:
+        if log_det_gram(rows, self.factor.row_noise(inside)) == -math.inf:
             raise impossible(inside, outside)
         N = null_basis(rows)
         factor = self.factor.without(np.concatenate([inside, outside]))
@@ -270,50 +317,68 @@ class LowRankLikelihood(_LowRank):
         if len(inside):
             factor = factor.times(N)
             rest = self._hermitian(N.conj().T @ rest @ N)
-        return type(self)(factor, np.array(rest), self._noise)._densified_if_small()
+        return type(self)(factor, np.array(rest), self._inherited_noise)._densified_if_small()
+
+    @property
+    def _inherited_noise(self) -> float:
+        """Rounding error of the eigenvalues, for what is derived from this Gram matrix."""
+        return max(self._noise, EPS * float(np.trace(self.gram).real))
 
     def _densified_if_small(self) -> Representation:
         """The dense form, once there are no more items than features."""
         if self.n > len(self.gram):
-            return self
-        L = self.factor.outer()
-        noise = EPS * self.factor.row_noise(np.arange(self.n)) ** 2
-        return DenseLikelihood(L, np.maximum(noise, EPS * np.diagonal(L).real))
+            return self._settled()
+        everything = np.arange(self.n)
+        rows, noise = without_rounding(self.factor.take(everything), self.factor.row_noise(everything))
+        unit = self.factor.rounding
+        dense = DenseLikelihood(rows @ rows.conj().T, max(EPS, SLACK * unit**2) * (noise / unit) ** 2)
+        return self._factored() if dense.needs_rows else dense
 
     def restrict(self, keep: IntArray) -> Representation:
         r"""Rows :math:`B_A R^{-*}` with :math:`RR^* = I + C_{\bar A}`."""
+        if self._inherited_noise > _FELT and self._can_be_factored:
+            # Rows that lie along large ones left out would keep rounding errors of their own scale.
+            return self._factored().restrict(keep)
         M = _adjoint_inverse(_lifted_cholesky(self._rest_gram(keep)))
         factor = self.factor.subset(keep).times(M)
-        return LowRankLikelihood(factor, factor.gram(), self._noise)._densified_if_small()
+        return LowRankLikelihood(factor, factor.gram(), 0.0)._densified_if_small()
 
     def thin(self, rate: float) -> Representation:
         r"""Rows :math:`\sqrt\gamma B R^{-*}` with :math:`RR^* = I + (1-\gamma)C`."""
-        if self._eigenpairs is not None:
-            return from_eigenpairs(self._eigenpairs.thinned(rate), self.factor.base)
         M = math.sqrt(rate) * _adjoint_inverse(_lifted_cholesky((1.0 - rate) * self.gram))
         gram = self._hermitian(M.conj().T @ self.gram @ M)
         return type(self)(self.factor.times(M), gram, min(self._noise, EPS / max(1.0 - rate, EPS)))
 
     def scale(self, log_factor: float) -> Representation:
         """Rows times exp(log_factor / 2)."""
-        if self._eigenpairs is not None:
-            return from_eigenpairs(self._eigenpairs.shifted(log_factor), self.factor.base)
+        if log_factor > 709.0:
+            raise KernelError(
+                f"the kernel times exp({log_factor:.6g}) leaves the range of floats; ask for a smaller size"
+            )
         factor = math.exp(log_factor)
-        return type(self)(self.factor.scaled(math.sqrt(factor)), factor * self.gram, factor * self._noise)
+        scaled = type(self)(self.factor.scaled(math.sqrt(factor)), factor * self.gram, factor * self._noise)
+        return scaled._settled()
 
 
 class LowRankMarginal(_LowRank):
-    r"""DPP with :math:`K = GG^*`, G of shape (n, D), :math:`G^*G \preceq I`; eigenvalue 1 allowed."""
+    r"""DPP with :math:`K = GG^*`, G of shape (n, D), :math:`G^*G \preceq I`; eigenvalue 1 allowed.
+
+    `least` is the number of items that a set is known to have: so many eigenvalues are one, whatever rounding says.
+    """
+
+    def __init__(self, factor: RowFactor, gram: Array, least: int) -> None:
+        super().__init__(factor, gram, EPS)
+        self._least = least
 
     @cached_property
     def spectrum(self) -> Spectrum:
         """Nonzero eigenvalues of K: those of G*G."""
-        if self._eigenpairs is not None:
-            return self._eigenpairs
         width = len(self.gram)
         if width == 0:
             return Spectrum(np.zeros(0))
-        return Spectrum.from_marginal(np.clip(self._eigh[0], 0.0, 1.0), width * EPS * 16.0)
+        kappa = self._eigh[0]
+        one = 16.0 * width * EPS
+        return Spectrum.from_marginal(kappa, zero=one * float(kappa[-1]), one=one).with_certain(self._least)
 
     @cached_property
     def _complement_gram(self) -> Array:
@@ -323,8 +388,6 @@ class LowRankMarginal(_LowRank):
     @cached_property
     def log_normalizer(self) -> float:
         """Minus the log-probability of the empty set, det(I - G*G)."""
-        if self._eigenpairs is not None:
-            return self.spectrum.log_normalizer
         return -log_det_psd(self._complement_gram, np.full(len(self.gram), EPS))
 
     def likelihood_block(self, rows: IntArray, columns: IntArray) -> Array:
@@ -355,8 +418,10 @@ class LowRankMarginal(_LowRank):
 
     def log_prob(self, inside: IntArray) -> float:
         r"""Log of :math:`\det(G_Y G_Y^*)\det(I - N^* G^*G N)`, in time free of n."""
+        if not self.spectrum.n_certain <= len(inside) <= self.spectrum.rank:
+            return -math.inf
         rows = self.factor.take(inside)
-        log_volume = log_det_gram(rows, self._row_noise(inside))
+        log_volume = log_det_gram(rows, self.factor.row_noise(inside))
         if log_volume == -math.inf:
             return -math.inf
         N = null_basis(rows)
@@ -366,7 +431,7 @@ class LowRankMarginal(_LowRank):
     def log_probability(self, inside: IntArray, outside: IntArray) -> float:
         """Log-probability of a partial assignment, in time free of n."""
         rows = self.factor.take(inside)
-        log_volume = log_det_gram(rows, self._row_noise(inside))
+        log_volume = log_det_gram(rows, self.factor.row_noise(inside))
         if log_volume == -math.inf or len(outside) == 0:
             return log_volume
         given = self.factor.take(outside) @ null_basis(rows)
@@ -383,46 +448,44 @@ class LowRankMarginal(_LowRank):
         if len(outside):
             given = self.factor.take(outside) @ M
             R = cholesky_lower(add_to_diagonal(np.ascontiguousarray(-(given.conj().T @ given)), 1.0))
-            assert R is not None  # the event has positive probability
+            if R is None:
+                raise impossible(inside, outside)
             M = M @ _adjoint_inverse(R)
         factor = self.factor.without(np.concatenate([inside, outside])).times(M)
-        return LowRankMarginal(factor, factor.gram(), EPS)._densified_if_small()
+        return LowRankMarginal(factor, factor.gram(), max(self._least - len(inside), 0))._settled()
 
-    def _densified_if_small(self) -> Representation:
-        """The dense form, once there are no more items than features."""
-        if self.n > len(self.gram):
+    def _settled(self) -> Representation:
+        """Return this form, if G*G tells every eigenvalue and items outnumber features; else the eigenpairs."""
+        values = self._eigh[0]
+        certain = len(values) == 0 or values[0] > _CERTAIN * values[-1]
+        if (certain and self.n > len(values)) or self.factor.n * self.factor.base.shape[1] > _FACTOR_LIMIT:
             return self
-        K = self.factor.outer()
-        noise = EPS * self.factor.row_noise(np.arange(self.n)) ** 2
-        return DenseMarginal(K, np.maximum(noise, EPS * np.diagonal(K).real))
+        from diverset.core.eigenpairs import marginal_of_rows
+
+        everything = np.arange(self.n)
+        return marginal_of_rows(self.factor.take(everything), self.factor.row_noise(everything), self._least)
 
     def restrict(self, keep: IntArray) -> Representation:
         """Only these rows."""
         factor = self.factor.subset(keep)
-        return LowRankMarginal(factor, factor.gram(), self._noise)._densified_if_small()
+        least = max(self._least - (self.n - len(keep)), 0)
+        return LowRankMarginal(factor, factor.gram(), least)._settled()
 
     def thin(self, rate: float) -> Representation:
         """Rows times the square root of `rate`."""
-        if self._eigenpairs is not None:
-            return from_eigenpairs(self._eigenpairs.thinned(rate), self.factor.base)
-        return LowRankMarginal(self.factor.scaled(math.sqrt(rate)), rate * self.gram, self._noise)
+        return LowRankMarginal(self.factor.scaled(math.sqrt(rate)), rate * self.gram, self._least if rate == 1.0 else 0)
 
     def scale(self, log_factor: float) -> Representation:
         """Rows in the eigenbasis, each eigenvalue's log-odds shifted by `log_factor`."""
         spectrum = self.spectrum.shifted(log_factor)
-        if self._eigenpairs is not None:
-            return from_eigenpairs(spectrum, self.factor.base)
         rank = spectrum.rank
         kappa, vectors = (part[..., len(self.gram) - rank :] for part in self._eigh)
         new = spectrum.marginal[len(self.gram) - rank :]
-        return LowRankMarginal(self.factor.times(vectors * np.sqrt(new / kappa)), np.diag(new), EPS)
+        return LowRankMarginal(self.factor.times(vectors * np.sqrt(new / kappa)), np.diag(new), self._least)
 
 
-def from_eigenpairs(spectrum: Spectrum, V: Array) -> Representation:
+def from_eigenpairs(spectrum: Spectrum, V: Array) -> LowRankLikelihood | LowRankMarginal:
     """The DPP with these eigenvalues and orthonormal columns V, n x m, kept as they are."""
-    if spectrum.n_certain == 0:
-        lam = spectrum.likelihood
-        noise = EPS * float(lam.max(initial=0.0))
-        return LowRankLikelihood(RowFactor(V, transform=np.sqrt(lam)), lam, noise, spectrum)
-    kappa = spectrum.marginal
-    return LowRankMarginal(RowFactor(V, transform=np.sqrt(kappa)), kappa, EPS, spectrum)
+    from diverset.core import eigenpairs
+
+    return eigenpairs.from_eigenpairs(spectrum, V)

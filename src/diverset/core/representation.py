@@ -50,6 +50,7 @@ from diverset.numerics.linalg import (
 
 __all__ = [
     "Representation",
+    "half_solve",
     "impossible",
     "log_assignment_probability",
     "no_likelihood_kernel",
@@ -182,11 +183,27 @@ def log_assignment_probability(
         return log_det_A
     given_A = Kc_BB
     if len(K_AA):
-        R = cholesky_lower(K_AA)
-        assert R is not None  # log_det_psd found it positive definite
-        X = solve_lower(R, K_AB)
+        X = half_solve(K_AA, K_AB)
         given_A = Kc_BB + X.conj().T @ X
     return log_det_A + log_det_psd(given_A, noise_B)
+
+
+def half_solve(a: Array, b: Array) -> Array:
+    r""":math:`R^{-1}B` with :math:`A = RR^*`; A is scaled to unit diagonal first.
+
+    Raises
+    ------
+    ImpossibleEventError
+        If A is singular to rounding, though its determinant was found positive.
+    """
+    root = np.sqrt(np.maximum(np.diagonal(a).real, np.finfo(np.float64).tiny))
+    R = cholesky_lower(a / root[:, None] / root, overwrite=True)
+    if R is None:
+        raise ImpossibleEventError(
+            f"the event is too close to impossible for double precision: {len(a)} items are dependent up to rounding; "
+            "name fewer items, or drop near-duplicates"
+        )
+    return solve_lower(R, b / root[:, None])
 
 
 def open_positions(inside: IntArray, outside: IntArray, n: int) -> IntArray:

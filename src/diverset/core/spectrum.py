@@ -45,13 +45,21 @@ class Spectrum:
         return cls(log_odds)
 
     @classmethod
-    def from_marginal(cls, kappa: FloatArray, floor: float) -> Spectrum:
-        """From ascending eigenvalues of K; within `floor` of 0 or 1 they are 0 or 1."""
+    def from_marginal(cls, kappa: FloatArray, *, zero: float, one: float) -> Spectrum:
+        """From ascending eigenvalues of K; up to `zero` they are 0, within `one` of 1 they are 1."""
         log_odds = np.full(len(kappa), -np.inf)
-        log_odds[kappa >= 1.0 - floor] = np.inf
-        inner = (kappa > floor) & (kappa < 1.0 - floor)
+        log_odds[kappa >= 1.0 - one] = np.inf
+        inner = (kappa > zero) & (kappa < 1.0 - one)
         log_odds[inner] = np.log(kappa[inner]) - np.log1p(-kappa[inner])
         return cls(log_odds)
+
+    def with_certain(self, least: int) -> Spectrum:
+        """Spectrum with the `least` largest eigenvalues of K exactly one (rounding may have left less)."""
+        if least <= self.n_certain:
+            return self
+        log_odds = np.array(self.log_odds)
+        log_odds[len(log_odds) - least :] = np.inf
+        return Spectrum(log_odds)
 
     @cached_property
     def rank(self) -> int:

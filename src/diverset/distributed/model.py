@@ -25,7 +25,7 @@ from diverset.core.factor import RowFactor
 from diverset.core.lowrank import LowRankLikelihood
 from diverset.distributed.blocks import Blocks, Task, as_block, compute, lazy_array, local_factor, same, task, tree_sum
 from diverset.errors import DiversetError, KernelError
-from diverset.numerics.linalg import row_norms_squared
+from diverset.numerics.linalg import EPS, row_norms_squared
 from diverset.numerics.validation import check_fits_in_memory
 from diverset.sampling.base import Sampler
 
@@ -174,6 +174,12 @@ class BlockLikelihood(LowRankLikelihood):
 
     factor: BlockFactor
 
+    @classmethod
+    def from_rows(cls, factor: RowFactor, noise: float = 0.0) -> BlockLikelihood:
+        """Dual kernel by one pass on the workers; the rows stay there, so that it has to suffice."""
+        C = factor.gram()
+        return cls(factor, C, max(noise, cls._noise_of(factor, C)))
+
     def spectral_diagonal(self, weights: FloatArray) -> FloatArray:
         r"""Diagonal of :math:`V\,\mathrm{diag}(w)\,V^*`, lazy: squared norms of the rows of :math:`V\sqrt w`."""
         return self.factor.norms_squared(self.eigenvector_map * np.sqrt(weights))
@@ -207,7 +213,7 @@ def likelihood_of(features: Any, quality: Any = None) -> tuple[Any, range]:
     n, width = blocks.shape
     if width < n:
         return BlockLikelihood.from_rows(BlockFactor(blocks)), range(n)
-    from diverset.core.dense import DenseLikelihood
+    from diverset.core.eigenpairs import likelihood_of_matrix
 
     check_fits_in_memory(
         16 * n * n, what=f"the kernel of {n} items", remedy="project the features to fewer than n dimensions"
@@ -215,4 +221,5 @@ def likelihood_of(features: Any, quality: Any = None) -> tuple[Any, range]:
     B = blocks.fetch(np.arange(n))
     if not np.isfinite(row_norms_squared(B)).all():
         BlockFactor(blocks)._refuse_nonfinite()
-    return DenseLikelihood(RowFactor(B).outer()), range(n)
+    L = RowFactor(B).outer()
+    return likelihood_of_matrix(L, EPS * np.diagonal(L).real), range(n)

@@ -16,7 +16,7 @@ from scipy.linalg import lapack
 
 from diverset._typing import Array, FloatArray, IntArray
 from diverset.core import DPP
-from diverset.core.dense import DenseLikelihood
+from diverset.core.eigenpairs import likelihood_of_matrix
 from diverset.core.factor import RowFactor, as_feature_rows
 from diverset.core.lowrank import LowRankLikelihood
 from diverset.core.representation import Representation
@@ -117,7 +117,8 @@ class ReadInstance:
         if self.rows is not None:
             return LowRankLikelihood.from_rows(RowFactor(self.rows, quality=quality))
         assert self.S is not None  # one of the two is always there
-        return DenseLikelihood(quality[:, None] * self.S * quality)
+        L = quality[:, None] * self.S * quality
+        return likelihood_of_matrix(L, EPS * np.diagonal(L).real)
 
     def log_normalizer_and_inclusion(self, log_quality: FloatArray) -> tuple[float, FloatArray]:
         r""":math:`\log\det(L + I)` and the diagonal of K, by one Cholesky factorisation.

@@ -329,11 +329,12 @@ def _maximize(
 
 
 def _line_search(objective: Objective, theta: FloatArray, step: Array, value: float) -> tuple[FloatArray, float] | None:
-    """The longest of a halving sequence of steps that does not lower the objective, or None."""
+    """The longest of a halving sequence of steps that does not lower the objective by more than rounding, or None."""
+    rounding = 8.0 * float(np.finfo(np.float64).eps) * abs(value)
     for halvings in range(40):
         candidate = theta + step / 2.0**halvings
         reached = objective.value_and_gradient(candidate)[0]
-        if reached >= value:
+        if reached >= value - rounding:
             return candidate, reached
     return None
 

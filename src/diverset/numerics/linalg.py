@@ -12,18 +12,18 @@ from typing import Any
 import numpy as np
 
 from diverset._typing import Array, FloatArray, IntArray
+from diverset.numerics.rounding import EPS, zero_pivot
 
 __all__ = [
     "EPS",
     "add_to_diagonal",
     "block_length",
     "cholesky_lower",
-    "eigh_graded",
     "gram",
     "hermitian_inverse",
     "inverse_diagonal",
-    "is_graded",
     "is_positive_definite",
+    "lifted_inverse_diagonal",
     "log_det_from_cholesky",
     "log_det_gram",
     "log_det_psd",
@@ -37,17 +37,11 @@ __all__ = [
     "squared_modulus",
 ]
 
-#: Rounding unit of the arithmetic used throughout.
-EPS = float(np.finfo(np.float64).eps)
-
-#: A computed pivot carries an error of a few rounding units per elimination step.
-_PIVOT_SLACK = 8.0
+#: Pivot below which LAPACK stops a Cholesky factorisation with complete pivoting; smaller ones are looked at here.
+_TINY = 1e-290
 
 #: Departure from orthonormal columns that is let pass.
 _ORTHONORMAL = 1e-12
-
-#: Ratio of diagonal entries from which eigenvalues are computed to relative accuracy.
-_GRADED = 1e4
 
 #: Up to this order NumPy's Cholesky factorisation is as fast as LAPACK's own, which comes with SciPy.
 _NUMPY_CHOLESKY = 256
@@ -162,6 +156,21 @@ def inverse_diagonal(R: Array) -> FloatArray:
     return row_norms_squared(np.triu(inverse))
 
 
+def lifted_inverse_diagonal(W: Array) -> FloatArray:
+    r"""Diagonal of :math:`(I + W^*W)^{-1}`, each entry to relative accuracy, for W of shape (d, h).
+
+    By a QR factorisation of W above an identity, rows sorted and columns pivoted, so that no large entry hides the
+    identity.
+    """
+    A = np.vstack([W, np.eye(W.shape[1], dtype=W.dtype)])
+    A = A[np.argsort(-np.abs(A).max(axis=1), kind="stable")]
+    R, order, *_ = routine("geqp3", A)(A)
+    inverse, _ = routine("trtri", R)(R[: W.shape[1]], lower=0)
+    diagonal = np.empty(W.shape[1])
+    diagonal[order - 1] = row_norms_squared(np.triu(inverse))
+    return diagonal
+
+
 def row_norms_squared(a: Array) -> FloatArray:
     """Squared Euclidean norm of each row."""
     if np.iscomplexobj(a):
@@ -190,86 +199,58 @@ def log_det_psd(a: Array, noise: FloatArray) -> float:
         Hermitian positive semidefinite, up to rounding.
     noise : ndarray of shape (m,)
         Absolute rounding error carried by each diagonal entry (for a matrix given exactly, ``EPS``
-        times its diagonal). A Cholesky pivot within a few of these of zero is zero: the row depends
-        linearly on those before it.
+        times its diagonal). Where a pivot of the Cholesky factorisation with complete pivoting is rounding
+        (:func:`~diverset.numerics.rounding.zero_pivot`), the item depends linearly on those before it.
     """
     m = a.shape[0]
     if m == 0:
         return 0.0
     diagonal = np.diagonal(a).real
-    if not (diagonal > _PIVOT_SLACK * noise).all():
+    if not (diagonal > zero_pivot(1) * noise).all():
         return -math.inf
     # Unit diagonal first: scale never decides whether rows are dependent.
     root = np.sqrt(diagonal)
-    R = cholesky_lower(a / root[:, None] / root, overwrite=True)
-    if R is None:
+    R, order, rank, _ = routine("pstrf", a)(a / root[:, None] / root, lower=1, tol=_TINY)
+    if rank < m:
         return -math.inf
     pivots = np.diagonal(R).real ** 2
-    if not (pivots > _PIVOT_SLACK * m * noise / diagonal).all():
+    if not (pivots > zero_pivot(m) * (noise / diagonal)[order - 1] + m * EPS).all():
         return -math.inf
     return float(np.log(pivots).sum() + np.log(diagonal).sum())
 
 
-def log_det_gram(rows: Array, noise: FloatArray) -> float:
+def log_det_gram(rows: Array, noise: FloatArray, scales: FloatArray | None = None) -> float:
     r"""Log-determinant of the Gram matrix :math:`B B^*` of a few rows; ``-inf`` where they are dependent.
 
-    By a QR factorisation of the rows, so that near-duplicates keep twice the digits that the Gram
-    matrix itself would leave. `noise` is the absolute rounding error of each row, as a norm.
+    By a QR factorisation of the rows with pivoting, so that near-duplicates keep twice the digits that the Gram
+    matrix itself would leave, and coordinates of different scales do not disturb each other ([CoxHigham1998]_).
+
+    Parameters
+    ----------
+    rows : ndarray of shape (m, d)
+        The rows B.
+    noise : ndarray of shape (m,)
+        Absolute rounding error of each row, as a norm.
+    scales : ndarray of shape (d,), optional
+        Scales of the columns, if each column is accurate relative to its own.
     """
     m, d = rows.shape
     if m == 0:
         return 0.0
     norms = np.sqrt(row_norms_squared(rows))
-    if m > d or not (norms > _PIVOT_SLACK * noise).all():
+    if m > d or not (norms > zero_pivot(1) * noise).all():
         return -math.inf
-    R = np.linalg.qr((rows / norms[:, None]).conj().T, mode="r")
+    A = (rows / norms[:, None]).conj().T
+    A = A[np.argsort(-np.abs(A).max(axis=1), kind="stable")]
+    R, order, *_ = routine("geqp3", A)(A, lwork=(m + 1) * 34)
     pivots = np.abs(np.diagonal(R))
-    if not (pivots > _PIVOT_SLACK * m * noise / norms).all():
+    limit = zero_pivot(m) * noise + m * EPS * norms
+    limit = limit[order - 1]
+    if scales is not None:
+        limit = np.minimum(limit, 2.0 * m * EPS * np.sort(scales)[::-1][:m])
+    if not (pivots * norms[order - 1] > limit).all():
         return -math.inf
     return 2.0 * float(np.log(pivots).sum() + np.log(norms).sum())
-
-
-def is_graded(diagonal: FloatArray) -> bool:
-    """Whether the positive diagonal entries differ so much that `eigh` would lose the small eigenvalues."""
-    positive = diagonal[diagonal > 0.0]
-    return len(positive) > 1 and float(positive.max()) > _GRADED * float(positive.min())
-
-
-def eigh_graded(a: FloatArray) -> tuple[FloatArray, FloatArray]:
-    r"""Eigendecomposition of a real positive semidefinite matrix to high *relative* accuracy.
-
-    ``eigh`` errs by a rounding unit of the largest eigenvalue, which swamps the small ones of
-    :math:`A = DSD` with qualities D of different orders of magnitude. A pivoted Cholesky factorisation of
-    the well-scaled S and a one-sided Jacobi SVD of :math:`D R` find each to relative accuracy
-    ([DemmelVeselic1992]_; LAPACK's ``gejsv``); the rank is that of S, whatever the scales.
-
-    Returns
-    -------
-    values : ndarray of shape (n,)
-        Ascending; exact zeros beyond the rank.
-    vectors : ndarray of shape (n, rank)
-        Eigenvectors of the nonzero eigenvalues, in their order.
-    """
-    from scipy.linalg import lapack
-
-    n = len(a)
-    root = np.sqrt(np.maximum(np.diagonal(a), 0.0))
-    safe = np.where(root > 0.0, root, 1.0)
-    factor, pivots, rank, _ = lapack.dpstrf(a / safe[:, None] / safe, lower=1, tol=n * EPS)
-    rows = np.empty((n, rank))
-    rows[pivots - 1] = np.tril(factor)[:, :rank]
-    rows *= root[:, None]
-    values = np.zeros(n)
-    if rank == 0:
-        return values, rows
-    # joba=2: relative accuracy under row and column scaling; left vectors only.
-    sigma, U, _, work, _, info = lapack.dgejsv(rows, joba=2, jobu=0, jobv=3, jobr=1, jobt=0, jobp=0)
-    if info != 0:
-        raise np.linalg.LinAlgError("the Jacobi singular value decomposition did not converge")
-    sigma = sigma * (work[0] / work[1])
-    order = np.argsort(sigma, kind="stable")
-    values[n - rank :] = sigma[order] ** 2
-    return values, np.ascontiguousarray(U[:, order])
 
 
 def null_basis(rows: Array) -> Array:

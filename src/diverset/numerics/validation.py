@@ -14,6 +14,7 @@ import numpy as np
 from diverset._typing import Array, FloatArray, IntArray
 from diverset.errors import DiversetError, KernelError, LabelError, SizeError, TooLargeError
 from diverset.numerics.linalg import EPS, add_to_diagonal, is_positive_definite
+from diverset.numerics.rounding import rounding_unit, zero_eigenvalue
 
 __all__ = [
     "LARGEST",
@@ -179,12 +180,9 @@ def as_hermitian(a: Any, *, name: str) -> Array:
     return copy
 
 
-def _rounding_of(a: Any) -> float:
-    """Rounding unit of the precision that `a` was given in."""
-    dtype = getattr(a, "dtype", None)
-    if dtype is not None and getattr(dtype, "kind", "") in "fc":
-        return max(EPS, float(np.finfo(dtype).eps))
-    return EPS
+def _forgiven(noise: FloatArray, top: float) -> float:
+    """Size of a negative eigenvalue that is let pass: four times what counts as zero."""
+    return 4.0 * zero_eigenvalue(noise, max(8.0 / max(len(noise), 1), 1.0) * top)
 
 
 def check_positive_semidefinite(a: Array, *, name: str, given: Any, remedy: str, forgiven: float = 0.0) -> None:
@@ -199,14 +197,17 @@ def check_positive_semidefinite(a: Array, *, name: str, given: Any, remedy: str,
         return
     diagonal = np.diagonal(a).real
     largest = float(diagonal.max())
-    slack = max(8.0 * max(n, 8) * _rounding_of(given), forgiven)
+    noise = rounding_unit(given) * np.maximum(diagonal, 0.0)
+    # The entries bound the largest eigenvalue: by n times the largest, in a positive semidefinite matrix.
+    slack = max(_forgiven(noise, largest) / largest, forgiven) if largest > 0.0 else 0.0
     if largest > 0.0 and diagonal.min() >= 0.0:
         if is_positive_definite(add_to_diagonal(a.copy(), slack * largest)):
             return
     elif not a.any():
         return
     lam = np.linalg.eigvalsh(a)
-    if lam[0] < -slack * max(lam[-1], 0.0):
+    top = max(float(lam[-1]), 0.0)
+    if lam[0] < -max(_forgiven(noise, top), forgiven * top):
         raise KernelError(f"{name} has smallest eigenvalue {lam[0]:.6g}; {remedy}")
 
 
@@ -224,7 +225,7 @@ def check_between_zero_and_identity(K: Array, *, given: Any) -> None:
     check_positive_semidefinite(
         K, name="K", given=given, remedy="a marginal kernel must have all eigenvalues between 0 and 1", forgiven=_OF_K
     )
-    slack = max(8.0 * max(n, 8) * _rounding_of(given), _OF_K)
+    slack = max(8.0 * max(n, 8) * rounding_unit(given), _OF_K)
     lifted = add_to_diagonal(-K, 1.0 + slack)
     if np.diagonal(lifted).real.min() > 0.0 and is_positive_definite(lifted):
         return

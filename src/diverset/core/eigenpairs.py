@@ -1,0 +1,327 @@
+r"""DPPs held by their eigenvectors: what is given so, and kernels whose scales lie far apart.
+
+Orthonormal columns V of shape (n, r) and the log-odds of their eigenvalues answer every question without a sum in
+which a large number hides a small one. :func:`diverset.DPP.from_spectrum` is held so. Kernels and features come here
+when their items differ so much in scale, or are so large next to a deficient rank, that a Cholesky factorisation
+of :math:`I + L` or the Gram matrix :math:`C = B^*B` would lose digits. :func:`likelihood_of_matrix` and
+:func:`likelihood_of_rows` find V by the graded factorisations of :mod:`diverset.numerics.graded`.
+
+Limits. The rows :math:`V\sqrt\Lambda` know an item to a rounding unit of its own scale. Eigenvalues that differ by
+more than 1e30 *within one item* survive everything but excluding items, after which the smaller ones count as zero.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+
+import numpy as np
+
+from diverset._typing import Array, FloatArray, IntArray
+from diverset.core.dense import DenseLikelihood
+from diverset.core.factor import RowFactor
+from diverset.core.lowrank import LowRankLikelihood, LowRankMarginal, _LowRank
+from diverset.core.representation import Representation, impossible, open_positions
+from diverset.core.spectrum import Spectrum
+from diverset.numerics.graded import graded_svd, pivoted_rows, row_space, without_rounding
+from diverset.numerics.linalg import (
+    add_to_diagonal,
+    block_length,
+    log_det_gram,
+    log_det_psd,
+    null_basis,
+    positions_outside,
+    routine,
+    row_norms_squared,
+    squared_modulus,
+)
+from diverset.numerics.rounding import EPS, zero_pivot
+from diverset.numerics.validation import check_fits_in_memory
+
+__all__ = [
+    "EigenLikelihood",
+    "EigenMarginal",
+    "from_eigenpairs",
+    "likelihood_of_matrix",
+    "likelihood_of_rows",
+    "marginal_of_rows",
+]
+
+#: Probability below which the complementary event is computed by itself.
+_CANCELS = 1e-3
+#: Squared cosine from which the sine is computed by itself.
+_ALIGNED = 0.5
+
+
+class _Eigenpairs(_LowRank):
+    """What the two forms share. The base of the factor is V, its transform the roots of the eigenvalues."""
+
+    _eigenpairs: Spectrum
+
+    @property
+    def spectrum(self) -> Spectrum:
+        """The eigenvalues, as given."""
+        return self._eigenpairs
+
+    @property
+    def log_normalizer(self) -> float:
+        """From the eigenvalues."""
+        return self._eigenpairs.log_normalizer
+
+    @cached_property
+    def _V(self) -> Array:
+        """Eigenvectors of the nonzero eigenvalues."""
+        base: Array = self.factor.base
+        return base[:, base.shape[1] - self._eigenpairs.rank :]
+
+    @cached_property
+    def _marginal_roots(self) -> FloatArray:
+        """Roots of the nonzero eigenvalues of K."""
+        marginal = self._eigenpairs.marginal
+        return np.sqrt(marginal[len(marginal) - self._eigenpairs.rank :])
+
+    def eigenvector_rows(self, rows: IntArray) -> Array:
+        """Rows of V."""
+        return self._V if len(rows) == self.n else self._V[rows]
+
+    def eigenvector_columns(self, columns: IntArray) -> Array:
+        """Columns of V."""
+        return self._V[:, columns]
+
+    def spectral_diagonal(self, weights: FloatArray) -> FloatArray:
+        """Diagonal of V diag(w) V*, reading V in the order it lies in memory."""
+        V = self._V
+        diagonal = np.zeros(self.n)
+        if abs(V.strides[0]) >= abs(V.strides[1]):
+            step = block_length(V.shape[1])
+            for start in range(0, self.n, step):
+                diagonal[start : start + step] = squared_modulus(V[start : start + step]) @ weights
+        else:
+            step = block_length(self.n)
+            for start in range(0, len(weights), step):
+                part = slice(start, start + step)
+                diagonal += squared_modulus(V[:, part]) @ weights[part]
+        return diagonal
+
+    def marginal_block(self, rows: IntArray, columns: IntArray) -> Array:
+        """Entries of V diag(kappa) V*."""
+        block: Array = self._marginal_rows(rows) @ self._marginal_rows(columns).conj().T
+        return block
+
+    def _marginal_rows(self, rows: IntArray) -> Array:
+        """Rows G with K = G G*."""
+        G: Array = self._V[rows] * self._marginal_roots
+        return G
+
+    @cached_property
+    def _inclusion(self) -> FloatArray:
+        return np.minimum(self.spectral_diagonal(self._marginal_roots**2), 1.0)
+
+    def _sines(self, items: IntArray) -> tuple[Array, FloatArray]:
+        r"""Left singular vectors U of :math:`V_H = U\cos\theta\,W^*`, the rows named, and the sines, each accurate.
+
+        A small sine is the norm of the *other* rows of V along a column of W.
+        """
+        U, cosine, Wh = np.linalg.svd(self._V[items], full_matrices=False)
+        sine = np.sqrt(np.maximum(1.0 - cosine**2, 0.0))
+        aligned = np.flatnonzero(cosine**2 > _ALIGNED)
+        if len(aligned):
+            others = self._V[positions_outside(items, self.n)] @ Wh[aligned].conj().T
+            sine[aligned] = np.sqrt(row_norms_squared(others.T))
+        return U, sine
+
+    def _absent_rows(self, items: IntArray) -> Array:
+        r"""Rows Z with :math:`ZZ^* = I - K` at a few `items`, by sums of squares only.
+
+        :math:`I - K = V(I+\Lambda)^{-1}V^* + (I - VV^*)`, the last term being :math:`U\sin^2\theta\,U^*` in the span of
+        U and the identity beyond it.
+        """
+        U, sine = self._sines(items)
+        beyond = null_basis(U.conj().T)
+        return np.hstack([self._V[items] * self._absent_roots, U * sine, beyond])
+
+    @cached_property
+    def _absent_roots(self) -> FloatArray:
+        """Roots of one less the nonzero eigenvalues of K."""
+        return np.exp(-0.5 * np.logaddexp(0.0, self._eigenpairs.support))
+
+    @cached_property
+    def _exclusion(self) -> FloatArray:
+        exclusion = 1.0 - self._inclusion
+        near = np.flatnonzero(exclusion < _CANCELS)
+        if len(near):
+            exclusion[near] = row_norms_squared(self._absent_rows(near))
+        return exclusion
+
+    def exclusion(self) -> FloatArray:
+        """Diagonal of I - K: sums of squares where an item is nearly certain."""
+        return self._exclusion
+
+    def thin(self, rate: float) -> Representation:
+        """The same eigenvectors, eigenvalues of K times `rate`."""
+        return from_eigenpairs(self._eigenpairs.thinned(rate), self.factor.base)
+
+    def scale(self, log_factor: float) -> Representation:
+        """The same eigenvectors, log-odds shifted."""
+        return from_eigenpairs(self._eigenpairs.shifted(log_factor), self.factor.base)
+
+
+class EigenLikelihood(_Eigenpairs, LowRankLikelihood):
+    """L-ensemble given by its eigenpairs."""
+
+    def __init__(self, spectrum: Spectrum, V: Array) -> None:
+        roots = np.exp(0.5 * spectrum.log_odds)
+        with np.errstate(over="ignore"):
+            gram = roots * roots
+        super().__init__(RowFactor(V, transform=roots), gram, EPS * float(gram.max(initial=0.0)))
+        self._eigenpairs = spectrum
+
+    @property
+    def holds_likelihood(self) -> bool:
+        """Whether the entries of L still show its smallest eigenvalues next to the identity."""
+        top = float(self._gram.max(initial=0.0))
+        return EPS * top < 1e-12
+
+    @cached_property
+    def _log_scale(self) -> float:
+        """Largest log-eigenvalue: taken out of determinants, which then neither over- nor underflow."""
+        odds = self._eigenpairs.support
+        return float(odds[-1]) if len(odds) else 0.0
+
+    def _item_rows(self, rows: IntArray) -> tuple[Array, FloatArray]:
+        """Rows of V sqrt(Lambda) over the largest root, and the scales of their columns."""
+        scales = np.exp(0.5 * (self._eigenpairs.support - self._log_scale))
+        B: Array = self._V[rows] * scales
+        return B, scales
+
+    def _log_volume(self, inside: IntArray) -> float:
+        """Log-determinant of L at these items."""
+        B, scales = self._item_rows(inside)
+        noise = EPS * np.sqrt(row_norms_squared(B))
+        return log_det_gram(B, noise, scales) + len(inside) * self._log_scale
+
+    def log_prob(self, inside: IntArray) -> float:
+        """Log of the squared volume of the rows, less the normaliser."""
+        return min(self._log_volume(inside) - self.log_normalizer, 0.0)
+
+    def log_probability(self, inside: IntArray, outside: IntArray) -> float:
+        """Log-probability of a partial assignment; in time free of n, unless it is to exclude nearly certain items."""
+        if self._log_volume(inside) == -math.inf:
+            return -math.inf
+        G = self._marginal_rows(inside)
+        log_present = log_det_gram(G, np.zeros(len(G)), self._marginal_roots)
+        if len(outside) == 0 or log_present == -math.inf:
+            return log_present
+        given = self._marginal_rows(outside) @ null_basis(G)
+        small = given @ given.conj().T if len(outside) < given.shape[1] else given.conj().T @ given
+        log_absent = log_det_psd(add_to_diagonal(np.ascontiguousarray(-small), 1.0), np.full(len(small), EPS))
+        if log_absent > math.log(_CANCELS):
+            return log_present + log_absent
+        rest = self.condition(inside, outside[:0])
+        if not isinstance(rest, EigenLikelihood):
+            return log_present + rest.log_probability(outside[:0], _renumbered(outside, inside))
+        Z = rest._absent_rows(_renumbered(outside, inside))
+        return log_present + log_det_gram(Z, np.zeros(len(Z)))
+
+    def condition(self, inside: IntArray, outside: IntArray) -> Representation:
+        """Rows reflected so that those included fill the first coordinates, which are dropped."""
+        keep = open_positions(inside, outside, self.n)
+        if self._log_volume(inside) == -math.inf:
+            raise impossible(inside, outside)
+        rows, _ = self._item_rows(keep)
+        noise = EPS * np.sqrt(row_norms_squared(rows))
+        # The largest coordinate first: reflections then leave small coordinates their digits.
+        rows = rows[:, ::-1]
+        if len(inside):
+            A = self._item_rows(inside)[0][:, ::-1].conj().T
+            packed, _, tau, _, _ = routine("geqp3", A)(A)
+            name = "unmqr" if np.iscomplexobj(A) else "ormqr"
+            X = np.asfortranarray(rows.conj().T)
+            X, _, _ = routine(name, A)("L", "C" if np.iscomplexobj(A) else "T", packed, tau, X, max(1, 64 * X.shape[1]))
+            rows = np.ascontiguousarray(X[len(inside) :].conj().T)
+            rows[np.sqrt(row_norms_squared(rows)) <= zero_pivot(len(inside) + 1) * 2.0 * noise] = 0.0
+        if len(outside) or len(keep) < rows.shape[1]:
+            return likelihood_of_rows(rows, noise).scale(self._log_scale)
+        return _of_full_rank(rows).scale(self._log_scale)
+
+    def restrict(self, keep: IntArray) -> Representation:
+        """Rows of the marginal kernel."""
+        if len(keep) == self.n:
+            return self
+        G = self._marginal_rows(keep)
+        sigma, X = _of_row_space(G, EPS * np.sqrt(row_norms_squared(G)))
+        # Log-odds by the probability of either outcome: what X leaves to I - K is a sum of squares, too.
+        U, sine = self._sines(keep)
+        V = self._V[keep] * self._absent_roots
+        absent = row_norms_squared(X.conj().T @ V) + row_norms_squared(X.conj().T @ (U * sine))
+        return from_eigenpairs(_from_outcomes(sigma**2, absent), X)
+
+
+class EigenMarginal(_Eigenpairs, LowRankMarginal):
+    """DPP given by its eigenpairs, some of them certain."""
+
+    def __init__(self, spectrum: Spectrum, V: Array) -> None:
+        kappa = spectrum.marginal
+        super().__init__(RowFactor(V, transform=np.sqrt(kappa)), kappa, spectrum.n_certain)
+        self._eigenpairs = spectrum
+
+
+def _renumbered(items: IntArray, dropped: IntArray) -> IntArray:
+    """Positions of `items` once `dropped` are gone."""
+    return items - np.searchsorted(dropped, items)
+
+
+def from_eigenpairs(spectrum: Spectrum, V: Array) -> EigenLikelihood | EigenMarginal:
+    """The DPP with these eigenvalues and orthonormal columns V, n x m, kept as they are."""
+    return EigenLikelihood(spectrum, V) if spectrum.n_certain == 0 else EigenMarginal(spectrum, V)
+
+
+def _of_full_rank(rows: Array) -> EigenLikelihood:
+    """L-ensemble of rows whose rank is the number of columns."""
+    sigma, V = graded_svd(rows)
+    positive = sigma > 0.0
+    return EigenLikelihood(Spectrum(2.0 * np.log(sigma[positive])), V[:, positive])
+
+
+def likelihood_of_rows(rows: Array, noise: FloatArray) -> EigenLikelihood:
+    """L-ensemble with L = B B*, by eigenpairs; `noise` is the rounding error of each row, as a norm."""
+    check_fits_in_memory(4 * rows.nbytes, what=f"the eigenvectors of {len(rows)} items")
+    rows, noise = without_rounding(rows, noise)
+    return _of_full_rank(rows @ row_space(rows, noise))
+
+
+def likelihood_of_matrix(L: Array, noise: FloatArray) -> Representation:
+    """L-ensemble of a matrix: dense, or by eigenpairs where rounding in L is felt next to the identity.
+
+    `noise` is the rounding error of each diagonal entry.
+    """
+    dense = DenseLikelihood(L, noise)
+    if not dense._delicate:
+        return dense
+    check_fits_in_memory(6 * L.nbytes, what="the eigenvectors of L")
+    return _of_full_rank(pivoted_rows(L, noise))
+
+
+def _of_row_space(rows: Array, noise: FloatArray) -> tuple[FloatArray, Array]:
+    """Nonzero singular values, ascending, and left vectors of rows of any rank."""
+    return graded_svd(rows @ row_space(rows, noise))
+
+
+def _from_outcomes(present: FloatArray, absent: FloatArray) -> Spectrum:
+    """Spectrum from eigenvalues of K and of I - K, each accurate where it is small; ascending."""
+    one = 4.0 * EPS * max(len(present), 4)
+    log_odds = np.full(len(present), np.inf)
+    inner = absent > one**2
+    kappa = present[inner] / (present[inner] + absent[inner])
+    log_odds[inner] = np.log(kappa) - np.log(absent[inner] / (present[inner] + absent[inner]))
+    return Spectrum(np.maximum.accumulate(log_odds))
+
+
+def marginal_of_rows(rows: Array, noise: FloatArray, least: int) -> Representation:
+    """DPP with K = G G*, by eigenpairs.
+
+    `noise` is the rounding error of each row, as a norm, and `least` the number of items that a set is known to have.
+    """
+    sigma, V = _of_row_space(rows, noise)
+    spectrum = Spectrum.from_marginal(sigma**2, zero=0.0, one=4.0 * EPS * max(len(sigma), 4))
+    return from_eigenpairs(spectrum.with_certain(least), V)

@@ -1,0 +1,194 @@
+"""Kernels whose items differ in scale, in single precision, or of deficient rank: one answer to each question."""
+
+import math
+
+import numpy as np
+import pytest
+
+import diverset as dv
+from diverset.errors import KernelError
+from reference import law_p_value
+
+GRADED = [[1.0, 0.0, 1.0], [1.0, 2.0, 0.0], [0.0, 1.0, 1.0], [2.0, 1.0, 1.0]]
+HERMITIAN = np.array([[2, 1j, 0.5], [-1j, 2, 1j], [0.5, -1j, 2]])
+INTEGERS = np.array([[1.0, 2, 0], [0, 1, 1], [2, 0, 1], [1, 1, 1], [1, 0, 3], [0, 2, 1], [3, 1, 0]])
+
+
+def orthonormal(n, seed=0):
+    return np.linalg.qr(np.random.default_rng(seed).standard_normal((n, n)))[0]
+
+
+def embeddings(n, d, seed=0):
+    E = np.random.default_rng(seed).standard_normal((n, d)).astype(np.float32)
+    return E / np.linalg.norm(E, axis=1, keepdims=True)
+
+
+def all_sets(dpp):
+    n = dpp.n_items
+    return {mask: dpp.log_prob([i for i in range(n) if mask >> i & 1]) for mask in range(2**n)}
+
+
+def test_features_with_qualities_over_eight_orders_of_magnitude():
+    dpp = dv.DPP.from_features(GRADED, [1.0, 1.0, 1e4, 1e8])
+    assert dpp.log_prob([1, 2, 3]) == pytest.approx(-0.5596157965, abs=1e-9)
+    assert dpp.inclusion_probabilities == pytest.approx([1 / 7, 4 / 7, 1.0, 1.0], abs=2e-8)
+    assert sum(map(math.exp, all_sets(dpp).values())) == pytest.approx(1.0, abs=1e-12)
+    draws = dpp.sample(2_000, rng=0)
+    assert np.mean([set(Y.tolist()) == {1, 2, 3} for Y in draws]) == pytest.approx(0.5714, abs=0.04)
+
+
+def test_a_small_feature_beside_a_large_one_counts():
+    dpp = dv.DPP.from_features([[1e9, 0.0], [0.0, 10.0], [0.0, 0.0]])
+    assert dpp.rank == 2
+    assert sum(map(math.exp, all_sets(dpp).values())) == pytest.approx(1.0, abs=1e-12)
+    assert dpp.size_distribution == pytest.approx([0.0, 1 / 101, 100 / 101], abs=1e-12)
+
+
+def test_a_graded_complex_kernel_agrees_with_its_law():
+    q = np.array([1.0, 1e4, 1e8])
+    dpp = dv.DPP(q[:, None] * HERMITIAN * q)
+    assert dpp.inclusion_probabilities[0] == pytest.approx(0.4545454566, abs=1e-9)
+    assert dv.law(dpp)[1::2].sum() == pytest.approx(0.4545454566, abs=1e-9)
+    assert dpp.marginal([0]) == pytest.approx(0.4545454566, abs=1e-9)
+
+
+def test_sets_beyond_the_rank_are_impossible_at_any_scale():
+    L = INTEGERS @ INTEGERS.T
+    large = dv.DPP(1e16 * L)
+    assert large.rank == 3
+    assert all(log_p == -math.inf for mask, log_p in all_sets(large).items() if mask.bit_count() > 3)
+    assert all(log_p <= 0.0 for log_p in all_sets(large).values())
+    # At this scale every set has three items: the law is that of the 3-DPP.
+    assert float(large.entropy()) == pytest.approx(float(dv.KDPP(L, 3).entropy()), abs=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1e-16, 1e-8, 1.0, 1e12, 1e16])
+def test_a_k_dpp_does_not_feel_the_scale(scale):
+    L = INTEGERS @ INTEGERS.T
+    for k in (1, 2, 3):
+        kdpp, plain = dv.KDPP(scale * L, k), dv.KDPP(L, k)
+        assert kdpp.marginal([1, 6]) == pytest.approx(plain.marginal([1, 6]), abs=1e-12)
+        assert kdpp.pair_probabilities([(1, 6)])[0] == pytest.approx(kdpp.marginal([1, 6]), abs=1e-12)
+        assert kdpp.probability([1], [6]) == pytest.approx(plain.probability([1], [6]), abs=1e-12)
+
+
+def test_entropy_of_a_wide_spectrum():
+    dpp = dv.DPP.from_spectrum([1e16, 2.0, 0.5], orthonormal(3))
+    probabilities = np.exp(list(all_sets(dpp).values()))
+    positive = probabilities[probabilities > 0]
+    assert probabilities.sum() == pytest.approx(1.0, abs=1e-12)
+    assert float(dpp.entropy()) == pytest.approx(-positive @ np.log(positive), abs=1e-9)
+
+
+def test_embeddings_in_single_precision_have_the_rank_of_their_features():
+    dpp = dv.DPP((E := embeddings(1_500, 32)) @ E.T)
+    assert dpp.rank == 32
+    kdpp = dpp.of_size(32)
+    assert all(math.isfinite(kdpp.log_prob(Y)) for Y in kdpp.sample(20, rng=0))
+    assert dpp.log_prob(range(33)) == -math.inf
+    # Rounding each product to single precision moves K by the norm of the errors, some 20 units, over 1 + lambda.
+    exact = dv.DPP.from_features(E)
+    assert dpp.inclusion_probabilities == pytest.approx(exact.inclusion_probabilities, abs=1e-5)
+
+
+def test_a_negative_eigenvalue_beyond_single_precision_is_refused():
+    with pytest.raises(KernelError, match=r"-0\.006"):
+        dv.DPP(np.diag([1000.0, 1000.0, 1000.0, -0.006]).astype(np.float32))
+    dpp = dv.DPP(np.diag([1000.0, 1000.0, 1000.0, -0.0006]).astype(np.float32))
+    assert dpp.rank == 3
+    assert dpp.inclusion_probabilities.min() >= 0.0
+    assert dpp.inclusion_probabilities.max() <= 1.0
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_pairs_of_the_complement_of_a_k_dpp(k):
+    F = np.random.default_rng(k).standard_normal((7, 3))
+    rest = dv.DPP.from_features(F).of_size(k).complement()
+    law = dv.law(rest)
+    together = sum(p for mask, p in enumerate(law) if mask & 3 == 3)
+    assert rest.pair_probabilities([(0, 1)])[0] == pytest.approx(together, abs=1e-12)
+    assert rest.pair_probabilities()[0, 1] == pytest.approx(together, abs=1e-12)
+
+
+@pytest.mark.parametrize("rotation", [np.eye(2), orthonormal(2)])
+def test_nearly_certain_items_keep_the_digits_of_their_exclusion(rotation):
+    dpp = dv.DPP.from_features(np.array([[1e7, 0.0], [0.0, 1.0], [0.0, 1.0]]) @ rotation)
+    assert dpp.complement().inclusion_probabilities[0] == pytest.approx(1.0 / (1.0 + 1e14), rel=1e-8)
+    assert dpp.probability(exclude=[0]) == pytest.approx(1.0 / (1.0 + 1e14), rel=1e-8)
+
+
+def test_divergence_from_a_kernel_that_underflows():
+    W = INTEGERS @ INTEGERS.T + np.eye(7)
+    p, q = dv.DPP(W), dv.DPP(1e-110 * W)
+    # log p - log q is |Y| log(1e110) less the difference of the normalisers.
+    expected = p.expected_size * 110.0 * math.log(10.0) - p.log_normalizer + q.log_normalizer
+    assert dv.kl_divergence(p, q) == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_tiny_marginal_kernel_has_sets_of_one_item():
+    dpp = dv.DPP.from_marginal(1e-16 * np.eye(4))
+    assert dpp.of_size(1).inclusion_probabilities == pytest.approx(np.full(4, 0.25))
+
+
+@pytest.mark.parametrize("ask_first", [False, True])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: dv.DPP(np.eye(5)),
+        lambda: dv.DPP.from_marginal(0.5 * np.eye(5)),
+        lambda: dv.DPP.from_features(np.random.default_rng(0).standard_normal((9, 5))),
+        lambda: dv.DPP.from_spectrum(np.ones(5), np.eye(5)),
+        lambda: dv.DPP.from_spectrum([1.0, 1.0, 1.0, 1.0, np.inf], np.eye(5)),
+        lambda: dv.DPP(np.eye(5)).complement(),
+    ],
+    ids=["dense", "marginal", "features", "spectrum", "certain", "complement"],
+)
+def test_thinning_keeps_the_rank_whatever_was_asked_before(make, ask_first):
+    dpp = make()
+    if ask_first:
+        assert dpp.rank == 5
+    assert dpp.thin(1e-16).rank == 5
+
+
+def graded():
+    return dv.DPP.from_features(GRADED, [1.0, 1.0, 1e4, 1e8])
+
+
+def graded_complex():
+    q = np.array([1.0, 1e4, 1e8])
+    return dv.DPP(q[:, None] * HERMITIAN * q)
+
+
+def single_precision():
+    E = embeddings(6, 3, seed=1)
+    return dv.DPP((4.0 * E) @ E.T)
+
+
+def law_by_set(distribution):
+    n = distribution.n_items
+    return {
+        frozenset(i for i in range(n) if mask >> i & 1): p for mask, p in enumerate(dv.law(distribution)) if p > 0.0
+    }
+
+
+@pytest.mark.parametrize("make", [graded, graded_complex, single_precision])
+@pytest.mark.parametrize("method", ["auto", "spectral", "rejection", "sequential"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_draws_follow_the_law(make, method, seed):
+    dpp = make()
+    draws = [frozenset(Y.tolist()) for Y in dpp.sample(2_000, rng=seed, method=method)]
+    assert law_p_value(draws, law_by_set(dpp)) > 1e-4
+    if method != "sequential":
+        kdpp = dpp.of_size(2)
+        draws = [frozenset(Y.tolist()) for Y in kdpp.sample(2_000, rng=seed, method=method)]
+        assert law_p_value(draws, law_by_set(kdpp)) > 1e-4
+
+
+@pytest.mark.parametrize("make", [graded, graded_complex, single_precision])
+def test_draws_of_a_kernel_that_lost_its_smallest_eigenvalue_are_found_out(make):
+    """The twin: what a Gram matrix in double precision would leave of these kernels."""
+    dpp = make()
+    lam, V = dpp.eigenvalues[-dpp.rank :], dpp.eigenvectors
+    faulty = dv.DPP.from_spectrum(lam[1:], V[:, 1:])
+    draws = [frozenset(Y.tolist()) for Y in faulty.sample(2_000, rng=0)]
+    assert law_p_value(draws, law_by_set(dpp)) < 1e-4

@@ -1,0 +1,359 @@
+"""Every answer of every representation, against exact enumeration in mpmath.
+
+Inputs are floats, so they are exact rational numbers: determinants in 400 digits give the law of every subset, and all
+other answers are sums of it. Families span scales from 1e-16 to 1e16, qualities that differ by up to 1e16, deficient
+ranks, single precision and complex kernels. The quick part takes a few members of each family, the slow part thousands.
+"""
+
+import math
+from itertools import combinations
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+import diverset as dv
+from trust.exact_laws import ExactLaw, exact_matrix, product_kernel, subsets
+
+mp.mp.dps = 400
+
+#: Absolute error of a probability, and of the logarithm of one above RARE, relative to it where it is above 1.
+PROBABILITY, LOGARITHM, RARE = 1e-9, 1e-7, 1e-12
+#: A probability that exact arithmetic on rounded eigenvectors leaves where none should be.
+ROUNDED_ZERO = mp.mpf(10) ** -25
+
+
+# families ----------------------------------------------------------------------------------------------------------
+
+
+def scale_of(rng):
+    return 10.0 ** rng.uniform(-16, 16)
+
+
+def qualities(rng, n, largest):
+    """Qualities of n items over a range of at least 1 and at most `largest`."""
+    spread = rng.uniform(0, math.log10(largest))
+    return 10.0 ** rng.uniform(-spread, 0, n) * 10.0 ** rng.uniform(0, spread)
+
+
+def normal(rng, shape, kind):
+    x = rng.standard_normal(shape)
+    return x + 1j * rng.standard_normal(shape) if kind == "c" else x
+
+
+def shape_of(rng):
+    n = int(rng.integers(2, 6))
+    return n, int(rng.integers(1, n + 2))
+
+
+def spread_out(make_rows):
+    """Rows again and again, until no set of items is dependent but for the rank (then nobody can tell, see below)."""
+
+    def make(rng, *args):
+        while True:
+            rows = make_rows(rng, *args)
+            if conditioned(rows):
+                return rows
+
+    return make
+
+
+def conditioned(rows):
+    """Whether every set of at most `rank` normalised rows has singular values above 1e-3."""
+    unit = np.asarray(rows, dtype=np.result_type(rows, np.float64))
+    norms = np.linalg.norm(unit, axis=1)
+    if norms.min() == 0.0:
+        return False
+    unit = unit / norms[:, None]
+    rank = np.linalg.matrix_rank(unit, tol=1e-9)
+    return all(
+        np.linalg.svd(unit[list(Y)], compute_uv=False)[-1] > 1e-3
+        for k in range(1, rank + 1)
+        for Y in combinations(range(len(unit)), k)
+    )
+
+
+@spread_out
+def normal_rows(rng, kind):
+    return normal(rng, shape_of(rng), kind)
+
+
+@spread_out
+def integer_rows(rng, rank):
+    n = int(rng.integers(rank + 1, 6))
+    return rng.integers(-4, 5, (n, rank)).astype(float)
+
+
+def graded_features(rng, kind="f", largest=1e12):
+    F = normal_rows(rng, kind)
+    q = qualities(rng, len(F), largest)
+    B = q[:, None] * F
+    return dv.DPP.from_features(F, q), ExactLaw.of_likelihood(product_kernel(B), rank=min(F.shape))
+
+
+def complex_features(rng):
+    return graded_features(rng, "c")
+
+
+def widest_features(rng):
+    return graded_features(rng, "f", 1e16)
+
+
+def scaled_features(rng):
+    B = normal_rows(rng, "f") * scale_of(rng)
+    return dv.DPP.from_features(B), ExactLaw.of_likelihood(product_kernel(B), rank=min(B.shape))
+
+
+def dependent_features(rng):
+    """More columns than rank, exactly, and qualities of different orders of magnitude."""
+    rank = int(rng.integers(1, 4))
+    F = integer_rows(rng, rank) @ rng.integers(-2, 3, (rank, 4)).astype(float)
+    rank = np.linalg.matrix_rank(F)
+    if rank == 0 or not conditioned(F):
+        return dependent_features(rng)
+    q = 2.0 ** rng.integers(-20, 21, len(F))
+    return dv.DPP.from_features(F, q), ExactLaw.of_likelihood(product_kernel(q[:, None] * F), rank=rank)
+
+
+def single_features(rng):
+    """Features in single precision, qualities over a range of 1e4: their values are exact, and so are the answers."""
+    F = normal_rows(rng, "f").astype(np.float32)
+    q = qualities(rng, len(F), 1e4)
+    B = q[:, None] * F.astype(float)
+    return dv.DPP.from_features(F, q), ExactLaw.of_likelihood(product_kernel(B), rank=min(F.shape))
+
+
+@spread_out
+def square_rows(rng, kind):
+    n = int(rng.integers(2, 6))
+    return normal(rng, (n, n + 1), kind)
+
+
+def graded_matrix(rng, kind="f", largest=1e12):
+    F = square_rows(rng, kind)
+    q = qualities(rng, len(F), largest)
+    B = q[:, None] * F
+    L = B @ B.conj().T
+    L = (L + L.conj().T) / 2
+    return dv.DPP(L), ExactLaw.of_likelihood(exact_matrix(L))
+
+
+def complex_matrix(rng):
+    return graded_matrix(rng, "c")
+
+
+def widest_matrix(rng):
+    return graded_matrix(rng, "f", 1e16)
+
+
+def quality_diversity(rng):
+    F = square_rows(rng, "f")
+    S = F @ F.T
+    q = qualities(rng, len(F), 1e12)
+    D = mp.diag([mp.mpf(float(x)) for x in q])
+    return dv.DPP.from_quality_diversity(q, S), ExactLaw.of_likelihood(D * exact_matrix(S) * D)
+
+
+def scaled_matrix(rng):
+    F = square_rows(rng, "f") * 10.0 ** rng.uniform(-8, 8)
+    L = F @ F.T
+    return dv.DPP(L), ExactLaw.of_likelihood(exact_matrix(L))
+
+
+def integer_matrix(rng):
+    """Deficient rank, exactly, at any scale."""
+    rank = int(rng.integers(1, 4))
+    F = integer_rows(rng, rank)
+    L = F @ F.T * 2.0 ** rng.integers(-53, 54)
+    return dv.DPP(L), ExactLaw.of_likelihood(exact_matrix(L), rank=rank)
+
+
+def graded_integer_matrix(rng):
+    rank = int(rng.integers(1, 4))
+    F = integer_rows(rng, rank) * 2.0 ** rng.integers(-20, 21, (1, 1))
+    q = 2.0 ** rng.integers(-20, 21, len(F))
+    L = q[:, None] * (F @ F.T) * q
+    return dv.DPP(L), ExactLaw.of_likelihood(exact_matrix(L), rank=rank)
+
+
+def spectrum(rng):
+    n, r = (int(x) for x in rng.integers(2, 6, 2))
+    r = min(n, r)
+    while True:
+        V = np.linalg.qr(rng.standard_normal((n, n)))[0][:, :r]
+        if conditioned(V) and np.abs(V).min() > 1e-2:
+            break
+    lam = 10.0 ** rng.uniform(-8, 16, r)
+    L = exact_matrix(V) * mp.diag([mp.mpf(float(x)) for x in lam]) * exact_matrix(V).T
+    return dv.DPP.from_spectrum(lam, V), ExactLaw.of_likelihood(L, rank=r)
+
+
+def certain_spectrum(rng):
+    """Eigenvalues 1 of K beside others: a marginal kernel of low rank."""
+    n = int(rng.integers(2, 6))
+    r = int(rng.integers(1, n + 1))
+    c = int(rng.integers(1, r + 1))
+    while True:
+        V = np.linalg.qr(rng.standard_normal((n, n)))[0][:, :r]
+        if conditioned(V):
+            break
+    lam = np.concatenate([10.0 ** rng.uniform(-3, 3, r - c), np.full(c, np.inf)])
+    kappa = [mp.mpf(1) if np.isinf(x) else mp.mpf(float(x)) / (1 + mp.mpf(float(x))) for x in lam]
+    K = exact_matrix(V) * mp.diag(kappa) * exact_matrix(V).T
+    law = ExactLaw.of_marginal(K)
+    return dv.DPP.from_spectrum(lam, V), ExactLaw(
+        {Y: p if c <= len(Y) <= r else mp.mpf(0) for Y, p in law.p.items()}, n
+    )
+
+
+def marginal_matrix(rng, kind="f"):
+    F = square_rows(rng, kind)
+    L = F @ F.conj().T
+    K = np.linalg.inv(np.eye(len(L)) + np.linalg.inv(L))
+    K = (K + K.conj().T) / 2
+    return dv.DPP.from_marginal(K), ExactLaw.of_marginal(exact_matrix(K))
+
+
+def complex_marginal(rng):
+    return marginal_matrix(rng, "c")
+
+
+def small_marginal(rng):
+    """Small probabilities of different orders of magnitude: K is q S q with q at most 1."""
+    F = square_rows(rng, "f")
+    S = F @ F.T
+    S = S / np.linalg.eigvalsh(S)[-1] * 0.9
+    q = 10.0 ** rng.uniform(-6, 0, len(F))
+    K = q[:, None] * S * q
+    return dv.DPP.from_marginal(K), ExactLaw.of_marginal(exact_matrix(K))
+
+
+FAMILIES = [
+    graded_features,
+    complex_features,
+    widest_features,
+    scaled_features,
+    dependent_features,
+    single_features,
+    graded_matrix,
+    complex_matrix,
+    widest_matrix,
+    quality_diversity,
+    scaled_matrix,
+    integer_matrix,
+    graded_integer_matrix,
+    spectrum,
+    certain_spectrum,
+    marginal_matrix,
+    complex_marginal,
+    small_marginal,
+]
+
+
+# the comparison ----------------------------------------------------------------------------------------------------
+
+
+def compare_sets(distribution, exact, labels=None):
+    """Every set: its probability, its logarithm, and that all add up to one."""
+    labels = list(range(exact.n)) if labels is None else labels
+    law = dv.law(distribution)
+    total = 0.0
+    for Y in subsets(exact.n):
+        truth = exact.p[Y]
+        log_p = distribution.log_prob([labels[i] for i in Y])
+        assert log_p <= 0.0
+        p = math.exp(log_p)
+        total += p
+        assert abs(p - truth) < PROBABILITY, Y
+        assert abs(law[sum(1 << i for i in Y)] - truth) < PROBABILITY, Y
+        if truth == 0:
+            assert log_p == -math.inf, Y
+        elif truth > RARE:
+            log_truth = mp.log(truth)
+            assert abs(log_p - log_truth) < LOGARITHM * max(1, abs(log_truth)), Y
+    assert abs(total - 1.0) < PROBABILITY
+    assert float(distribution.entropy()) == pytest.approx(float(exact.entropy()), abs=1e-7)
+
+
+def compare_marginals(distribution, exact, labels=None, *, assignments=True):
+    """Everything that sums over sets."""
+    n = exact.n
+    labels = list(range(n)) if labels is None else labels
+    single = exact.inclusion()
+    assert max((abs(a - b) for a, b in zip(distribution.inclusion_probabilities, single, strict=True)), default=0) < (
+        PROBABILITY
+    )
+    sizes = exact.sizes()
+    found = distribution.size_distribution
+    assert len(found) <= n + 1
+    assert max(abs((found[k] if k < len(found) else 0.0) - sizes[k]) for k in range(n + 1)) < PROBABILITY
+    assert abs(distribution.expected_size - mp.fsum(k * p for k, p in enumerate(sizes))) < (n + 1) * PROBABILITY
+    together = distribution.pair_probabilities()
+    for i in range(n):
+        assert abs(distribution.marginal([labels[i]]) - single[i]) < PROBABILITY
+        assert abs(distribution.probability(exclude=[labels[i]]) - (1 - single[i])) < PROBABILITY
+    for i, j in combinations(range(n), 2):
+        truth = exact.probability([i, j])
+        a, b = labels[i], labels[j]
+        assert abs(together[i, j] - truth) < PROBABILITY
+        assert abs(distribution.pair_probabilities([(a, b)])[0] - truth) < PROBABILITY
+        assert abs(distribution.marginal([a, b]) - truth) < PROBABILITY
+        if assignments:
+            assert abs(distribution.probability([a], [b]) - exact.probability([i], [j])) < PROBABILITY
+            assert abs(distribution.probability((), [a, b]) - exact.probability((), [i, j])) < PROBABILITY
+    if assignments and n >= 3:
+        for inside, outside in (([0], [1, 2]), ([0, 1], [2]), ([0, 1, 2], []), ([n - 1], list(range(n - 1)))):
+            given = distribution.probability([labels[i] for i in inside], [labels[i] for i in outside])
+            assert abs(given - exact.probability(inside, outside)) < PROBABILITY
+
+
+def compare(distribution, exact, labels=None):
+    compare_sets(distribution, exact, labels)
+    compare_marginals(distribution, exact, labels)
+
+
+def compare_sizes(dpp, exact, labels=None):
+    """The k-DPPs of all sizes."""
+    for k, p in enumerate(exact.sizes()):
+        if p > ROUNDED_ZERO:
+            compare(dpp.of_size(k), exact.of_size(k), labels)
+
+
+def likely(exact, include=(), exclude=(), least=1e-6):
+    return exact.probability(include, exclude) > least
+
+
+def compare_derived(dpp, exact, rng):
+    """Conditioned, restricted, thinned and complementary laws, by transforming the exact law."""
+    n = exact.n
+    for include, exclude in (([0], []), ([], [n - 1]), ([0], [n - 1])):
+        if n >= 2 and likely(exact, include, exclude):
+            law, left = exact.conditioned(include, exclude)
+            compare(dpp.condition(include, exclude), law, left)
+    keep = np.sort(rng.choice(n, int(rng.integers(1, n + 1)), replace=False)).tolist()
+    compare(dpp.restrict(keep), exact.restricted(keep), keep)
+    rate = float(rng.choice([1e-3, 0.3, 0.9]))
+    compare(dpp.thin(rate), exact.thinned(rate))
+    compare(dpp.complement(), exact.complement())
+
+
+def check(family, seed, *, derived):
+    rng = np.random.default_rng([FAMILIES.index(family), seed])
+    dpp, exact = family(rng)
+    compare(dpp, exact)
+    compare_sizes(dpp, exact)
+    if derived:
+        compare_derived(dpp, exact, rng)
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f.__name__)
+def test_all_answers_agree_with_enumeration(family):
+    for seed in range(6):
+        check(family, seed, derived=seed % 3 == 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f.__name__)
+def test_thousands_of_members_agree_with_enumeration(family):
+    for seed in range(6, 206):
+        check(family, seed, derived=seed % 4 == 0)
