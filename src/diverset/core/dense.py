@@ -3,12 +3,13 @@ r"""DPPs held as a dense n x n kernel: an L-ensemble, or a marginal kernel."""
 from __future__ import annotations
 
 import math
-from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import expit
 
 from diverset._typing import Array, FloatArray, IntArray
+from diverset.core.cache import cached_property
 from diverset.core.representation import (
     Representation,
     impossible,
@@ -34,6 +35,9 @@ from diverset.numerics.linalg import (
     solve_lower,
 )
 from diverset.numerics.validation import check_fits_in_memory
+
+if TYPE_CHECKING:
+    from diverset.sampling.base import Offer, Sampler
 
 __all__ = ["DenseLikelihood", "DenseMarginal"]
 
@@ -68,8 +72,7 @@ class DenseLikelihood(Representation):
         self._L = L
         self._L.flags.writeable = False
         self._noise = EPS * np.diagonal(L).real if noise is None else noise
-        if spectrum is not None:
-            self.__dict__["spectrum"] = spectrum
+        self._given_spectrum = spectrum
 
     @property
     def holds_likelihood(self) -> bool:
@@ -137,11 +140,13 @@ class DenseLikelihood(Representation):
     @cached_property
     def spectrum(self) -> Spectrum:
         """Eigenvalues of L; those within rounding of zero are zero."""
+        if self._given_spectrum is not None:
+            return self._given_spectrum
         if self.n == 0:
             return Spectrum(np.zeros(0))
         if self._graded:
             return Spectrum.from_likelihood(self._eigh[0], 0.0)
-        lam = self._eigh[0] if "_eigh" in self.__dict__ else np.linalg.eigvalsh(self._L)
+        lam = self._eigh[0] if "_eigh" in self._cache else np.linalg.eigvalsh(self._L)
         return Spectrum.from_likelihood(lam, self.n * max(EPS * lam[-1], float(self._noise.max())))
 
     @cached_property
@@ -159,6 +164,26 @@ class DenseLikelihood(Representation):
         """Diagonal of L."""
         return np.diagonal(self._L).real
 
+    @cached_property
+    def size_bound(self) -> float:
+        r""":math:`\sum_i L_{ii}/(1+L_{ii})`, which no factorisation is needed for."""
+        diagonal = self.likelihood_diagonal()
+        return float((diagonal / (1.0 + diagonal)).sum())
+
+    def samplers(self, k: int | None, size: int) -> list[Offer]:
+        """Among others a sequential sampler that needs no K."""
+        from diverset.sampling.offers import of_likelihood_kernel
+
+        return of_likelihood_kernel(self, k, size)
+
+    def sequential_sampler(self) -> Sampler:
+        """From the Cholesky factor of L + I, unless rounding hides the identity."""
+        from diverset.sampling.sequential import CholeskySampler
+
+        if self._delicate:
+            return super().sequential_sampler()
+        return CholeskySampler(self._cholesky, self.likelihood_diagonal())
+
     def _inclusion_from(self, exclusion: FloatArray, items: IntArray) -> FloatArray:
         r"""Diagonal of K at `items`, from that of I - K unless this would cancel.
 
@@ -175,7 +200,7 @@ class DenseLikelihood(Representation):
 
     @cached_property
     def _exclusion(self) -> FloatArray:
-        if self._delicate or "_complement_kernel" in self.__dict__:
+        if self._delicate or "_complement_kernel" in self._cache:
             return np.diagonal(self._complement_kernel).real.copy()
         return inverse_diagonal(self._cholesky)
 
@@ -195,7 +220,7 @@ class DenseLikelihood(Representation):
 
     def _both_kernels(self, items: IntArray) -> tuple[Array, Array]:
         """K and I - K at `items`, each accurate where it is small."""
-        if self._delicate or "_complement_kernel" in self.__dict__ or 4 * len(items) > self.n:
+        if self._delicate or "_complement_kernel" in self._cache or 4 * len(items) > self.n:
             Kc = self._complement_kernel[np.ix_(items, items)]
         else:
             unit = np.zeros((self.n, len(items)))
@@ -205,7 +230,7 @@ class DenseLikelihood(Representation):
         K = -Kc
         diagonal = (
             self._inclusion[items]
-            if self._delicate or "_inclusion" in self.__dict__
+            if self._delicate or "_inclusion" in self._cache
             else self._inclusion_from(np.diagonal(Kc).real, items)
         )
         np.fill_diagonal(K, diagonal)
@@ -278,7 +303,7 @@ class DenseLikelihood(Representation):
 
     def thin(self, rate: float) -> DenseLikelihood:
         r"""Kernel :math:`\gamma L (I + (1-\gamma) L)^{-1}`: a marginal kernel of :math:`(1-\gamma)L`, rescaled."""
-        spectrum = self.spectrum.thinned(rate) if "spectrum" in self.__dict__ else None
+        spectrum = self.spectrum.thinned(rate) if self._knows_spectrum else None
         if rate == 1.0:
             return self
         scaled = DenseLikelihood((1.0 - rate) * self._L, (1.0 - rate) * self._noise)
@@ -293,11 +318,11 @@ class DenseLikelihood(Representation):
                 f"the kernel times exp({log_factor:.6g}) leaves the range of floats; ask for a smaller size"
             )
         factor = math.exp(log_factor)
-        spectrum = self.spectrum.shifted(log_factor) if "spectrum" in self.__dict__ else None
+        spectrum = self.spectrum.shifted(log_factor) if self._knows_spectrum else None
         scaled = DenseLikelihood(factor * self._L, factor * self._noise, spectrum)
-        if "_eigh" in self.__dict__:
+        if "_eigh" in self._cache:
             lam, V = self._eigh
-            scaled.__dict__["_eigh"] = (factor * lam, V)
+            scaled._cache.keep("_eigh", lambda: (factor * lam, V))
         return scaled
 
     def eigenvector_rows(self, rows: IntArray) -> Array:
@@ -328,8 +353,7 @@ class DenseMarginal(Representation):
         self._K = K
         self._K.flags.writeable = False
         self._noise = EPS * np.diagonal(K).real if noise is None else noise
-        if spectrum is not None:
-            self.__dict__["spectrum"] = spectrum
+        self._given_spectrum = spectrum
 
     @cached_property
     def _complement_kernel(self) -> Array:
@@ -345,9 +369,11 @@ class DenseMarginal(Representation):
     @cached_property
     def spectrum(self) -> Spectrum:
         """Eigenvalues of K; those within rounding of 0 or 1 are 0 or 1."""
+        if self._given_spectrum is not None:
+            return self._given_spectrum
         if self.n == 0:
             return Spectrum(np.zeros(0))
-        kappa = self._eigh[0] if "_eigh" in self.__dict__ else np.linalg.eigvalsh(self._K)
+        kappa = self._eigh[0] if "_eigh" in self._cache else np.linalg.eigvalsh(self._K)
         return Spectrum.from_marginal(kappa, self.n * EPS * 4.0)
 
     @cached_property
@@ -392,6 +418,11 @@ class DenseMarginal(Representation):
     def exclusion(self) -> FloatArray:
         """Diagonal of I - K."""
         return 1.0 - self.inclusion()
+
+    @property
+    def size_bound(self) -> float:
+        """Trace of K."""
+        return float(self.inclusion().sum())
 
     def log_prob(self, inside: IntArray) -> float:
         """Log-probability of exactly this set."""
@@ -446,7 +477,7 @@ class DenseMarginal(Representation):
 
     def thin(self, rate: float) -> DenseMarginal:
         """Marginal kernel times `rate`."""
-        spectrum = self.spectrum.thinned(rate) if "spectrum" in self.__dict__ else None
+        spectrum = self.spectrum.thinned(rate) if self._knows_spectrum else None
         return DenseMarginal(rate * self._K, rate * self._noise, spectrum)
 
     def scale(self, log_factor: float) -> DenseMarginal:

@@ -10,21 +10,23 @@ from __future__ import annotations
 import abc
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from diverset._typing import FloatArray, IntArray, RNGLike
+from diverset._typing import BoolArray, FloatArray, IntArray, RNGLike
+from diverset.core.cache import Model
 from diverset.errors import LabelError
 from diverset.numerics.validation import find_positions
 
 if TYPE_CHECKING:
     from diverset.core.information import Estimate
+    from diverset.sampling.base import Sampler
 
 __all__ = ["SetDistribution"]
 
 
-class SetDistribution(abc.ABC):
+class SetDistribution(Model, abc.ABC):
     """A probability distribution over subsets of a finite ground set."""
 
     _items: IntArray | range
@@ -128,17 +130,71 @@ class SetDistribution(abc.ABC):
     def condition(self, include: Iterable[int] = (), exclude: Iterable[int] = ()) -> SetDistribution:
         """Law of the remaining items, given that `include` appear and `exclude` do not."""
 
+    def sampler(self, size: int = 1, *, method: str = "auto") -> Sampler:
+        """The sampler that `size` draws use, set up: its ``name``, and whether it is ``exact``.
+
+        A subclass that knows a good way to draw overrides this. Without it, sets are drawn by what every
+        distribution answers: all subsets listed if there are few items, else item by item, by conditional
+        probabilities; both exact. ``method="mcmc"`` walks on ``log_prob``, which is approximate, and is taken by
+        default only where partial assignments have no probability (see :mod:`diverset.sampling.generic`).
+
+        Parameters
+        ----------
+        size : int
+            How many draws will be asked for at once, by which ``"auto"`` chooses.
+        method : str
+            As in :meth:`sample`.
+
+        Returns
+        -------
+        Sampler
+            Its ``draw(rng)`` gives positions in ``items``.
+        """
+        from diverset.sampling.base import take
+        from diverset.sampling.generic import offers
+
+        offer = take(offers(self, size), method)
+        return self._cache.recent(offer.name, offer.prepare)
+
     @overload
     def sample(
-        self, size: None = None, *, rng: RNGLike = None, method: str = "auto", n_jobs: int | None = None
+        self,
+        size: None = None,
+        *,
+        rng: RNGLike = None,
+        method: str = "auto",
+        n_jobs: int | None = None,
+        output: Literal["sets"] = "sets",
     ) -> IntArray: ...
     @overload
     def sample(
-        self, size: int, *, rng: RNGLike = None, method: str = "auto", n_jobs: int | None = None
+        self,
+        size: int,
+        *,
+        rng: RNGLike = None,
+        method: str = "auto",
+        n_jobs: int | None = None,
+        output: Literal["sets"] = "sets",
     ) -> list[IntArray]: ...
+    @overload
     def sample(
-        self, size: int | None = None, *, rng: RNGLike = None, method: str = "auto", n_jobs: int | None = None
-    ) -> IntArray | list[IntArray]:
+        self,
+        size: int | None = None,
+        *,
+        rng: RNGLike = None,
+        method: str = "auto",
+        n_jobs: int | None = None,
+        output: Literal["indicator"],
+    ) -> BoolArray: ...
+    def sample(
+        self,
+        size: int | None = None,
+        *,
+        rng: RNGLike = None,
+        method: str = "auto",
+        n_jobs: int | None = None,
+        output: str = "sets",
+    ) -> IntArray | BoolArray | list[IntArray]:
         """Draw one set, or a list of `size` independent sets.
 
         Parameters
@@ -146,21 +202,24 @@ class SetDistribution(abc.ABC):
         size : int, optional
             How many sets; a single one, not in a list, by default.
         rng : int, Generator or None
-            Seed or generator (SPEC 7). The same seed gives the same draws.
+            Seed or generator (SPEC 7). The draws are a function of its state: the same state gives the same draws,
+            and ``sample(1)[0]`` is ``sample()``.
         method : str
             ``"auto"``, the cheapest exact sampler for this model and `size`, or a name from
             :mod:`diverset.sampling`.
         n_jobs : int, optional
             Threads to use for a list of sets; the draws do not depend on it.
+        output : {"sets", "indicator"}
+            Labels, or a boolean matrix with one column per item, in the order of ``items``.
 
         Returns
         -------
         ndarray of int64, or list of them
-            Labels, ascending.
+            Labels, ascending; with ``output="indicator"`` a boolean array of shape (n_items,) or (size, n_items).
         """
         from diverset.sampling import sample
 
-        return sample(self, size, rng=rng, method=method, n_jobs=n_jobs)
+        return sample(self, size, rng=rng, method=method, n_jobs=n_jobs, output=output)
 
     def stream(self, size: int | None = None, *, rng: RNGLike = None, method: str = "auto") -> Iterator[IntArray]:
         """Iterate over independent draws without holding them all.

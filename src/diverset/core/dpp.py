@@ -38,6 +38,7 @@ from diverset.numerics.validation import (
 
 if TYPE_CHECKING:
     from diverset.core.kdpp import KDPP
+    from diverset.sampling.base import Sampler
 
 __all__ = ["DPP"]
 
@@ -95,7 +96,7 @@ class DPP(SetDistribution):
 
     @classmethod
     def _wrap(cls, representation: Representation, items: IntArray | range | None = None) -> DPP:
-        dpp = object.__new__(cls)
+        dpp = cls.__new__(cls)
         dpp._set(representation, np.arange(representation.n, dtype=np.int64) if items is None else items)
         return dpp
 
@@ -346,6 +347,10 @@ class DPP(SetDistribution):
     def size_distribution(self) -> FloatArray:
         """Probability of every size 0..rank: a Poisson-binomial law, the eigenvalues of K its trials."""
         return poisson_binomial.pmf(self._representation.spectrum.log_odds)
+
+    def sampler(self, size: int = 1, *, method: str = "auto") -> Sampler:
+        """The sampler that `size` draws use: the cheapest exact one the kernel's form offers, or one by name."""
+        return self._representation.sampler(None, size, method)
 
     # new DPPs from this one ------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ import numpy as np
 from scipy.linalg import blas
 
 from diverset._typing import Array, FloatArray, IntArray
+from diverset.core.cache import Frozen
 from diverset.errors import KernelError
 from diverset.numerics.linalg import block_length, gram, positions_outside, row_norms_squared
 from diverset.numerics.validation import as_real_or_complex, is_sparse
@@ -46,7 +47,7 @@ def as_feature_rows(features: Any) -> Any:
     return np.array(array, order="C")
 
 
-class RowFactor:
+class RowFactor(Frozen):
     """Rows diag(q) F[rows] T, of shape (n, width).
 
     Parameters

@@ -15,18 +15,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from diverset._typing import FloatArray, IntArray, RNGLike
+from diverset.core.cache import cached_property
 from diverset.core.distribution import SetDistribution
 from diverset.core.dpp import DPP
 from diverset.errors import ImpossibleEventError, SizeError
 from diverset.numerics import selection
 from diverset.numerics.linalg import squared_modulus
 from diverset.numerics.validation import check_fits_in_memory, check_size
+
+if TYPE_CHECKING:
+    from diverset.sampling.base import Sampler
 
 __all__ = ["KDPP"]
 
@@ -60,7 +64,7 @@ class KDPP(SetDistribution):
         self._dpp = L_or_dpp if isinstance(L_or_dpp, DPP) else DPP(L_or_dpp)
         self._items = self._dpp._items
         self._k = check_size(k)
-        spectrum = self._dpp._representation.spectrum
+        spectrum = self._dpp._representation.spectrum_with_vectors()
         if not spectrum.n_certain <= self._k <= spectrum.rank:
             raise SizeError(
                 f"k is {self._k}, but the kernel has rank {spectrum.rank}"
@@ -127,25 +131,23 @@ class KDPP(SetDistribution):
         J is the random set of k eigenvectors ([KuleszaTaskar2012]_, section 5.2.3). Given the spectrum:
         O(nk) for the probabilities of the eigenvectors, by prefix and suffix tables, and one pass over V.
         """
-        p = self._inclusion()
+        p = self._inclusion
         return np.array(p) if isinstance(p, np.ndarray) else p
 
     def _inclusion_of(self, one: IntArray) -> float:
         """Probability of a single item; of features held in blocks only its row is asked for."""
-        p = self._inclusion()
+        p = self._inclusion
         if isinstance(p, np.ndarray):
             return float(p[one[0]])
         representation = self._dpp._representation
         weights = selection.selection_probabilities(representation.spectrum.support, self._k)
         return float(np.clip(representation.spectral_block(one, one, weights).real[0, 0], 0.0, 1.0))
 
+    @cached_property
     def _inclusion(self) -> FloatArray:
-        if "_inclusion_cache" not in self.__dict__:
-            representation = self._dpp._representation
-            weights = selection.selection_probabilities(representation.spectrum.support, self._k)
-            self.__dict__["_inclusion_cache"] = np.clip(representation.spectral_diagonal(weights), 0.0, 1.0)
-        cached: FloatArray = self.__dict__["_inclusion_cache"]
-        return cached
+        representation = self._dpp._representation
+        weights = selection.selection_probabilities(representation.spectrum.support, self._k)
+        return np.clip(representation.spectral_diagonal(weights), 0.0, 1.0)
 
     def pair_probabilities(self, pairs: Sequence[tuple[int, int]] | None = None) -> FloatArray:
         r"""Probabilities that two items appear together.
@@ -181,7 +183,7 @@ class KDPP(SetDistribution):
                 block = representation.spectral_block(everything, everything, s)
                 diagonal = np.diagonal(block).real
                 together += weight * (np.outer(diagonal, diagonal) - squared_modulus(block))
-            np.fill_diagonal(together, self._inclusion())
+            np.fill_diagonal(together, self._inclusion)
             return np.clip(together, 0.0, 1.0)
         left, right = self._pairs(pairs)
         named = np.union1d(left, right)
@@ -200,15 +202,21 @@ class KDPP(SetDistribution):
         pmf[self._k] = 1.0
         return pmf
 
+    def sampler(self, size: int = 1, *, method: str = "auto") -> Sampler:
+        """The sampler that `size` draws use: the cheapest exact one the kernel's form offers, or one by name."""
+        return self._dpp._representation.sampler(self._k, size, method)
+
     def condition(self, include: Iterable[int] = (), exclude: Iterable[int] = ()) -> KDPP:
         """The (k - len(include))-DPP of the other items, given these appear and those do not (5.2.4)."""
         inside, outside = self._assignment(include, exclude)
-        if self._log_probability(inside, outside) == -math.inf:
+        try:
+            # The conditioned DPP is factorised once, and refuses a size that it cannot have.
+            return KDPP(self._dpp.condition(include, exclude), self._k - len(inside))
+        except (ImpossibleEventError, SizeError):
             raise ImpossibleEventError(
                 f"cannot condition on {self._dpp._name_event(inside, outside)}: its probability is 0 in sets of "
                 f"{self._k}"
-            )
-        return KDPP(self._dpp.condition(include, exclude), self._k - len(inside))
+            ) from None
 
     def complement(self) -> KDPP:
         """Law of the n - k items that do not appear: again a k-DPP."""

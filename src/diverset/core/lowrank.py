@@ -21,13 +21,13 @@ eigenvalue 1: projection DPPs over many items.
 from __future__ import annotations
 
 import math
-from functools import cached_property
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from scipy.special import expit
 
 from diverset._typing import Array, FloatArray, IntArray
+from diverset.core.cache import cached_property
 from diverset.core.dense import DenseLikelihood, DenseMarginal
 from diverset.core.factor import RowFactor
 from diverset.core.representation import (
@@ -48,6 +48,9 @@ from diverset.numerics.linalg import (
     solve_lower,
     squared_modulus,
 )
+
+if TYPE_CHECKING:
+    from diverset.sampling.base import Offer, Sampler
 
 __all__ = ["LowRankLikelihood", "LowRankMarginal", "from_eigenpairs"]
 
@@ -132,11 +135,41 @@ class _LowRank(Representation):
         if self._eigenpairs is not None:
             base = self.factor.base if len(rows) == self.n else self.factor.base[rows]
             return np.asarray(base[:, base.shape[1] - rank :])
-        values, vectors = self._eigh
-        width = len(values)
-        scaled = vectors[:, width - rank :] / np.sqrt(values[width - rank :])
-        V: Array = self.factor.take(rows) @ scaled
+        V: Array = self.factor.take(rows) @ self.eigenvector_map
         return V
+
+    @property
+    def eigenvector_map(self) -> Array:
+        """The small matrix that turns the rows of B into those of V: dual eigenvectors, scaled."""
+        values, vectors = self._eigh
+        cut = len(values) - self.spectrum.rank
+        scaled: Array = vectors[:, cut:] / np.sqrt(values[cut:])
+        return scaled
+
+    def spectrum_with_vectors(self) -> Spectrum:
+        """The spectrum: the dual eigenvectors always come with it."""
+        return self.spectrum
+
+    @property
+    def eigen_width(self) -> int:
+        """Number of features."""
+        return int(self.factor.width)
+
+    def samplers(self, k: int | None, size: int) -> list[Offer]:
+        """Among others those that need no n x n matrix."""
+        from diverset.sampling.offers import of_rows
+
+        return of_rows(self, k, size)
+
+    def sequential_sampler(self) -> Sampler:
+        """From the rows, without K."""
+        from diverset.sampling.sequential import RowSampler
+
+        return RowSampler(self.factor, self._marginal_transform())
+
+    def _marginal_transform(self) -> Array | None:
+        """Matrix (or column scales) T such that the rows of the factor's base, times T, have Gram matrix K."""
+        return self.factor.transform if self._eigenpairs is None else np.sqrt(self._eigenpairs.marginal)
 
     def spectral_diagonal(self, weights: FloatArray) -> FloatArray:
         """Diagonal of V diag(w) V*; eigenvectors that are at hand are read in the order they lie in memory."""
@@ -160,9 +193,7 @@ class _LowRank(Representation):
         """Some columns of V, block by block: O(n D m) for m of them."""
         if self._eigenpairs is not None:
             return np.asarray(self.eigenvectors()[:, columns])
-        values, vectors = self._eigh
-        chosen = len(values) - self.spectrum.rank + columns
-        scaled = self.factor.combined(vectors[:, chosen] / np.sqrt(values[chosen]))
+        scaled = self.factor.combined(self.eigenvector_map[:, columns])
         V = np.empty((self.n, len(columns)), dtype=np.result_type(self.gram, np.float64))
         for part, block in self.factor.blocks():
             V[part] = block @ scaled
@@ -212,6 +243,14 @@ class LowRankLikelihood(_LowRank):
         if self._eigenpairs is not None or EPS * float(np.trace(self.gram).real) > 1e-11:
             return self.spectrum.log_normalizer
         return log_det_from_cholesky(self._cholesky)
+
+    def _marginal_transform(self) -> Array | None:
+        if self._eigenpairs is not None:
+            return super()._marginal_transform()
+        if EPS * float(np.trace(self.gram).real) > 1e-11:
+            # Next to a large dual kernel of deficient rank the identity is lost; its spectrum knows the zeros.
+            return self.factor.combined(self.eigenvector_map * np.sqrt(expit(self.spectrum.support)))
+        return self.factor.combined(self._marginal_map)
 
     def likelihood_block(self, rows: IntArray, columns: IntArray) -> Array:
         """Entries of B B*."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +13,9 @@ from diverset._typing import FloatArray, IntArray
 from diverset.core.distribution import SetDistribution
 from diverset.errors import DiversetError, ImpossibleEventError
 from diverset.numerics.validation import as_probability_vector
+
+if TYPE_CHECKING:
+    from diverset.sampling.base import Sampler
 
 __all__ = ["KDPPMixture"]
 
@@ -91,6 +95,13 @@ class KDPPMixture(SetDistribution):
         for weight, part in zip(self._weights, parts, strict=True):
             pmf[: len(part)] += weight * part
         return pmf
+
+    def sampler(self, size: int = 1, *, method: str = "auto") -> Sampler:
+        """Sampler that draws a component first, then a set by its own sampler."""
+        from diverset.sampling.grouped import GroupedSampler
+
+        samplers = [component.sampler(size, method=method) for component in self._components]
+        return GroupedSampler(self._weights, samplers.__getitem__, method, all(s.exact for s in samplers))
 
     def condition(self, include: Iterable[int] = (), exclude: Iterable[int] = ()) -> KDPPMixture:
         """Mixture of the conditioned components, reweighted by how likely each made the event."""

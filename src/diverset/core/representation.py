@@ -33,10 +33,13 @@ from __future__ import annotations
 
 import abc
 import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from diverset._typing import Array, FloatArray, IntArray
+from diverset.core.cache import Model
 from diverset.core.spectrum import Spectrum
 from diverset.errors import ImpossibleEventError, NoLikelihoodKernelError
 from diverset.numerics.linalg import (
@@ -47,6 +50,10 @@ from diverset.numerics.linalg import (
     solve_lower,
     squared_modulus,
 )
+from diverset.numerics.validation import check_fits_in_memory
+
+if TYPE_CHECKING:
+    from diverset.sampling.base import Offer, Sampler
 
 __all__ = [
     "Representation",
@@ -57,15 +64,30 @@ __all__ = [
 ]
 
 
-class Representation(abc.ABC):
+T = TypeVar("T")
+
+
+class Representation(Model, abc.ABC):
     """A DPP over positions 0..n-1. Immutable; arguments are trusted, ascending int64 positions."""
 
     n: int
+    _given_spectrum: Spectrum | None = None
 
     @property
     @abc.abstractmethod
     def spectrum(self) -> Spectrum:
         """Eigenvalues, computed on first use."""
+
+    @property
+    def _knows_spectrum(self) -> bool:
+        """Whether the eigenvalues were given or have been computed."""
+        return self._given_spectrum is not None or "spectrum" in self._cache
+
+    def spectrum_with_vectors(self) -> Spectrum:
+        """The spectrum, for a caller that will need eigenvectors as well: both come from one factorisation."""
+        if not self._knows_spectrum:
+            self.eigenvectors()
+        return self.spectrum
 
     @property
     @abc.abstractmethod
@@ -141,6 +163,52 @@ class Representation(abc.ABC):
         from diverset.core.complement import Complement
 
         return Complement(self)
+
+    def keep(self, key: str, build: Callable[[], T]) -> T:
+        """``build()``, or what it gave before for this representation."""
+        return self._cache.keep(key, build)
+
+    # sampling --------------------------------------------------------------------------------------------
+
+    def samplers(self, k: int | None, size: int) -> list[Offer]:
+        """Samplers that serve `size` draws of the DPP (k None) or k-DPP, each with its estimated cost."""
+        from diverset.sampling.offers import of_marginal_kernel
+
+        return of_marginal_kernel(self, k, size)
+
+    def sampler(self, k: int | None, size: int = 1, method: str = "auto") -> Sampler:
+        """The sampler for `size` draws, by name or by cost, set up once and kept."""
+        from diverset.sampling.base import take
+
+        kept: Sampler | None = self._cache.recall((method, k))
+        if kept is not None:
+            return kept
+        offer = take(self.samplers(k, size), method, k)
+        return self._cache.recent((offer.name, k), offer.prepare)
+
+    @property
+    def eigen_width(self) -> int:
+        """Order of the eigenproblem: n, or fewer features than items."""
+        return self.n
+
+    @property
+    def size_bound(self) -> float:
+        """Upper bound on the expected size that needs no factorisation where one would be costly."""
+        return self.spectrum.mean_size
+
+    def sequential_sampler(self) -> Sampler:
+        """Sampler that goes through the items one by one, from K."""
+        from diverset.sampling.sequential import MarginalSampler
+
+        check_fits_in_memory(16 * self.n**2, what="the marginal kernel")
+        everything = np.arange(self.n)
+        return MarginalSampler(self.marginal_block(everything, everything))
+
+    def left_out(self) -> Representation:
+        """Law of the items left out, held by eigenvectors of its own: for draws of nearly all items."""
+        from diverset.core.complement import by_eigenvectors
+
+        return self.keep("left out", lambda: by_eigenvectors(self))
 
     def eigenvectors(self) -> Array:
         """V, of shape (n, rank): orthonormal columns in the order of the spectrum's support."""

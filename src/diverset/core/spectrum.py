@@ -15,13 +15,14 @@ import numpy as np
 from scipy.special import expit
 
 from diverset._typing import FloatArray
+from diverset.core.cache import Frozen
 from diverset.numerics import poisson_binomial
 
 __all__ = ["Spectrum"]
 
 
 @dataclass(frozen=True, eq=False)
-class Spectrum:
+class Spectrum(Frozen):
     """Eigenvalues of a DPP's kernels, ascending.
 
     Parameters
