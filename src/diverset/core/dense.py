@@ -164,6 +164,10 @@ class DenseLikelihood(Representation):
         """Diagonal of L."""
         return np.diagonal(self._L).real
 
+    def likelihood_noise(self, rows: IntArray) -> FloatArray:
+        """As given."""
+        return self._noise[rows]
+
     @cached_property
     def size_bound(self) -> float:
         r""":math:`\sum_i L_{ii}/(1+L_{ii})`, which no factorisation is needed for."""

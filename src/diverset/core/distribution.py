@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import abc
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
 from diverset._typing import BoolArray, FloatArray, IntArray, RNGLike
 from diverset.core.cache import Model
+from diverset.core.sets import read_indicator, read_sets
 from diverset.errors import LabelError
 from diverset.numerics.validation import find_positions
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from diverset.sampling.base import Sampler
 
 __all__ = ["SetDistribution"]
+
+_NONE = np.zeros(0, dtype=np.int64)
 
 
 class SetDistribution(Model, abc.ABC):
@@ -66,19 +69,65 @@ class SetDistribution(Model, abc.ABC):
             raise LabelError(f"pairs names item {self._items[i[i == j][0]]} with itself; a pair is two items")
         return i, j
 
-    def log_prob(self, Y: Iterable[int]) -> float:
-        """Log-probability that the random set is exactly `Y`; ``-inf`` where it is impossible."""
-        return self._log_prob(self._positions(Y))
+    def _evaluate(
+        self, Y: Any, one: Callable[[IntArray], float], many: Callable[[IntArray], FloatArray]
+    ) -> float | FloatArray:
+        """``one(positions)`` of a single set, or ``many`` of each group of a batch (:mod:`diverset.core.sets`)."""
+        inside = read_indicator(Y, self.n_items)
+        if inside is not None:
+            return one(inside)
+        batch = read_sets(Y, self._items)
+        if batch is None:
+            return one(self._positions(Y))
+        values = np.empty(batch.count)
+        for places, sets in batch.groups:
+            values[places] = many(sets)
+        return values
+
+    @overload
+    def log_prob(self, Y: Iterable[int]) -> float: ...
+    @overload
+    def log_prob(self, Y: Sequence[Iterable[int]]) -> FloatArray: ...
+    def log_prob(self, Y: Iterable[int] | Sequence[Iterable[int]]) -> float | FloatArray:
+        """Log-probability that the random set is exactly `Y`; ``-inf`` where it is impossible.
+
+        Parameters
+        ----------
+        Y : iterable of int, or sequence of them
+            Items of one set, or a batch: a sequence of sets, or a boolean matrix of shape (m, n_items). An empty list
+            is the empty set, ``[[]]`` a batch of one.
+
+        Returns
+        -------
+        float, or ndarray of shape (m,) for a batch
+        """
+        return self._evaluate(Y, self._log_prob, self._log_probs)
 
     @abc.abstractmethod
     def _log_prob(self, inside: IntArray) -> float: ...
 
+    def _log_probs(self, sets: IntArray) -> FloatArray:
+        """Log-probabilities of sets of one size, given as rows of ascending positions."""
+        return np.array([self._log_prob(inside) for inside in sets], dtype=np.float64)
+
     @abc.abstractmethod
     def _log_probability(self, inside: IntArray, outside: IntArray) -> float: ...
 
-    def marginal(self, A: Iterable[int]) -> float:
-        """Probability that all of `A` appear."""
-        return math.exp(self._log_probability(self._positions(A), np.zeros(0, dtype=np.int64)))
+    @overload
+    def marginal(self, A: Iterable[int]) -> float: ...
+    @overload
+    def marginal(self, A: Sequence[Iterable[int]]) -> FloatArray: ...
+    def marginal(self, A: Iterable[int] | Sequence[Iterable[int]]) -> float | FloatArray:
+        """Probability that all of `A` appear; of each set of a batch, as in :meth:`log_prob`."""
+        return self._evaluate(
+            A,
+            lambda inside: math.exp(self._log_probability(inside, _NONE)),
+            lambda sets: np.exp(self._log_marginals(sets)),
+        )
+
+    def _log_marginals(self, sets: IntArray) -> FloatArray:
+        """Log-probabilities that sets of one size appear, given as rows of ascending positions."""
+        return np.array([self._log_probability(inside, _NONE) for inside in sets], dtype=np.float64)
 
     def probability(self, include: Iterable[int] = (), exclude: Iterable[int] = ()) -> float:
         """Probability that all of `include` and none of `exclude` appear: any partial assignment."""

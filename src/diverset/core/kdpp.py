@@ -109,6 +109,11 @@ class KDPP(SetDistribution):
             return -math.inf
         return min(self._dpp._log_prob(inside) - self._log_size, 0.0)
 
+    def _log_probs(self, sets: IntArray) -> FloatArray:
+        if sets.shape[1] != self._k:
+            return np.full(len(sets), -np.inf)
+        return np.minimum(self._dpp._representation.log_probs(sets) - self._log_size, 0.0)
+
     def _log_probability(self, inside: IntArray, outside: IntArray) -> float:
         remaining = self._k - len(inside)
         if remaining < 0:

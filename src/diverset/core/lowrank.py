@@ -286,6 +286,15 @@ class LowRankLikelihood(_LowRank):
         """Log of the squared volume of the rows, less the normaliser."""
         return log_det_gram(self.factor.take(inside), self._row_noise(inside)) - self.log_normalizer
 
+    def log_probs(self, sets: IntArray) -> FloatArray:
+        """Squared volumes of many sets of rows at once, less the normaliser."""
+        log_normalizer = self.log_normalizer
+        return self.factor.log_volumes(sets, None, lambda Y: self.log_prob(Y) + log_normalizer) - log_normalizer
+
+    def log_marginals(self, sets: IntArray) -> FloatArray:
+        """Squared volumes of many sets of rows of K at once."""
+        return self.factor.log_volumes(sets, self._marginal_map, lambda Y: self.log_probability(Y, Y[:0]))
+
     def log_probability(self, inside: IntArray, outside: IntArray) -> float:
         r"""Log of :math:`\det(L_A)\det(I + N^* C_{\bar B} N)/\det(I + C)`, in time free of n."""
         rows = self.factor.take(inside)
@@ -401,6 +410,10 @@ class LowRankMarginal(_LowRank):
         N = null_basis(rows)
         absent = add_to_diagonal(np.ascontiguousarray(-(N.conj().T @ self.gram @ N)), 1.0)
         return log_volume + log_det_psd(absent, np.full(len(absent), EPS))
+
+    def log_marginals(self, sets: IntArray) -> FloatArray:
+        """Squared volumes of many sets of rows at once."""
+        return self.factor.log_volumes(sets, None, lambda Y: self.log_probability(Y, Y[:0]))
 
     def log_probability(self, inside: IntArray, outside: IntArray) -> float:
         """Log-probability of a partial assignment, in time free of n."""

@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from diverset._typing import Array, FloatArray, IntArray
+from diverset._typing import Array, BoolArray, FloatArray, IntArray
 from diverset.core.cache import Model
 from diverset.core.spectrum import Spectrum
 from diverset.errors import ImpossibleEventError, NoLikelihoodKernelError
@@ -50,6 +50,7 @@ from diverset.numerics.linalg import (
     solve_lower,
     squared_modulus,
 )
+from diverset.numerics.stacks import BLOCK, log_dets
 from diverset.numerics.validation import check_fits_in_memory
 
 if TYPE_CHECKING:
@@ -65,6 +66,11 @@ __all__ = [
 
 
 T = TypeVar("T")
+
+#: Items up to which the kernel of all that a batch of sets names is formed: 32 MB.
+_MANY = 2048
+#: Relative rounding error of a diagonal entry up to which it is beyond doubt.
+_CLEAR = 1e-8
 
 
 class Representation(Model, abc.ABC):
@@ -122,6 +128,32 @@ class Representation(Model, abc.ABC):
     @abc.abstractmethod
     def log_probability(self, inside: IntArray, outside: IntArray) -> float:
         """Log-probability that all of `inside` and none of `outside` appear."""
+
+    def log_probs(self, sets: IntArray) -> FloatArray:
+        """:meth:`log_prob` of sets of one size, (m, k), where L is at hand many at a time."""
+        items = np.unique(sets)
+        if not self.holds_likelihood or len(items) > _MANY or sets.shape[1] == 0:
+            return np.array([self.log_prob(inside) for inside in sets], dtype=np.float64)
+        L = self.likelihood_block(items, items)
+        clear = np.diagonal(L).real * _CLEAR >= self.likelihood_noise(items)
+        log_normalizer = self.log_normalizer
+        return _by_blocks(L, items, clear, sets, lambda Y: self.log_prob(Y) + log_normalizer) - log_normalizer
+
+    def log_marginals(self, sets: IntArray) -> FloatArray:
+        """Log-probabilities that the sets appear, (m, k), many at a time."""
+        items = np.unique(sets)
+
+        def careful(inside: IntArray) -> float:
+            return self.log_probability(inside, np.zeros(0, dtype=np.int64))
+
+        if len(items) > _MANY or sets.shape[1] == 0:
+            return np.array([careful(inside) for inside in sets], dtype=np.float64)
+        K = self.marginal_block(items, items)
+        return _by_blocks(K, items, np.diagonal(K).real > _CLEAR, sets, careful)
+
+    def likelihood_noise(self, rows: IntArray) -> FloatArray:
+        """Absolute rounding error of the diagonal of L at `rows`, where it is more than relative rounding."""
+        return np.zeros(len(rows))
 
     @abc.abstractmethod
     def condition(self, inside: IntArray, outside: IntArray) -> Representation:
@@ -223,6 +255,20 @@ class Representation(Model, abc.ABC):
     def holds_likelihood(self) -> bool:
         """Whether L is at hand to full accuracy (not derived from a K that may be near eigenvalue 1)."""
         return False
+
+
+def _by_blocks(
+    kernel: Array, items: IntArray, clear: BoolArray, sets: IntArray, careful: Callable[[IntArray], float]
+) -> FloatArray:
+    """Log-determinants of the kernel of `items` at the sets; where in doubt, as `careful` has them."""
+    values, at = np.empty(len(sets)), np.searchsorted(items, sets)
+    for start in range(0, len(sets), BLOCK):
+        part = slice(start, start + BLOCK)
+        S = at[part]
+        values[part], safe = log_dets(kernel[S[:, :, None], S[:, None, :]])
+        for i in np.flatnonzero(~(safe & clear[S].all(axis=1))):
+            values[start + i] = careful(sets[start + i])
+    return values
 
 
 def impossible(inside: IntArray, outside: IntArray) -> ImpossibleEventError:

@@ -88,6 +88,12 @@ class SizedDPP(SetDistribution):
             return -math.inf
         return min(self._dpp._log_prob(inside) + float(self._log_ratio[len(inside)]), 0.0)
 
+    def _log_probs(self, sets: IntArray) -> FloatArray:
+        k = sets.shape[1]
+        if k >= len(self._pmf) or self._pmf[k] == 0.0:
+            return np.full(len(sets), -np.inf)
+        return np.minimum(self._dpp._representation.log_probs(sets) + float(self._log_ratio[k]), 0.0)
+
     def _conditioned_sizes(self, inside: IntArray, outside: IntArray) -> FloatArray:
         """Log of Pr(the event and |Y| = k), for every k."""
         log_event = self._dpp._log_probability(inside, outside)
