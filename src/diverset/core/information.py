@@ -19,7 +19,6 @@ from diverset.core.distribution import SetDistribution
 from diverset.core.dpp import DPP
 from diverset.core.kdpp import KDPP
 from diverset.core.mixture import KDPPMixture
-from diverset.core.nonsymmetric import NonsymmetricDPP
 from diverset.core.sized import SizedDPP
 from diverset.errors import DiversetError, TooLargeError
 from diverset.numerics.linalg import EPS
@@ -74,10 +73,8 @@ def law(distribution: SetDistribution) -> FloatArray:
         return p
     if isinstance(distribution, DPP):
         return _dpp_law(distribution)
-    if isinstance(distribution, NonsymmetricDPP):
-        sets = ([i for i in range(n) if mask >> i & 1] for mask in range(2**n))
-        return np.exp([distribution._log_prob(np.array(Y, dtype=np.int64)) for Y in sets])
-    raise DiversetError(f"law of a {type(distribution).__name__} is not known")
+    sets = ([i for i in range(n) if mask >> i & 1] for mask in range(2**n))
+    return np.exp([distribution._log_prob(np.array(Y, dtype=np.int64)) for Y in sets])
 
 
 def _near_size(dpp: DPP, k: int) -> DPP:
