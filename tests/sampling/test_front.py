@@ -104,6 +104,31 @@ def test_the_choice_depends_on_the_model_and_the_number_of_draws_only():
         assert choose(thin, None, 2_000) == "rejection"
 
 
+def test_nearly_all_items_are_drawn_by_what_is_left_out():
+    dpp = dv.DPP(wishart(60, 70, 0))
+    nearly = dpp.of_size(58)
+    assert nearly.sampler(50).name == "complement"
+    left_out = nearly.sampler(50).base
+    assert left_out.law.mean_size == pytest.approx(2.0)
+    assert {len(draw) for draw in nearly.sample(50, rng=0)} == {58}
+    # The complement of such a model is drawn as it is, and so is the complement of the complement.
+    assert nearly.complement().sampler(50).name == "rejection"
+    assert nearly.complement().complement().sampler(50).name == "complement"
+    # Large eigenvalues fill a DPP's draws; of deficient rank, L of any size does not.
+    assert dv.DPP(1e6 * dpp.L).sampler(1_000).name == "complement"
+    F = 1e6 * np.random.default_rng(0).standard_normal((60, 5))
+    assert dv.DPP(F @ F.T).sampler(1_000).name != "complement"
+
+
+def test_left_out_items_of_low_rank_follow_the_law():
+    # Null space and eigenvalue 1 change places in the complement.
+    for name in ("K", "features"):
+        dpp, law = DPPS[name]
+        k = max(len(Y) for Y, p in law.items() if p > 1e-9)
+        draws = dpp.of_size(k).sample(4_000, rng=3, method="complement")
+        assert reference.law_p_value(draws, reference.of_size(law, k)) > 1e-4
+
+
 def test_methods_that_do_not_serve_say_so():
     dpp = dv.DPP(L5)
     with pytest.raises(ValueError, match=r"fixed size, here k = 2.*rejection"):

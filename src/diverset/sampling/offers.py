@@ -105,8 +105,9 @@ def _offers(
     if k is None:
         seconds = sequential(m) + more * (_SEQUENTIAL_DRAW + _SEQUENTIAL_ITEM * n)
         found.append(Offer("sequential", seconds, representation.sequential_sampler))
-        if 2.0 * m > n and seconds > _rejection_seconds(representation, m, size):
-            # Eigenvectors will be needed, and give the size itself in place of a bound.
+        others = min(_rejection_seconds(representation, m, size), _complement_seconds(n, m, size))
+        if 2.0 * m > n and seconds > others:
+            # Eigenvectors are likely to be needed, and give the size itself in place of a bound.
             m = representation.spectrum_with_vectors().mean_size
     found += [
         Offer("rejection", _rejection_seconds(representation, m, size), lambda: prepare_rejection(representation, k)),
@@ -147,7 +148,7 @@ def _spectral_seconds(representation: Representation, m: float, size: int) -> fl
 
 
 def _complement_seconds(n: float, m: float, size: int) -> float:
-    """By rejection among the items left out; `m` is taken as it is, so a bound flatters only where it exceeds n/2."""
+    """By rejection among the items left out."""
     left = max(n - m, 0.0)
     # A draw of the complement is turned round in a pass over the items.
     return _EIGH * n**3 + _draws_by_rejection(n, n, left, size) + size * _SEQUENTIAL_ITEM * n
