@@ -105,9 +105,8 @@ def _offers(
     if k is None:
         seconds = sequential(m) + more * (_SEQUENTIAL_DRAW + _SEQUENTIAL_ITEM * n)
         found.append(Offer("sequential", seconds, representation.sequential_sampler))
-        others = min(_rejection_seconds(representation, m, size), _complement_seconds(n, m, size))
-        if 2.0 * m > n and seconds > others:
-            # Eigenvectors are likely to be needed, and give the size itself in place of a bound.
+        if seconds > _rejection_seconds(representation, 0.0, 0):
+            # Eigenvectors cost less than these draws, are likely to be needed, and replace the bound by the size.
             m = representation.spectrum_with_vectors().mean_size
     found += [
         Offer("rejection", _rejection_seconds(representation, m, size), lambda: prepare_rejection(representation, k)),

@@ -52,7 +52,7 @@ from diverset.sampling.kernel_function import (
     read_entries,
 )
 
-__all__ = ["TruncatedSampler", "prepare", "truncation_bound"]
+__all__ = ["TruncatedSampler", "truncation_bound"]
 
 #: Dense kernels up to this size are eigendecomposed.
 _SMALL = 1500
@@ -241,10 +241,3 @@ def _factor_bound(lam: FloatArray, cut: int, trace: float, k: int | None) -> flo
     if log_w[0] == -math.inf:
         return 1.0
     return -math.expm1(float(log_w[0] - np.logaddexp.reduce(log_w)))
-
-
-def prepare(
-    representation: Representation, k: int | None, *, rank: int | None = None, tolerance: float = 1e-3
-) -> TruncatedSampler:
-    """Sampler for ``method="truncated"``; see :class:`TruncatedSampler`."""
-    return TruncatedSampler(representation, k, rank=rank, tolerance=tolerance)
