@@ -133,7 +133,6 @@ def test_spectrum_refused(lam, V, message):
         ([True, False, True, False], "boolean mask"),
         (3, r"the number 3; pass a sequence of items, such as \[3\]"),
         ("12", "the text '12'"),
-        ([[0, 1]], r"shape \(1, 2\)"),
         (["a"], "whole numbers"),
     ],
 )
@@ -145,6 +144,13 @@ def test_labels_refused_everywhere(labels, message):
                 getattr(distribution, question)(labels)
     with pytest.raises(LabelError, match=message):
         dpp.restrict(labels)
+
+
+def test_questions_about_one_event_refuse_a_batch():
+    dpp = dv.DPP(L4)
+    for question in (dpp.probability, dpp.condition, dpp.restrict):
+        with pytest.raises(LabelError, match=r"shape \(1, 2\)"):
+            question([[0, 1]])
 
 
 def test_include_and_exclude_must_not_overlap():

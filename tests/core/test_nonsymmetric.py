@@ -237,7 +237,7 @@ class Symmetrised(sequential.MarginalSteps):
 
 @pytest.mark.parametrize(("dpp", "law"), CASES)
 def test_the_sampler_has_the_exact_law(dpp, law):
-    sampler = sequential.prepare_nonsymmetric(dpp)
+    sampler = dpp.sampler()
     followed = law_of_algorithm(sampler.steps())
     assert_same_law(followed, law, 1e-12 if dpp.log_normalizer < 30 else 1e-10)
     for seed in range(10):
@@ -258,7 +258,7 @@ def test_draws_follow_the_law_and_a_fault_is_seen():
 
 @pytest.mark.parametrize("n", [97, 400])
 def test_compiled_and_plain_give_the_same_draw(n):
-    sampler = sequential.prepare_nonsymmetric(NonsymmetricDPP(skewed(n, n, 0, 3.0 / math.sqrt(n))))
+    sampler = NonsymmetricDPP(skewed(n, n, 0, 3.0 / math.sqrt(n))).sampler()
     for seed in range(2):
         plain = sequential.draw_plain(sampler.steps(), np.random.default_rng(seed).random(n))
         assert np.array_equal(sampler.draw(np.random.default_rng(seed)), plain)

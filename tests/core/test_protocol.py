@@ -75,6 +75,11 @@ def assert_same_law(dist, law, *, deep=True):
     for Y in reference.subsets(items):
         assert math.exp(dist.log_prob(sorted(Y))) == pytest.approx(law.get(Y, 0.0), abs=TOL), sorted(Y)
         assert dist.marginal(Y) == pytest.approx(reference.probability(law, Y), abs=TOL), sorted(Y)
+    everything = reference.subsets(items)
+    batch = [sorted(Y) for Y in everything]
+    np.testing.assert_allclose(np.exp(dist.log_prob(batch)), [law.get(Y, 0.0) for Y in everything], atol=TOL, rtol=0)
+    together = [reference.probability(law, Y) for Y in everything]
+    np.testing.assert_allclose(dist.marginal(batch), together, atol=TOL, rtol=0)
     p = np.array([reference.probability(law, [i]) for i in items])
     np.testing.assert_allclose(dist.inclusion_probabilities, p, atol=TOL, rtol=0)
     pairs = dist.pair_probabilities()

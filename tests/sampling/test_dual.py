@@ -48,7 +48,7 @@ class NotOrthonormalised(dual.DualElementarySampler):
 def test_every_elementary_law_is_exact(n, width, scale, complex_):
     B = scale * rows(n, width, n, complex_=complex_)
     representation = LowRankLikelihood.from_rows(RowFactor(B))
-    sampler = dual.prepare(representation)
+    sampler = dual.DualSampler(representation)
     V = representation.eigenvectors()
     for J in reference.subsets(range(width)):
         chosen = np.array(sorted(J), dtype=np.int64)
@@ -60,7 +60,7 @@ def test_every_elementary_law_is_exact(n, width, scale, complex_):
 
 def test_the_branch_walk_sees_a_skipped_orthonormalisation():
     representation = LowRankLikelihood.from_rows(RowFactor(rows(6, 3, 0)))
-    start = dual.prepare(representation).start(np.arange(3))
+    start = dual.DualSampler(representation).start(np.arange(3))
     wrong = follow(NotOrthonormalised(start.factor, start.C, start.V))
     V = representation.eigenvectors()
     assert max(abs(wrong[A] - p) for A, p in reference.law_from_K(V @ V.T).items()) > 1e-3
@@ -73,11 +73,11 @@ def test_draws_follow_the_law(complex_):
     dpp = dv.DPP.from_features(B)
     law = reference.law_from_L(B @ B.conj().T)
     rng = np.random.default_rng(0)
-    sampler = dual.prepare(dpp._representation)
+    sampler = dual.DualSampler(dpp._representation)
     draws = sampler.draw_many(2_500, rng)
     assert reference.law_p_value(draws, law) > 1e-4
     assert not any({0, 1} <= set(draw.tolist()) for draw in draws)
-    sampler = dual.prepare(dpp._representation, 2)
+    sampler = dual.DualSampler(dpp._representation, 2)
     assert reference.law_p_value(sampler.draw_many(2_500, rng), reference.of_size(law, 2)) > 1e-4
     # The same draws are told apart from the law of other rows.
     assert reference.law_p_value(draws, reference.law_from_L(wishart(6, 3, 2))) < 1e-4
@@ -87,20 +87,20 @@ def test_a_spectrum_with_certain_eigenvectors():
     V = orthonormal(6, 3, 5)
     representation = dv.DPP.from_spectrum([0.5, np.inf, np.inf], V)._representation
     law = reference.law_from_K((V * np.array([1 / 3, 1.0, 1.0])) @ V.T)
-    draws = dual.prepare(representation).draw_many(2_500, np.random.default_rng(0))
+    draws = dual.DualSampler(representation).draw_many(2_500, np.random.default_rng(0))
     assert reference.law_p_value(draws, law) > 1e-4
 
 
 def test_draws_are_sorted_and_repeat():
     representation = dv.DPP.from_features(rows(30, 5, 3))._representation
-    sampler = dual.prepare(representation, 4)
+    sampler = dual.DualSampler(representation, 4)
     draws = sampler.draw_many(20, np.random.default_rng(1))
     assert all(len(d) == 4 and (np.diff(d) > 0).all() and d.dtype == np.int64 for d in draws)
-    again = dual.prepare(representation, 4).draw_many(20, np.random.default_rng(1))
+    again = dual.DualSampler(representation, 4).draw_many(20, np.random.default_rng(1))
     assert all(np.array_equal(a, b) for a, b in zip(draws, again, strict=True))
-    assert dual.prepare(representation, 0).draw(np.random.default_rng(0)).tolist() == []
+    assert dual.DualSampler(representation, 0).draw(np.random.default_rng(0)).tolist() == []
 
 
 def test_a_dense_kernel_has_no_dual():
-    with pytest.raises(DiversetError, match=r"needs item rows.*held as a DenseLikelihood: use method=.spectral"):
-        dual.prepare(dv.DPP(wishart(5, 5, 0))._representation)
+    with pytest.raises(DiversetError, match=r"needs item rows.*from_features.*this model offers.*spectral"):
+        dv.DPP(wishart(5, 5, 0)).sampler(method="dual")

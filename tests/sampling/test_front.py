@@ -7,8 +7,8 @@ import pytest
 
 import diverset as dv
 import reference
-from diverset.sampling import METHODS, sampler_for
-from diverset.sampling.auto import choose, costs
+from diverset.sampling import METHODS
+from diverset.sampling.base import take
 from kernels_for_tests import LIKELIHOOD_KERNELS, MARGINAL_KERNELS, wishart
 
 L5 = LIKELIHOOD_KERNELS["random-5"]
@@ -79,26 +79,54 @@ def test_streams_without_end_and_generators_without_seeds():
     assert len(dpp.sample(4, rng=unseeded)) == 4
 
 
+def choose(dpp, k, size):
+    return take(dpp._representation.samplers(k, size)).name
+
+
 def test_the_choice_depends_on_the_model_and_the_number_of_draws_only():
     dense = dv.DPP(wishart(60, 70, 0))
     before = dense.sample(rng=0)
     dense.sample(500, rng=1)
     dense.eigenvectors  # noqa: B018
     assert np.array_equal(dense.sample(rng=0), before)
-    big = dv.DPP(0.02 * np.eye(1500))._representation
+    big = dv.DPP(0.02 * np.eye(1500))
     assert choose(big, None, 1) == "sequential"
     assert choose(big, None, 100_000) == "rejection"
-    assert choose(big, 50, 1) != "sequential"
-    assert set(costs(big, 50, 1)) == {"rejection", "spectral"}
-    rows = dv.DPP.from_features(np.random.default_rng(0).standard_normal((5_000, 20)))._representation
+    assert choose(big, 50, 1) in ("rejection", "spectral")
+    rows = dv.DPP.from_features(np.random.default_rng(0).standard_normal((5_000, 20)))
     assert choose(rows, None, 1_000) == "rejection"
     # Many draws from few items: what is not compiled costs more than the arithmetic.
     for n in (5, 30, 100):
-        few = dv.DPP(wishart(n, n, 0))._representation
+        few = dv.DPP(wishart(n, n, 0))
         assert choose(few, None, 1) == "sequential"
         assert choose(few, n // 3, 2_000) == "rejection"
-        thin = dv.DPP.from_features(np.random.default_rng(0).standard_normal((n, 4)))._representation
+        thin = dv.DPP.from_features(np.random.default_rng(0).standard_normal((n, 4)))
         assert choose(thin, None, 2_000) == "rejection"
+
+
+def test_nearly_all_items_are_drawn_by_what_is_left_out():
+    dpp = dv.DPP(wishart(60, 70, 0))
+    nearly = dpp.of_size(58)
+    assert nearly.sampler(50).name == "complement"
+    left_out = nearly.sampler(50).base
+    assert left_out.law.mean_size == pytest.approx(2.0)
+    assert {len(draw) for draw in nearly.sample(50, rng=0)} == {58}
+    # The complement of such a model is drawn as it is, and so is the complement of the complement.
+    assert nearly.complement().sampler(50).name == "rejection"
+    assert nearly.complement().complement().sampler(50).name == "complement"
+    # Large eigenvalues fill a DPP's draws; of deficient rank, L of any size does not.
+    assert dv.DPP(1e6 * dpp.L).sampler(1_000).name == "complement"
+    F = 1e6 * np.random.default_rng(0).standard_normal((60, 5))
+    assert dv.DPP(F @ F.T).sampler(1_000).name != "complement"
+
+
+def test_left_out_items_of_low_rank_follow_the_law():
+    # Null space and eigenvalue 1 change places in the complement.
+    for name in ("K", "features"):
+        dpp, law = DPPS[name]
+        k = max(len(Y) for Y, p in law.items() if p > 1e-9)
+        draws = dpp.of_size(k).sample(4_000, rng=3, method="complement")
+        assert reference.law_p_value(draws, reference.of_size(law, k)) > 1e-4
 
 
 def test_methods_that_do_not_serve_say_so():
@@ -154,7 +182,7 @@ def test_frequencies_at_two_thousand_items():
 
 
 def test_interrupting_is_possible_between_chunks():
-    sampler = sampler_for(dv.DPP(wishart(200, 210, 0)), 10_000, "rejection")
+    sampler = dv.DPP(wishart(200, 210, 0)).sampler(10_000, method="rejection")
     assert 1 <= sampler.chunk <= 1024
 
 

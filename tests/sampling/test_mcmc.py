@@ -147,7 +147,7 @@ def test_states_follow_the_law(k):
 @pytest.mark.parametrize("k", [None, 2])
 def test_independent_draws_follow_the_law(k):
     L = LIKELIHOOD_KERNELS["random-5"]
-    sampler = mcmc.prepare(dv.DPP(L)._representation, k)
+    sampler = mcmc.MCMCSampler(dv.DPP(L)._representation, k)
     draws = sampler.draw_many(1_500, np.random.default_rng(2))
     assert reference.law_p_value(draws, law_for(L, k)) > 1e-4
 
@@ -257,7 +257,7 @@ def test_edges():
     assert all(len(Y) == 0 for Y in mcmc.mcmc_chain(dv.DPP(L), k=0, size=5, rng=0).sets)
     assert all(Y.tolist() == [0, 1, 2, 3, 4] for Y in mcmc.mcmc_chain(dv.DPP(L), k=5, size=5, rng=0).sets)
     assert all(len(Y) == 0 for Y in mcmc.mcmc_chain(dv.DPP(np.zeros((3, 3))), size=5, rng=0).sets)
-    assert mcmc.prepare(dv.DPP(np.zeros((0, 0)))._representation, None).draw(np.random.default_rng(0)).size == 0
+    assert mcmc.MCMCSampler(dv.DPP(np.zeros((0, 0)))._representation, None).draw(np.random.default_rng(0)).size == 0
     duplicated = LIKELIHOOD_KERNELS["duplicated"]
     for Y in mcmc.mcmc_chain(dv.DPP(duplicated), size=200, rng=0).sets:
         assert len({0, 1, 2} & set(Y.tolist())) <= 1

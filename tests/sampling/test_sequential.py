@@ -40,7 +40,7 @@ class NeverSubtracted(sequential.MarginalSteps):
 
 
 def prepared(dpp):
-    return sequential.prepare(dpp._representation, None)
+    return dpp.sampler(method="sequential")
 
 
 def from_cholesky(L):
@@ -71,7 +71,7 @@ def test_every_route_from_a_likelihood_kernel_has_the_exact_law(name):
         return
     low_rank = dv.DPP.from_features(np.concatenate([rows_of(L), np.zeros((1, rows_of(L).shape[1]))]))
     if low_rank.n_items > low_rank.rank:
-        assert type(prepared(low_rank)).__name__ == "_FromRows"
+        assert type(prepared(low_rank)).__name__ == "RowSampler"
     # The item of zeros, added so that there are fewer features than items, never appears.
     if name != "graded":
         assert_same_law(law_of_algorithm(prepared(low_rank).steps()), expected)
@@ -349,10 +349,5 @@ def test_the_kernel_is_left_as_it_was():
 
 
 def test_fixed_sizes_are_refused_with_the_remedy():
-    with pytest.raises(DiversetError, match=r"k = 3; use method='auto', 'rejection' or 'spectral'"):
-        sequential.prepare(COUNTED["L"]._representation, 3)
-
-
-def test_a_symmetric_dpp_is_no_nonsymmetric_one():
-    with pytest.raises(DiversetError, match="a DPP is no NonsymmetricDPP"):
-        sequential.prepare_nonsymmetric(COUNTED["L"])
+    with pytest.raises(DiversetError, match=r"fixed size, here k = 3; this model offers auto, rejection, spectral"):
+        COUNTED["L"].of_size(3).sampler(method="sequential")

@@ -103,7 +103,7 @@ def test_eigenvectors_from_features_of_very_different_lengths_are_orthonormal():
     X = rng.standard_normal((40, 8)) * 10.0 ** -np.arange(8) @ orthonormal(8, 8, seed=1)
     representation = dv.DPP.from_features(X)._representation
     alone = representation.eigenvector_columns(np.arange(8))
-    V = spectral.SpectralSampler(representation, 8)._columns(np.arange(8))
+    V = spectral.SpectralSampler(representation, 8).columns(np.arange(8))
     assert np.abs(V.T @ V - np.eye(8)).max() < 1e-12
     assert np.abs(alone.T @ alone - np.eye(8)).max() < 1e-12
     lam, W = np.linalg.eigh(X.T @ X)

@@ -83,7 +83,7 @@ def test_the_bound_of_a_partial_factor_holds(k, rank):
 def test_the_default_rank_is_the_smallest_that_will_do(k, tolerance):
     L = (lambda V: (V * 0.3 ** np.arange(-1.0, 19.0)) @ V.T)(np.linalg.qr(wishart(20, 20, 0))[0])
     dpp = dv.DPP((L + L.T) / 2)
-    sampler = truncated.prepare(dpp._representation, k, tolerance=tolerance)
+    sampler = truncated.TruncatedSampler(dpp._representation, k, tolerance=tolerance)
     assert sampler.total_variation_bound <= tolerance
     log_odds = dpp._representation.spectrum.support
     assert truncation_bound(log_odds, sampler.rank - 1, k) > tolerance or sampler.rank == k
@@ -106,8 +106,8 @@ def test_draws_follow_the_truncated_law():
 def test_a_large_dense_kernel_needs_no_eigenvectors():
     X = np.random.default_rng(0).random((1_600, 2))
     dpp = dv.DPP(dv.kernels.rbf(X, length_scale=0.4))
-    sampler = truncated.prepare(dpp._representation, None)
-    assert "_eigh" not in dpp._representation.__dict__
+    sampler = truncated.TruncatedSampler(dpp._representation, None)
+    assert "_eigh" not in dpp._representation._cache
     assert sampler.total_variation_bound <= 1e-3
     assert sampler.rank < 150
     sizes = [len(Y) for Y in sampler.draw_many(2_000, np.random.default_rng(0))]

@@ -8,18 +8,23 @@ nothing is computed anew, and the complement of a low-rank DPP stays as cheap as
 from __future__ import annotations
 
 import math
-from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from diverset._typing import Array, FloatArray, IntArray
+from diverset.core.cache import cached_property
 from diverset.core.dense import DenseMarginal
+from diverset.core.lowrank import from_eigenpairs
 from diverset.core.representation import Representation, no_likelihood_kernel
 from diverset.core.spectrum import Spectrum
-from diverset.numerics.linalg import positions_outside
+from diverset.numerics.linalg import orthonormal_columns, positions_outside
 from diverset.numerics.validation import check_fits_in_memory
 
-__all__ = ["Complement"]
+if TYPE_CHECKING:
+    from diverset.sampling.base import Offer, Sampler
+
+__all__ = ["Complement", "by_eigenvectors"]
 
 
 class Complement(Representation):
@@ -35,6 +40,11 @@ class Complement(Representation):
         log_odds = self.base.spectrum.log_odds
         hidden = np.full(self.n - len(log_odds), np.inf)
         return Spectrum(np.concatenate([-log_odds[::-1], hidden]))
+
+    def spectrum_with_vectors(self) -> Spectrum:
+        """The spectrum, the base's eigenvectors computed along with it."""
+        self.base.spectrum_with_vectors()
+        return self.spectrum
 
     @cached_property
     def log_normalizer(self) -> float:
@@ -102,6 +112,18 @@ class Complement(Representation):
         """The base."""
         return self.base
 
+    def samplers(self, k: int | None, size: int) -> list[Offer]:
+        """Those of the base, whose draws are turned round."""
+        from diverset.sampling.offers import of_complement
+
+        return of_complement(self, k, size)
+
+    def sequential_sampler(self) -> Sampler:
+        """The base's, turned round."""
+        from diverset.sampling.base import outside
+
+        return outside(self.base.sequential_sampler(), self.n, "sequential")
+
     def eigenvector_rows(self, rows: IntArray) -> Array:
         """Rows of a full eigenbasis: dense, since the base need not hold its null space."""
         return self._dense.eigenvector_rows(rows)
@@ -131,3 +153,14 @@ class Complement(Representation):
         """By the base: c - diag(V (c - w) V*)."""
         c, w = self._on_base(weights)
         return c - self.base.spectral_diagonal(w)
+
+
+def by_eigenvectors(base: Representation) -> Representation:
+    """The complement of `base` by eigenvectors of its own, n of them: those of the base, in the other order."""
+    check_fits_in_memory(32 * base.n**2, what=f"the eigenvectors of {base.n} items", remedy='use method="auto"')
+    V = orthonormal_columns(base.eigenvectors())
+    if V.shape[1] < base.n:
+        # The null space of the base, all of which is certain here.
+        null = np.linalg.qr(V, mode="complete")[0][:, V.shape[1] :]
+        V = np.concatenate([null, V], axis=1)
+    return from_eigenpairs(Complement(base).spectrum, V[:, ::-1])

@@ -3,11 +3,12 @@ r"""DPPs held as a dense n x n kernel: an L-ensemble, or a marginal kernel."""
 from __future__ import annotations
 
 import math
-from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from diverset._typing import Array, FloatArray, IntArray
+from diverset.core.cache import cached_property
 from diverset.core.representation import (
     Representation,
     half_solve,
@@ -33,6 +34,9 @@ from diverset.numerics.linalg import (
 )
 from diverset.numerics.rounding import EPS, zero_eigenvalue, zero_pivot
 from diverset.numerics.validation import check_fits_in_memory
+
+if TYPE_CHECKING:
+    from diverset.sampling.base import Offer, Sampler
 
 __all__ = ["DenseLikelihood", "DenseMarginal"]
 
@@ -70,8 +74,7 @@ class DenseLikelihood(Representation):
         self._L = L
         self._L.flags.writeable = False
         self._noise = EPS * np.diagonal(L).real if noise is None else noise
-        if spectrum is not None:
-            self.__dict__["spectrum"] = spectrum
+        self._given_spectrum = spectrum
 
     @property
     def holds_likelihood(self) -> bool:
@@ -153,11 +156,13 @@ class DenseLikelihood(Representation):
     @cached_property
     def spectrum(self) -> Spectrum:
         """Eigenvalues of L; those within rounding of zero are zero."""
+        if self._given_spectrum is not None:
+            return self._given_spectrum
         if self.n == 0:
             return Spectrum(np.zeros(0))
         if self._graded:
             return Spectrum.from_likelihood(self._eigh[0], 0.0)
-        lam = self._eigh[0] if "_eigh" in self.__dict__ else np.linalg.eigvalsh(self._L)
+        lam = self._eigh[0] if "_eigh" in self._cache else np.linalg.eigvalsh(self._L)
         return Spectrum.from_likelihood(lam, zero_eigenvalue(self._noise, float(lam[-1])))
 
     @cached_property
@@ -172,6 +177,30 @@ class DenseLikelihood(Representation):
     def likelihood_diagonal(self) -> FloatArray:
         """Diagonal of L."""
         return np.diagonal(self._L).real
+
+    def likelihood_noise(self, rows: IntArray) -> FloatArray:
+        """As given."""
+        return self._noise[rows]
+
+    @cached_property
+    def size_bound(self) -> float:
+        r""":math:`\sum_i L_{ii}/(1+L_{ii})`, which no factorisation is needed for."""
+        diagonal = self.likelihood_diagonal()
+        return float((diagonal / (1.0 + diagonal)).sum())
+
+    def samplers(self, k: int | None, size: int) -> list[Offer]:
+        """Among others a sequential sampler that needs no K."""
+        from diverset.sampling.offers import of_likelihood_kernel
+
+        return of_likelihood_kernel(self, k, size)
+
+    def sequential_sampler(self) -> Sampler:
+        """From the Cholesky factor of L + I, unless rounding hides the identity."""
+        from diverset.sampling.sequential import CholeskySampler
+
+        if self._delicate:
+            return super().sequential_sampler()
+        return CholeskySampler(self._cholesky, self.likelihood_diagonal())
 
     def _inclusion_from(self, exclusion: FloatArray, items: IntArray) -> FloatArray:
         r"""Diagonal of K at `items`, from that of I - K unless this would cancel.
@@ -189,7 +218,7 @@ class DenseLikelihood(Representation):
 
     @cached_property
     def _exclusion(self) -> FloatArray:
-        if "_complement_kernel" in self.__dict__:
+        if "_complement_kernel" in self._cache:
             return np.diagonal(self._complement_kernel).real.copy()
         return inverse_diagonal(self._cholesky)
 
@@ -207,7 +236,7 @@ class DenseLikelihood(Representation):
 
     def _both_kernels(self, items: IntArray) -> tuple[Array, Array]:
         """K and I - K at `items`, each accurate where it is small."""
-        if "_complement_kernel" in self.__dict__ or 4 * len(items) > self.n:
+        if "_complement_kernel" in self._cache or 4 * len(items) > self.n:
             Kc = self._complement_kernel[np.ix_(items, items)]
         else:
             unit = np.zeros((self.n, len(items)))
@@ -217,7 +246,7 @@ class DenseLikelihood(Representation):
         K = -Kc
         diagonal = (
             self._inclusion[items]
-            if "_inclusion" in self.__dict__
+            if "_inclusion" in self._cache
             else self._inclusion_from(np.diagonal(Kc).real, items)
         )
         np.fill_diagonal(K, diagonal)
@@ -284,7 +313,7 @@ class DenseLikelihood(Representation):
 
     def thin(self, rate: float) -> Representation:
         r"""Kernel :math:`\gamma L (I + (1-\gamma) L)^{-1}`: a marginal kernel of :math:`(1-\gamma)L`, rescaled."""
-        spectrum = self.spectrum.thinned(rate) if "spectrum" in self.__dict__ else None
+        spectrum = self.spectrum.thinned(rate) if self._knows_spectrum else None
         if rate == 1.0:
             return self
         top = float(np.diagonal(self._L).real.max(initial=0.0))
@@ -304,11 +333,11 @@ class DenseLikelihood(Representation):
         factor = math.exp(log_factor)
         scaled = likelihood_of_matrix(factor * self._L, factor * self._noise)
         if isinstance(scaled, DenseLikelihood):
-            if "spectrum" in self.__dict__:
-                scaled.__dict__["spectrum"] = self.spectrum.shifted(log_factor)
-            if "_eigh" in self.__dict__:
+            if self._knows_spectrum:
+                scaled._given_spectrum = self.spectrum.shifted(log_factor)
+            if "_eigh" in self._cache:
                 lam, V = self._eigh
-                scaled.__dict__["_eigh"] = (factor * lam, V)
+                scaled._cache.keep("_eigh", lambda: (factor * lam, V))
         return scaled
 
     def eigenvector_rows(self, rows: IntArray) -> Array:
@@ -346,8 +375,7 @@ class DenseMarginal(Representation):
         self._K = K
         self._K.flags.writeable = False
         self._noise = EPS * np.diagonal(K).real if noise is None else noise
-        if spectrum is not None:
-            self.__dict__["spectrum"] = spectrum
+        self._given_spectrum = spectrum
 
     @cached_property
     def _complement_kernel(self) -> Array:
@@ -374,12 +402,14 @@ class DenseMarginal(Representation):
     @cached_property
     def spectrum(self) -> Spectrum:
         """Eigenvalues of K; those within rounding of 0 or 1 are 0 or 1."""
+        if self._given_spectrum is not None:
+            return self._given_spectrum
         if self.n == 0:
             return Spectrum(np.zeros(0))
         one = 3.0 * self.n * EPS + zero_eigenvalue(self._noise, 1.0)
         if self._graded:
             return Spectrum.from_marginal(self._eigh[0], zero=0.0, one=one)
-        kappa = self._eigh[0] if "_eigh" in self.__dict__ else np.linalg.eigvalsh(self._K)
+        kappa = self._eigh[0] if "_eigh" in self._cache else np.linalg.eigvalsh(self._K)
         return Spectrum.from_marginal(kappa, zero=zero_eigenvalue(self._noise, float(kappa[-1])), one=one)
 
     @cached_property
@@ -424,6 +454,11 @@ class DenseMarginal(Representation):
     def exclusion(self) -> FloatArray:
         """Diagonal of I - K."""
         return 1.0 - self.inclusion()
+
+    @property
+    def size_bound(self) -> float:
+        """Trace of K."""
+        return float(self.inclusion().sum())
 
     def log_prob(self, inside: IntArray) -> float:
         """Log-probability of exactly this set."""
@@ -474,7 +509,7 @@ class DenseMarginal(Representation):
 
     def thin(self, rate: float) -> DenseMarginal:
         """Marginal kernel times `rate`."""
-        spectrum = self.spectrum.thinned(rate) if "spectrum" in self.__dict__ else None
+        spectrum = self.spectrum.thinned(rate) if self._knows_spectrum else None
         return DenseMarginal(rate * self._K, rate * self._noise, spectrum)
 
     def scale(self, log_factor: float) -> DenseMarginal:

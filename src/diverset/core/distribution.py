@@ -9,22 +9,27 @@ from __future__ import annotations
 
 import abc
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, overload
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from diverset._typing import FloatArray, IntArray, RNGLike
+from diverset._typing import BoolArray, FloatArray, IntArray, RNGLike
+from diverset.core.cache import Model
+from diverset.core.sets import read_indicator, read_sets
 from diverset.errors import LabelError
 from diverset.numerics.validation import find_positions
 
 if TYPE_CHECKING:
     from diverset.core.information import Estimate
+    from diverset.sampling.base import Sampler
 
 __all__ = ["SetDistribution"]
 
+_NONE = np.zeros(0, dtype=np.int64)
 
-class SetDistribution(abc.ABC):
+
+class SetDistribution(Model, abc.ABC):
     """A probability distribution over subsets of a finite ground set."""
 
     _items: IntArray | range
@@ -64,19 +69,65 @@ class SetDistribution(abc.ABC):
             raise LabelError(f"pairs names item {self._items[i[i == j][0]]} with itself; a pair is two items")
         return i, j
 
-    def log_prob(self, Y: Iterable[int]) -> float:
-        """Log-probability that the random set is exactly `Y`; ``-inf`` where it is impossible."""
-        return self._log_prob(self._positions(Y))
+    def _evaluate(
+        self, Y: Any, one: Callable[[IntArray], float], many: Callable[[IntArray], FloatArray]
+    ) -> float | FloatArray:
+        """``one(positions)`` of a single set, or ``many`` of each group of a batch (:mod:`diverset.core.sets`)."""
+        inside = read_indicator(Y, self.n_items)
+        if inside is not None:
+            return one(inside)
+        batch = read_sets(Y, self._items)
+        if batch is None:
+            return one(self._positions(Y))
+        values = np.empty(batch.count)
+        for places, sets in batch.groups:
+            values[places] = many(sets)
+        return values
+
+    @overload
+    def log_prob(self, Y: Iterable[int]) -> float: ...
+    @overload
+    def log_prob(self, Y: Sequence[Iterable[int]]) -> FloatArray: ...
+    def log_prob(self, Y: Iterable[int] | Sequence[Iterable[int]]) -> float | FloatArray:
+        """Log-probability that the random set is exactly `Y`; ``-inf`` where it is impossible.
+
+        Parameters
+        ----------
+        Y : iterable of int, or sequence of them
+            Items of one set, or a batch: a sequence of sets, or a boolean matrix of shape (m, n_items). An empty list
+            is the empty set, ``[[]]`` a batch of one.
+
+        Returns
+        -------
+        float, or ndarray of shape (m,) for a batch
+        """
+        return self._evaluate(Y, self._log_prob, self._log_probs)
 
     @abc.abstractmethod
     def _log_prob(self, inside: IntArray) -> float: ...
 
+    def _log_probs(self, sets: IntArray) -> FloatArray:
+        """Log-probabilities of sets of one size, given as rows of ascending positions."""
+        return np.array([self._log_prob(inside) for inside in sets], dtype=np.float64)
+
     @abc.abstractmethod
     def _log_probability(self, inside: IntArray, outside: IntArray) -> float: ...
 
-    def marginal(self, A: Iterable[int]) -> float:
-        """Probability that all of `A` appear."""
-        return math.exp(self._log_probability(self._positions(A), np.zeros(0, dtype=np.int64)))
+    @overload
+    def marginal(self, A: Iterable[int]) -> float: ...
+    @overload
+    def marginal(self, A: Sequence[Iterable[int]]) -> FloatArray: ...
+    def marginal(self, A: Iterable[int] | Sequence[Iterable[int]]) -> float | FloatArray:
+        """Probability that all of `A` appear; of each set of a batch, as in :meth:`log_prob`."""
+        return self._evaluate(
+            A,
+            lambda inside: math.exp(self._log_probability(inside, _NONE)),
+            lambda sets: np.exp(self._log_marginals(sets)),
+        )
+
+    def _log_marginals(self, sets: IntArray) -> FloatArray:
+        """Log-probabilities that sets of one size appear, given as rows of ascending positions."""
+        return np.array([self._log_probability(inside, _NONE) for inside in sets], dtype=np.float64)
 
     def probability(self, include: Iterable[int] = (), exclude: Iterable[int] = ()) -> float:
         """Probability that all of `include` and none of `exclude` appear: any partial assignment."""
@@ -128,17 +179,71 @@ class SetDistribution(abc.ABC):
     def condition(self, include: Iterable[int] = (), exclude: Iterable[int] = ()) -> SetDistribution:
         """Law of the remaining items, given that `include` appear and `exclude` do not."""
 
+    def sampler(self, size: int = 1, *, method: str = "auto") -> Sampler:
+        """The sampler that `size` draws use, set up: its ``name``, and whether it is ``exact``.
+
+        A subclass that knows a good way to draw overrides this. Without it, sets are drawn by what every
+        distribution answers: all subsets listed if there are few items, else item by item, by conditional
+        probabilities; both exact. ``method="mcmc"`` walks on ``log_prob``, which is approximate, and is taken by
+        default only where partial assignments have no probability (see :mod:`diverset.sampling.generic`).
+
+        Parameters
+        ----------
+        size : int
+            How many draws will be asked for at once, by which ``"auto"`` chooses.
+        method : str
+            As in :meth:`sample`.
+
+        Returns
+        -------
+        Sampler
+            Its ``draw(rng)`` gives positions in ``items``.
+        """
+        from diverset.sampling.base import take
+        from diverset.sampling.generic import offers
+
+        offer = take(offers(self, size), method)
+        return self._cache.recent(offer.name, offer.prepare)
+
     @overload
     def sample(
-        self, size: None = None, *, rng: RNGLike = None, method: str = "auto", n_jobs: int | None = None
+        self,
+        size: None = None,
+        *,
+        rng: RNGLike = None,
+        method: str = "auto",
+        n_jobs: int | None = None,
+        output: Literal["sets"] = "sets",
     ) -> IntArray: ...
     @overload
     def sample(
-        self, size: int, *, rng: RNGLike = None, method: str = "auto", n_jobs: int | None = None
+        self,
+        size: int,
+        *,
+        rng: RNGLike = None,
+        method: str = "auto",
+        n_jobs: int | None = None,
+        output: Literal["sets"] = "sets",
     ) -> list[IntArray]: ...
+    @overload
     def sample(
-        self, size: int | None = None, *, rng: RNGLike = None, method: str = "auto", n_jobs: int | None = None
-    ) -> IntArray | list[IntArray]:
+        self,
+        size: int | None = None,
+        *,
+        rng: RNGLike = None,
+        method: str = "auto",
+        n_jobs: int | None = None,
+        output: Literal["indicator"],
+    ) -> BoolArray: ...
+    def sample(
+        self,
+        size: int | None = None,
+        *,
+        rng: RNGLike = None,
+        method: str = "auto",
+        n_jobs: int | None = None,
+        output: str = "sets",
+    ) -> IntArray | BoolArray | list[IntArray]:
         """Draw one set, or a list of `size` independent sets.
 
         Parameters
@@ -146,21 +251,24 @@ class SetDistribution(abc.ABC):
         size : int, optional
             How many sets; a single one, not in a list, by default.
         rng : int, Generator or None
-            Seed or generator (SPEC 7). The same seed gives the same draws.
+            Seed or generator (SPEC 7). The draws are a function of its state: the same state gives the same draws,
+            and ``sample(1)[0]`` is ``sample()``.
         method : str
             ``"auto"``, the cheapest exact sampler for this model and `size`, or a name from
             :mod:`diverset.sampling`.
         n_jobs : int, optional
             Threads to use for a list of sets; the draws do not depend on it.
+        output : {"sets", "indicator"}
+            Labels, or a boolean matrix with one column per item, in the order of ``items``.
 
         Returns
         -------
         ndarray of int64, or list of them
-            Labels, ascending.
+            Labels, ascending; with ``output="indicator"`` a boolean array of shape (n_items,) or (size, n_items).
         """
         from diverset.sampling import sample
 
-        return sample(self, size, rng=rng, method=method, n_jobs=n_jobs)
+        return sample(self, size, rng=rng, method=method, n_jobs=n_jobs, output=output)
 
     def stream(self, size: int | None = None, *, rng: RNGLike = None, method: str = "auto") -> Iterator[IntArray]:
         """Iterate over independent draws without holding them all.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, SupportsFloat
+from typing import TYPE_CHECKING, Any, SupportsFloat, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -40,6 +40,7 @@ from diverset.numerics.validation import (
 
 if TYPE_CHECKING:
     from diverset.core.kdpp import KDPP
+    from diverset.sampling.base import Sampler
 
 __all__ = ["DPP"]
 
@@ -98,7 +99,7 @@ class DPP(SetDistribution):
 
     @classmethod
     def _wrap(cls, representation: Representation, items: IntArray | range | None = None) -> DPP:
-        dpp = object.__new__(cls)
+        dpp = cls.__new__(cls)
         dpp._set(representation, np.arange(representation.n, dtype=np.int64) if items is None else items)
         return dpp
 
@@ -285,28 +286,46 @@ class DPP(SetDistribution):
 
     # probabilities ---------------------------------------------------------------------------------------
 
-    def log_prob(self, Y: Iterable[int], *, formula: str = "auto") -> float:
+    @overload
+    def log_prob(self, Y: Iterable[int], *, formula: str = "auto") -> float: ...
+    @overload
+    def log_prob(self, Y: Sequence[Iterable[int]], *, formula: str = "auto") -> FloatArray: ...
+    def log_prob(self, Y: Iterable[int] | Sequence[Iterable[int]], *, formula: str = "auto") -> float | FloatArray:
         r"""Log-probability that the random set is exactly `Y`; ``-inf`` where it is impossible.
 
         Parameters
         ----------
-        Y : iterable of int
-            Items.
+        Y : iterable of int, or sequence of them
+            Items of one set, or a batch: a sequence of sets, or a boolean matrix of shape (m, n_items). An empty list
+            is the empty set, ``[[]]`` a batch of one.
         formula : {"auto", "likelihood", "mixed-rows", "shifted-marginal"}
             The default costs :math:`O(|Y|^3)` once the normaliser is known. The others are the three formulas
             of [KuleszaTaskar2012]_, section 3.5, verbatim, in :math:`O(n^3)`; see
             ``diverset.core.likelihood``.
+
+        Returns
+        -------
+        float, or ndarray of shape (m,) for a batch
+            Sets of a batch are evaluated together, at a microsecond or two for ten items.
         """
-        inside = self._positions(Y)
         if formula == "auto":
-            return self._log_prob(inside)
+            return self._evaluate(Y, self._log_prob, self._log_probs)
         if formula not in FORMULAS:
             raise DiversetError(f"formula is {formula!r}; choose one of auto, {', '.join(FORMULAS)}")
         evaluate, takes_likelihood = FORMULAS[formula]
-        return evaluate(self.L if takes_likelihood else self.K, inside)
+        kernel = self.L if takes_likelihood else self.K
+        return self._evaluate(
+            Y, lambda Y: evaluate(kernel, Y), lambda sets: np.array([evaluate(kernel, Y) for Y in sets])
+        )
 
     def _log_prob(self, inside: IntArray) -> float:
         return min(self._representation.log_prob(inside), 0.0)
+
+    def _log_probs(self, sets: IntArray) -> FloatArray:
+        return np.minimum(self._representation.log_probs(sets), 0.0)
+
+    def _log_marginals(self, sets: IntArray) -> FloatArray:
+        return np.minimum(self._representation.log_marginals(sets), 0.0)
 
     def _log_probability(self, inside: IntArray, outside: IntArray) -> float:
         return min(self._representation.log_probability(inside, outside), 0.0)
@@ -351,6 +370,10 @@ class DPP(SetDistribution):
     def size_distribution(self) -> FloatArray:
         """Probability of every size 0..rank: a Poisson-binomial law, the eigenvalues of K its trials."""
         return poisson_binomial.pmf(self._representation.spectrum.log_odds)
+
+    def sampler(self, size: int = 1, *, method: str = "auto") -> Sampler:
+        """The sampler that `size` draws use: the cheapest exact one the kernel's form offers, or one by name."""
+        return self._representation.sampler(None, size, method)
 
     # new DPPs from this one ------------------------------------------------------------------------------
 

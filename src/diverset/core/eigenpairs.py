@@ -13,11 +13,11 @@ more than 1e30 *within one item* survive everything but excluding items, after w
 from __future__ import annotations
 
 import math
-from functools import cached_property
 
 import numpy as np
 
 from diverset._typing import Array, FloatArray, IntArray
+from diverset.core.cache import cached_property
 from diverset.core.dense import DenseLikelihood
 from diverset.core.factor import RowFactor
 from diverset.core.lowrank import LowRankLikelihood, LowRankMarginal, _LowRank
@@ -87,6 +87,13 @@ class _Eigenpairs(_LowRank):
     def eigenvector_columns(self, columns: IntArray) -> Array:
         """Columns of V."""
         return self._V[:, columns]
+
+    def _marginal_transform(self) -> FloatArray:
+        return np.sqrt(self._eigenpairs.marginal)
+
+    def log_marginals(self, sets: IntArray) -> FloatArray:
+        """From the entries of K, many sets at a time."""
+        return Representation.log_marginals(self, sets)
 
     def spectral_diagonal(self, weights: FloatArray) -> FloatArray:
         """Diagonal of V diag(w) V*, reading V in the order it lies in memory."""
@@ -203,6 +210,12 @@ class EigenLikelihood(_Eigenpairs, LowRankLikelihood):
     def log_prob(self, inside: IntArray) -> float:
         """Log of the squared volume of the rows, less the normaliser."""
         return min(self._log_volume(inside) - self.log_normalizer, 0.0)
+
+    def log_probs(self, sets: IntArray) -> FloatArray:
+        """Many sets at a time where the rows tell all eigenvalues apart from rounding."""
+        if self.holds_likelihood:
+            return super().log_probs(sets)
+        return np.array([self.log_prob(inside) for inside in sets], dtype=np.float64)
 
     def log_probability(self, inside: IntArray, outside: IntArray) -> float:
         """Log-probability of a partial assignment; in time free of n, unless it is to exclude nearly certain items."""

@@ -8,21 +8,25 @@ it go block by block.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from diverset._typing import Array, FloatArray, IntArray
+from diverset._typing import Array, BoolArray, FloatArray, IntArray
+from diverset.core.cache import Frozen
 from diverset.errors import KernelError
 from diverset.numerics.linalg import block_length, gram, positions_outside, row_norms_squared
 from diverset.numerics.rounding import EPS, SLACK, rounding_unit
+from diverset.numerics.stacks import BLOCK, grams, log_dets
 from diverset.numerics.validation import as_real_or_complex, is_sparse
 
 __all__ = ["RowFactor", "as_feature_rows"]
 
 #: Features up to this many bytes are copied, so that later changes by the caller cannot reach the DPP.
 COPY_LIMIT = 1 << 26
+#: Relative rounding error of a row up to which it is beyond doubt.
+_CLEAR = 1e-8
 
 
 def as_feature_rows(features: Any) -> Any:
@@ -46,7 +50,7 @@ def as_feature_rows(features: Any) -> Any:
     return np.array(array, order="C")
 
 
-class RowFactor:
+class RowFactor(Frozen):
     """Rows diag(q) F[rows] T, of shape (n, width).
 
     Parameters
@@ -78,7 +82,9 @@ class RowFactor:
     def _fetch(self, rows: IntArray | slice) -> Array:
         """Rows of diag(q) F as float64 or complex128."""
         where = rows if self.rows is None else self.rows[rows]
-        block = self.base[where]
+        # `take` gathers rows faster than indexing does.
+        gathers = isinstance(self.base, np.ndarray) and isinstance(where, np.ndarray)
+        block = self.base.take(where, axis=0) if gathers else self.base[where]
         if is_sparse(block):
             block = block.toarray()
         block = np.asarray(block, dtype=np.complex128 if block.dtype.kind == "c" else np.float64)
@@ -109,6 +115,34 @@ class RowFactor:
             T = self.transform
             norm *= float(np.abs(T).max(initial=0.0)) if T.ndim == 1 else float(np.linalg.norm(T, 2)) if T.size else 0.0
         return np.sqrt(row_norms_squared(self._fetch(rows))) * norm
+
+    def log_volumes(self, sets: IntArray, transform: Array | None, careful: Callable[[IntArray], float]) -> FloatArray:
+        """Log of the squared volumes of sets of rows, times `transform`, many at a time.
+
+        Parameters
+        ----------
+        sets : ndarray of int64 of shape (m, k)
+            Rows of one size.
+        transform : ndarray of shape (width, r), optional
+            Multiplied onto the rows first.
+        careful : callable
+            Gives the answer for a set that is nearly dependent, or whose rows are nearly rounding.
+        """
+        if sets.shape[1] == 0:
+            return np.array([careful(inside) for inside in sets], dtype=np.float64)
+        values = np.empty(len(sets))
+        for start in range(0, len(sets), BLOCK):
+            S = sets[start : start + BLOCK]
+            rows = self.take(S.ravel())
+            clear: BoolArray = np.ones(len(S), dtype=np.bool_)
+            if self.transform is not None:
+                noise = self.row_noise(S.ravel())
+                clear = np.all((noise**2 <= _CLEAR**2 * row_norms_squared(rows)).reshape(S.shape), axis=1)
+            B = (rows if transform is None else rows @ transform).reshape(*S.shape, -1)
+            values[start : start + BLOCK], safe = log_dets(grams(B))
+            for i in np.flatnonzero(~(safe & clear)):
+                values[start + i] = careful(S[i])
+        return values
 
     def blocks(self) -> Iterator[tuple[slice, Array]]:
         """Consecutive blocks of diag(q) F, before T."""

@@ -19,7 +19,6 @@ from diverset.core.distribution import SetDistribution
 from diverset.core.dpp import DPP
 from diverset.core.kdpp import KDPP, near_size
 from diverset.core.mixture import KDPPMixture
-from diverset.core.nonsymmetric import NonsymmetricDPP
 from diverset.core.sized import SizedDPP
 from diverset.errors import DiversetError, TooLargeError
 from diverset.numerics.linalg import EPS
@@ -93,9 +92,7 @@ def _log_law(distribution: SetDistribution, *, relative: bool) -> FloatArray:
         return logs
     if isinstance(distribution, DPP):
         return _dpp_log_law(distribution, relative=relative)
-    if isinstance(distribution, NonsymmetricDPP):
-        return np.array([distribution._log_prob(_positions(mask, n)) for mask in range(2**n)])
-    raise DiversetError(f"law of a {type(distribution).__name__} is not known")
+    return np.array([distribution._log_prob(_positions(mask, n)) for mask in range(2**n)])
 
 
 def _positions(mask: int, n: int) -> IntArray:

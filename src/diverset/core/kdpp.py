@@ -15,12 +15,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from diverset._typing import FloatArray, IntArray, RNGLike
+from diverset.core.cache import cached_property
 from diverset.core.distribution import SetDistribution
 from diverset.core.dpp import DPP
 from diverset.core.representation import Representation
@@ -28,6 +29,9 @@ from diverset.errors import ImpossibleEventError, SizeError
 from diverset.numerics import selection, symmetric
 from diverset.numerics.linalg import squared_modulus
 from diverset.numerics.validation import check_fits_in_memory, check_size
+
+if TYPE_CHECKING:
+    from diverset.sampling.base import Sampler
 
 __all__ = ["KDPP", "near_size"]
 
@@ -79,7 +83,7 @@ class KDPP(SetDistribution):
         self._dpp = L_or_dpp if isinstance(L_or_dpp, DPP) else DPP(L_or_dpp)
         self._items = self._dpp._items
         self._k = check_size(k)
-        spectrum = self._dpp._representation.spectrum
+        spectrum = self._dpp._representation.spectrum_with_vectors()
         if not spectrum.n_certain <= self._k <= spectrum.rank:
             raise SizeError(
                 f"k is {self._k}, but the kernel has rank {spectrum.rank}"
@@ -124,6 +128,11 @@ class KDPP(SetDistribution):
             return -math.inf
         return min(self._dpp._log_prob(inside) - self._log_size, 0.0)
 
+    def _log_probs(self, sets: IntArray) -> FloatArray:
+        if sets.shape[1] != self._k:
+            return np.full(len(sets), -np.inf)
+        return np.minimum(self._dpp._representation.log_probs(sets) - self._log_size, 0.0)
+
     def _log_probability(self, inside: IntArray, outside: IntArray) -> float:
         remaining = self._k - len(inside)
         if remaining < 0:
@@ -133,23 +142,21 @@ class KDPP(SetDistribution):
         if len(inside) == 1 and len(outside) == 0:
             p = self._inclusion_of(inside)
             return math.log(p) if p > 0.0 else -math.inf
-        base, log_size = self._near_size()
+        base, log_size = self._near_size
         log_event = base.log_probability(inside, outside)
         if log_event == -math.inf:
             return -math.inf
         rest = base.condition(inside, outside)
         return min(log_event + rest.spectrum.log_size_probability(remaining) - log_size, 0.0)
 
+    @cached_property
     def _near_size(self) -> tuple[Representation, float]:
         """A DPP with this k-DPP within that draws k items often, and the log-probability that it does."""
-        if "_near_size_cache" not in self.__dict__:
-            base, log_size = self._dpp._representation, self._log_size
-            if log_size < _UNLIKELY:
-                base = near_size(base, self._k)
-                log_size = base.spectrum.log_size_probability(self._k)
-            self.__dict__["_near_size_cache"] = (base, log_size)
-        cached: tuple[Representation, float] = self.__dict__["_near_size_cache"]
-        return cached
+        base, log_size = self._dpp._representation, self._log_size
+        if log_size < _UNLIKELY:
+            base = near_size(base, self._k)
+            log_size = base.spectrum.log_size_probability(self._k)
+        return base, log_size
 
     @property
     def inclusion_probabilities(self) -> FloatArray:
@@ -158,25 +165,23 @@ class KDPP(SetDistribution):
         J is the random set of k eigenvectors ([KuleszaTaskar2012]_, section 5.2.3). Given the spectrum:
         O(nk) for the probabilities of the eigenvectors, by prefix and suffix tables, and one pass over V.
         """
-        p = self._inclusion()
+        p = self._inclusion
         return np.array(p) if isinstance(p, np.ndarray) else p
 
     def _inclusion_of(self, one: IntArray) -> float:
         """Probability of a single item; of features held in blocks only its row is asked for."""
-        p = self._inclusion()
+        p = self._inclusion
         if isinstance(p, np.ndarray):
             return float(p[one[0]])
         representation = self._dpp._representation
         weights = selection.selection_probabilities(representation.spectrum.support, self._k)
         return float(np.clip(representation.spectral_block(one, one, weights).real[0, 0], 0.0, 1.0))
 
+    @cached_property
     def _inclusion(self) -> FloatArray:
-        if "_inclusion_cache" not in self.__dict__:
-            representation = self._dpp._representation
-            weights = selection.selection_probabilities(representation.spectrum.support, self._k)
-            self.__dict__["_inclusion_cache"] = np.clip(representation.spectral_diagonal(weights), 0.0, 1.0)
-        cached: FloatArray = self.__dict__["_inclusion_cache"]
-        return cached
+        representation = self._dpp._representation
+        weights = selection.selection_probabilities(representation.spectrum.support, self._k)
+        return np.clip(representation.spectral_diagonal(weights), 0.0, 1.0)
 
     def pair_probabilities(self, pairs: Sequence[tuple[int, int]] | None = None) -> FloatArray:
         r"""Probabilities that two items appear together.
@@ -212,7 +217,7 @@ class KDPP(SetDistribution):
                 block = representation.spectral_block(everything, everything, s)
                 diagonal = np.diagonal(block).real
                 together += weight * (np.outer(diagonal, diagonal) - squared_modulus(block))
-            np.fill_diagonal(together, self._inclusion())
+            np.fill_diagonal(together, self._inclusion)
             return np.clip(together, 0.0, 1.0)
         left, right = self._pairs(pairs)
         named = np.union1d(left, right)
@@ -231,15 +236,21 @@ class KDPP(SetDistribution):
         pmf[self._k] = 1.0
         return pmf
 
+    def sampler(self, size: int = 1, *, method: str = "auto") -> Sampler:
+        """The sampler that `size` draws use: the cheapest exact one the kernel's form offers, or one by name."""
+        return self._dpp._representation.sampler(self._k, size, method)
+
     def condition(self, include: Iterable[int] = (), exclude: Iterable[int] = ()) -> KDPP:
         """The (k - len(include))-DPP of the other items, given these appear and those do not (5.2.4)."""
         inside, outside = self._assignment(include, exclude)
-        if self._log_probability(inside, outside) == -math.inf:
+        try:
+            # The conditioned DPP is factorised once, and refuses a size that it cannot have.
+            return KDPP(self._dpp.condition(include, exclude), self._k - len(inside))
+        except (ImpossibleEventError, SizeError):
             raise ImpossibleEventError(
                 f"cannot condition on {self._dpp._name_event(inside, outside)}: its probability is 0 in sets of "
                 f"{self._k}"
-            )
-        return KDPP(self._dpp.condition(include, exclude), self._k - len(inside))
+            ) from None
 
     def complement(self) -> KDPP:
         """Law of the n - k items that do not appear: again a k-DPP."""

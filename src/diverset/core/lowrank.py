@@ -27,11 +27,12 @@ if C has norm below 1e4.
 from __future__ import annotations
 
 import math
-from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from diverset._typing import Array, FloatArray, IntArray
+from diverset.core.cache import cached_property
 from diverset.core.dense import DenseLikelihood
 from diverset.core.factor import RowFactor
 from diverset.core.representation import (
@@ -54,6 +55,9 @@ from diverset.numerics.linalg import (
     solve_lower,
 )
 from diverset.numerics.rounding import EPS, SLACK
+
+if TYPE_CHECKING:
+    from diverset.sampling.base import Offer, Sampler
 
 __all__ = ["LowRankLikelihood", "LowRankMarginal", "from_eigenpairs"]
 
@@ -140,18 +144,45 @@ class _LowRank(Representation):
 
     def eigenvector_rows(self, rows: IntArray) -> Array:
         r"""Rows of :math:`V = B \hat V \Lambda^{-1/2}` ([KuleszaTaskar2012]_, Proposition 3.1)."""
-        rank = self.spectrum.rank
-        values, vectors = self._eigh
-        width = len(values)
-        scaled = vectors[:, width - rank :] / np.sqrt(values[width - rank :])
-        V: Array = self.factor.take(rows) @ scaled
+        V: Array = self.factor.take(rows) @ self.eigenvector_map
         return V
+
+    @property
+    def eigenvector_map(self) -> Array:
+        """The small matrix that turns the rows of B into those of V: dual eigenvectors, scaled."""
+        values, vectors = self._eigh
+        cut = len(values) - self.spectrum.rank
+        scaled: Array = vectors[:, cut:] / np.sqrt(values[cut:])
+        return scaled
+
+    def spectrum_with_vectors(self) -> Spectrum:
+        """The spectrum: the dual eigenvectors always come with it."""
+        return self.spectrum
+
+    @property
+    def eigen_width(self) -> int:
+        """Number of features."""
+        return int(self.factor.width)
+
+    def samplers(self, k: int | None, size: int) -> list[Offer]:
+        """Among others those that need no n x n matrix."""
+        from diverset.sampling.offers import of_rows
+
+        return of_rows(self, k, size)
+
+    def sequential_sampler(self) -> Sampler:
+        """From the rows, without K."""
+        from diverset.sampling.sequential import RowSampler
+
+        return RowSampler(self.factor, self._marginal_transform())
+
+    def _marginal_transform(self) -> Array | None:
+        """Matrix (or column scales) T such that the rows of the factor's base, times T, have Gram matrix K."""
+        return self.factor.transform
 
     def eigenvector_columns(self, columns: IntArray) -> Array:
         """Some columns of V, block by block: O(n D m) for m of them."""
-        values, vectors = self._eigh
-        chosen = len(values) - self.spectrum.rank + columns
-        scaled = self.factor.combined(vectors[:, chosen] / np.sqrt(values[chosen]))
+        scaled = self.factor.combined(self.eigenvector_map[:, columns])
         V = np.empty((self.n, len(columns)), dtype=np.result_type(self.gram, np.float64))
         for part, block in self.factor.blocks():
             V[part] = block @ scaled
@@ -244,6 +275,9 @@ class LowRankLikelihood(_LowRank):
         """Log-determinant of C + I."""
         return log_det_from_cholesky(self._cholesky)
 
+    def _marginal_transform(self) -> Array | None:
+        return self.factor.combined(self._marginal_map)
+
     def likelihood_block(self, rows: IntArray, columns: IntArray) -> Array:
         """Entries of B B*."""
         block: Array = self.factor.take(rows) @ self.factor.take(columns).conj().T
@@ -290,6 +324,15 @@ class LowRankLikelihood(_LowRank):
     def log_prob(self, inside: IntArray) -> float:
         """Log of the squared volume of the rows, less the normaliser."""
         return min(log_det_gram(self.factor.take(inside), self.factor.row_noise(inside)) - self.log_normalizer, 0.0)
+
+    def log_probs(self, sets: IntArray) -> FloatArray:
+        """Squared volumes of many sets of rows at once, less the normaliser."""
+        log_normalizer = self.log_normalizer
+        return self.factor.log_volumes(sets, None, lambda Y: self.log_prob(Y) + log_normalizer) - log_normalizer
+
+    def log_marginals(self, sets: IntArray) -> FloatArray:
+        """Squared volumes of many sets of rows of K at once."""
+        return self.factor.log_volumes(sets, self._marginal_map, lambda Y: self.log_probability(Y, Y[:0]))
 
     def log_probability(self, inside: IntArray, outside: IntArray) -> float:
         r"""Log of :math:`\det(L_A)\det(I + N^* C_{\bar B} N)/\det(I + C)`, in time free of n."""
@@ -427,6 +470,10 @@ class LowRankMarginal(_LowRank):
         N = null_basis(rows)
         absent = add_to_diagonal(np.ascontiguousarray(-(N.conj().T @ self.gram @ N)), 1.0)
         return log_volume + log_det_psd(absent, np.full(len(absent), EPS))
+
+    def log_marginals(self, sets: IntArray) -> FloatArray:
+        """Squared volumes of many sets of rows at once."""
+        return self.factor.log_volumes(sets, None, lambda Y: self.log_probability(Y, Y[:0]))
 
     def log_probability(self, inside: IntArray, outside: IntArray) -> float:
         """Log-probability of a partial assignment, in time free of n."""

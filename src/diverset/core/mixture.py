@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +13,9 @@ from diverset._typing import FloatArray, IntArray
 from diverset.core.distribution import SetDistribution
 from diverset.errors import DiversetError, ImpossibleEventError
 from diverset.numerics.validation import as_probability_vector
+
+if TYPE_CHECKING:
+    from diverset.sampling.base import Sampler
 
 __all__ = ["KDPPMixture"]
 
@@ -63,15 +67,23 @@ class KDPPMixture(SetDistribution):
         """Probability of each component."""
         return self._weights
 
-    def _log_mix(self, logs: FloatArray) -> float:
+    def _log_mix(self, logs: FloatArray) -> FloatArray:
+        """Log of the weighted sum over components, the first axis of `logs`."""
         possible = self._weights > 0.0
-        return float(np.logaddexp.reduce(np.log(self._weights[possible]) + logs[possible]))
+        log_weights = np.log(self._weights[possible]).reshape(-1, *[1] * (logs.ndim - 1))
+        return np.asarray(np.logaddexp.reduce(log_weights + logs[possible], axis=0), dtype=np.float64)
 
     def _log_prob(self, inside: IntArray) -> float:
-        return self._log_mix(np.array([c._log_prob(inside) for c in self._components]))
+        return float(self._log_mix(np.array([c._log_prob(inside) for c in self._components])))
+
+    def _log_probs(self, sets: IntArray) -> FloatArray:
+        return self._log_mix(np.stack([c._log_probs(sets) for c in self._components]))
 
     def _log_probability(self, inside: IntArray, outside: IntArray) -> float:
-        return self._log_mix(np.array([c._log_probability(inside, outside) for c in self._components]))
+        return float(self._log_mix(np.array([c._log_probability(inside, outside) for c in self._components])))
+
+    def _log_marginals(self, sets: IntArray) -> FloatArray:
+        return self._log_mix(np.stack([c._log_marginals(sets) for c in self._components]))
 
     @property
     def inclusion_probabilities(self) -> FloatArray:
@@ -92,11 +104,18 @@ class KDPPMixture(SetDistribution):
             pmf[: len(part)] += weight * part
         return pmf
 
+    def sampler(self, size: int = 1, *, method: str = "auto") -> Sampler:
+        """Sampler that draws a component first, then a set by its own sampler."""
+        from diverset.sampling.grouped import GroupedSampler
+
+        samplers = [component.sampler(size, method=method) for component in self._components]
+        return GroupedSampler(self._weights, samplers.__getitem__, method, all(s.exact for s in samplers))
+
     def condition(self, include: Iterable[int] = (), exclude: Iterable[int] = ()) -> KDPPMixture:
         """Mixture of the conditioned components, reweighted by how likely each made the event."""
         inside, outside = self._assignment(include, exclude)
         logs = np.array([c._log_probability(inside, outside) for c in self._components])
-        log_event = self._log_mix(logs)
+        log_event = float(self._log_mix(logs))
         if log_event == -math.inf:
             raise ImpossibleEventError(
                 f"cannot condition on including {self._labels(inside).tolist()} and excluding "

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from diverset._typing import Array, FloatArray, IntArray
+from diverset.core.cache import cached_property
 from diverset.core.distribution import SetDistribution
 from diverset.core.representation import no_likelihood_kernel, open_positions
 from diverset.errors import DiversetError, ImpossibleEventError, KernelError
@@ -29,6 +29,9 @@ from diverset.numerics.validation import (
     check_finite,
     check_fits_in_memory,
 )
+
+if TYPE_CHECKING:
+    from diverset.sampling.base import Sampler
 
 __all__ = ["NonsymmetricDPP"]
 
@@ -111,12 +114,11 @@ class NonsymmetricDPP(SetDistribution):
         self._items.flags.writeable = False
         self._L = L
         # The marginal kernels of the process and of its complement: neither is had from the other when it is small.
-        if K is not None:
-            self.__dict__["_K"], self.__dict__["_Kc"] = K, Kc
+        self._given_kernels = None if K is None or Kc is None else (K, Kc)
 
     @classmethod
     def _wrap(cls, items: IntArray, **kernels: FloatArray) -> NonsymmetricDPP:
-        dpp = object.__new__(cls)
+        dpp = cls.__new__(cls)
         dpp._set(items, **kernels)
         return dpp
 
@@ -128,6 +130,8 @@ class NonsymmetricDPP(SetDistribution):
     @cached_property
     def _Kc(self) -> FloatArray:
         """(L + I)^-1."""
+        if self._given_kernels is not None:
+            return self._given_kernels[1]
         assert self._L is not None  # built from L or from both others
         if self.n_items == 0:
             return np.zeros((0, 0))
@@ -139,6 +143,8 @@ class NonsymmetricDPP(SetDistribution):
     @cached_property
     def _K(self) -> FloatArray:
         """L (L + I)^-1: relative accuracy also for small L."""
+        if self._given_kernels is not None:
+            return self._given_kernels[0]
         assert self._L is not None
         product: FloatArray = self._L @ self._Kc
         return product
@@ -234,6 +240,14 @@ class NonsymmetricDPP(SetDistribution):
         pmf = np.maximum(np.fft.irfft(values, n + 1), 0.0)
         total: FloatArray = pmf / pmf.sum()
         return total
+
+    def sampler(self, size: int = 1, *, method: str = "auto") -> Sampler:
+        """Item by item, by elimination of K: the one exact way that needs no spectral theory."""
+        from diverset.sampling.base import Offer, take
+        from diverset.sampling.sequential import NonsymmetricSampler
+
+        offer = take([Offer("sequential", 0.0, lambda: NonsymmetricSampler(self._K))], method)
+        return self._cache.recent(offer.name, offer.prepare)
 
     # new processes from this one -------------------------------------------------------------------------
 

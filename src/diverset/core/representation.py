@@ -33,10 +33,13 @@ from __future__ import annotations
 
 import abc
 import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from diverset._typing import Array, FloatArray, IntArray
+from diverset._typing import Array, BoolArray, FloatArray, IntArray
+from diverset.core.cache import Model
 from diverset.core.spectrum import Spectrum
 from diverset.errors import ImpossibleEventError, NoLikelihoodKernelError
 from diverset.numerics.linalg import (
@@ -47,6 +50,11 @@ from diverset.numerics.linalg import (
     solve_lower,
     squared_modulus,
 )
+from diverset.numerics.stacks import BLOCK, log_dets
+from diverset.numerics.validation import check_fits_in_memory
+
+if TYPE_CHECKING:
+    from diverset.sampling.base import Offer, Sampler
 
 __all__ = [
     "Representation",
@@ -58,15 +66,35 @@ __all__ = [
 ]
 
 
-class Representation(abc.ABC):
+T = TypeVar("T")
+
+#: Items up to which the kernel of all that a batch of sets names is formed: 32 MB.
+_MANY = 2048
+#: Relative rounding error of a diagonal entry up to which it is beyond doubt.
+_CLEAR = 1e-8
+
+
+class Representation(Model, abc.ABC):
     """A DPP over positions 0..n-1. Immutable; arguments are trusted, ascending int64 positions."""
 
     n: int
+    _given_spectrum: Spectrum | None = None
 
     @property
     @abc.abstractmethod
     def spectrum(self) -> Spectrum:
         """Eigenvalues, computed on first use."""
+
+    @property
+    def _knows_spectrum(self) -> bool:
+        """Whether the eigenvalues were given or have been computed."""
+        return self._given_spectrum is not None or "spectrum" in self._cache
+
+    def spectrum_with_vectors(self) -> Spectrum:
+        """The spectrum, for a caller that will need eigenvectors as well: both come from one factorisation."""
+        if not self._knows_spectrum:
+            self.eigenvectors()
+        return self.spectrum
 
     @property
     @abc.abstractmethod
@@ -101,6 +129,32 @@ class Representation(abc.ABC):
     @abc.abstractmethod
     def log_probability(self, inside: IntArray, outside: IntArray) -> float:
         """Log-probability that all of `inside` and none of `outside` appear."""
+
+    def log_probs(self, sets: IntArray) -> FloatArray:
+        """:meth:`log_prob` of sets of one size, (m, k), where L is at hand many at a time."""
+        items = np.unique(sets)
+        if not self.holds_likelihood or len(items) > _MANY or sets.shape[1] == 0:
+            return np.array([self.log_prob(inside) for inside in sets], dtype=np.float64)
+        L = self.likelihood_block(items, items)
+        clear = np.diagonal(L).real * _CLEAR >= self.likelihood_noise(items)
+        log_normalizer = self.log_normalizer
+        return _by_blocks(L, items, clear, sets, lambda Y: self.log_prob(Y) + log_normalizer) - log_normalizer
+
+    def log_marginals(self, sets: IntArray) -> FloatArray:
+        """Log-probabilities that the sets appear, (m, k), many at a time."""
+        items = np.unique(sets)
+
+        def careful(inside: IntArray) -> float:
+            return self.log_probability(inside, np.zeros(0, dtype=np.int64))
+
+        if len(items) > _MANY or sets.shape[1] == 0:
+            return np.array([careful(inside) for inside in sets], dtype=np.float64)
+        K = self.marginal_block(items, items)
+        return _by_blocks(K, items, np.diagonal(K).real > _CLEAR, sets, careful)
+
+    def likelihood_noise(self, rows: IntArray) -> FloatArray:
+        """Absolute rounding error of the diagonal of L at `rows`, where it is more than relative rounding."""
+        return np.zeros(len(rows))
 
     @abc.abstractmethod
     def condition(self, inside: IntArray, outside: IntArray) -> Representation:
@@ -143,6 +197,52 @@ class Representation(abc.ABC):
 
         return Complement(self)
 
+    def keep(self, key: str, build: Callable[[], T]) -> T:
+        """``build()``, or what it gave before for this representation."""
+        return self._cache.keep(key, build)
+
+    # sampling --------------------------------------------------------------------------------------------
+
+    def samplers(self, k: int | None, size: int) -> list[Offer]:
+        """Samplers that serve `size` draws of the DPP (k None) or k-DPP, each with its estimated cost."""
+        from diverset.sampling.offers import of_marginal_kernel
+
+        return of_marginal_kernel(self, k, size)
+
+    def sampler(self, k: int | None, size: int = 1, method: str = "auto") -> Sampler:
+        """The sampler for `size` draws, by name or by cost, set up once and kept."""
+        from diverset.sampling.base import take
+
+        kept: Sampler | None = self._cache.recall((method, k))
+        if kept is not None:
+            return kept
+        offer = take(self.samplers(k, size), method, k)
+        return self._cache.recent((offer.name, k), offer.prepare)
+
+    @property
+    def eigen_width(self) -> int:
+        """Order of the eigenproblem: n, or fewer features than items."""
+        return self.n
+
+    @property
+    def size_bound(self) -> float:
+        """Upper bound on the expected size that needs no factorisation where one would be costly."""
+        return self.spectrum.mean_size
+
+    def sequential_sampler(self) -> Sampler:
+        """Sampler that goes through the items one by one, from K."""
+        from diverset.sampling.sequential import MarginalSampler
+
+        check_fits_in_memory(16 * self.n**2, what="the marginal kernel")
+        everything = np.arange(self.n)
+        return MarginalSampler(self.marginal_block(everything, everything))
+
+    def left_out(self) -> Representation:
+        """Law of the items left out, held by eigenvectors of its own: for draws of nearly all items."""
+        from diverset.core.complement import by_eigenvectors
+
+        return self.keep("left out", lambda: by_eigenvectors(self))
+
     def eigenvectors(self) -> Array:
         """V, of shape (n, rank): orthonormal columns in the order of the spectrum's support."""
         return self.eigenvector_rows(np.arange(self.n))
@@ -156,6 +256,20 @@ class Representation(abc.ABC):
     def holds_likelihood(self) -> bool:
         """Whether L is at hand to full accuracy (not derived from a K that may be near eigenvalue 1)."""
         return False
+
+
+def _by_blocks(
+    kernel: Array, items: IntArray, clear: BoolArray, sets: IntArray, careful: Callable[[IntArray], float]
+) -> FloatArray:
+    """Log-determinants of the kernel of `items` at the sets; where in doubt, as `careful` has them."""
+    values, at = np.empty(len(sets)), np.searchsorted(items, sets)
+    for start in range(0, len(sets), BLOCK):
+        part = slice(start, start + BLOCK)
+        S = at[part]
+        values[part], safe = log_dets(kernel[S[:, :, None], S[:, None, :]])
+        for i in np.flatnonzero(~(safe & clear[S].all(axis=1))):
+            values[start + i] = careful(sets[start + i])
+    return values
 
 
 def impossible(inside: IntArray, outside: IntArray) -> ImpossibleEventError:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +17,9 @@ from diverset.core.kdpp import KDPP
 from diverset.errors import DiversetError, ImpossibleEventError, SizeError
 from diverset.numerics import poisson_binomial, selection
 from diverset.numerics.validation import as_probability_vector
+
+if TYPE_CHECKING:
+    from diverset.sampling.base import Sampler
 
 __all__ = ["SizedDPP"]
 
@@ -49,7 +54,7 @@ class SizedDPP(SetDistribution):
         self._dpp = dpp
         self._items = dpp._items
         pmf = as_probability_vector(size_probabilities, name="size_probabilities")
-        spectrum = dpp._representation.spectrum
+        spectrum = dpp._representation.spectrum_with_vectors()
         sizes = np.flatnonzero(pmf)
         for k in (sizes[0], sizes[-1]):
             if not spectrum.n_certain <= k <= spectrum.rank:
@@ -82,6 +87,12 @@ class SizedDPP(SetDistribution):
         if len(inside) >= len(self._pmf) or self._pmf[len(inside)] == 0.0:
             return -math.inf
         return min(self._dpp._log_prob(inside) + float(self._log_ratio[len(inside)]), 0.0)
+
+    def _log_probs(self, sets: IntArray) -> FloatArray:
+        k = sets.shape[1]
+        if k >= len(self._pmf) or self._pmf[k] == 0.0:
+            return np.full(len(sets), -np.inf)
+        return np.minimum(self._dpp._representation.log_probs(sets) + float(self._log_ratio[k]), 0.0)
 
     def _conditioned_sizes(self, inside: IntArray, outside: IntArray) -> FloatArray:
         """Log of Pr(the event and |Y| = k), for every k."""
@@ -116,6 +127,15 @@ class SizedDPP(SetDistribution):
         """Probabilities that two items appear together: the k-DPPs' mixed by size."""
         total = sum(self._pmf[k] * KDPP(self._dpp, int(k)).pair_probabilities(pairs) for k in self._sizes)
         return np.asarray(total, dtype=np.float64)
+
+    def sampler(self, size: int = 1, *, method: str = "auto") -> Sampler:
+        """Sampler that draws a size first, then a set by the k-DPP's own sampler."""
+        from diverset.sampling.base import take
+        from diverset.sampling.grouped import GroupedSampler
+
+        representation = self._dpp._representation
+        exact = all(take(representation.samplers(int(k), size), method, int(k)).exact for k in self._sizes[[0, -1]])
+        return GroupedSampler(self._pmf, partial(representation.sampler, size=size, method=method), method, exact)
 
     def condition(self, include: Iterable[int] = (), exclude: Iterable[int] = ()) -> SizedDPP:
         """Law of the other items: the conditioned DPP's content, the sizes reweighted by the event."""

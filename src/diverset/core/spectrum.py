@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from diverset._typing import FloatArray
+from diverset.core.cache import Frozen
 from diverset.numerics import poisson_binomial
 from diverset.numerics.logistic import expit
 
@@ -21,7 +22,7 @@ __all__ = ["Spectrum"]
 
 
 @dataclass(frozen=True, eq=False)
-class Spectrum:
+class Spectrum(Frozen):
     """Eigenvalues of a DPP's kernels, ascending.
 
     Parameters

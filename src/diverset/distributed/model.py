@@ -24,10 +24,10 @@ from diverset._typing import Array, FloatArray, IntArray
 from diverset.core.factor import RowFactor
 from diverset.core.lowrank import LowRankLikelihood
 from diverset.distributed.blocks import Blocks, Task, as_block, compute, lazy_array, local_factor, same, task, tree_sum
-from diverset.errors import DiversetError, KernelError
+from diverset.errors import KernelError
 from diverset.numerics.linalg import EPS, row_norms_squared
 from diverset.numerics.validation import check_fits_in_memory
-from diverset.sampling.base import Sampler
+from diverset.sampling.base import Offer
 
 __all__ = ["BlockFactor", "BlockLikelihood", "likelihood_of"]
 
@@ -184,24 +184,11 @@ class BlockLikelihood(LowRankLikelihood):
         r"""Diagonal of :math:`V\,\mathrm{diag}(w)\,V^*`, lazy: squared norms of the rows of :math:`V\sqrt w`."""
         return self.factor.norms_squared(self.eigenvector_map * np.sqrt(weights))
 
-    @property
-    def eigenvector_map(self) -> Array:
-        """The small matrix that turns the rows of B into those of V."""
-        values, vectors = self._eigh
-        cut = len(values) - self.spectrum.rank
-        scaled: Array = vectors[:, cut:] / np.sqrt(values[cut:])
-        return scaled
-
-    def prepare_sampler(self, method: str, k: int | None) -> Sampler:
-        """Rejection sampling with the cumulative sums on the workers."""
-        if method not in ("auto", "rejection"):
-            raise DiversetError(
-                f'method is {method!r}; features in blocks are drawn from by method="rejection" '
-                "(features.compute() brings them here, for the other samplers)"
-            )
+    def samplers(self, k: int | None, size: int) -> list[Offer]:
+        """Rejection sampling with the cumulative sums on the workers; ``features.compute()`` brings the others."""
         from diverset.distributed.sampling import BlockSampler
 
-        return BlockSampler.of(self, k)
+        return [Offer("rejection", 0.0, lambda: BlockSampler.of(self, k))]
 
 
 def likelihood_of(features: Any, quality: Any = None) -> tuple[Any, range]:

@@ -28,7 +28,7 @@ from diverset.distributed.blocks import by_block, compute, local_factor, persist
 from diverset.distributed.model import BlockFactor, BlockLikelihood
 from diverset.errors import KernelError
 from diverset.numerics.linalg import cholesky_lower, row_norms_squared, solve_lower, squared_modulus
-from diverset.sampling.base import Sampler, kept_with
+from diverset.sampling.base import Sampler
 from diverset.sampling.eigenvectors import EigenvectorLaw
 
 __all__ = ["BlockProposals", "BlockSampler", "ElementaryDraw"]
@@ -235,6 +235,8 @@ class BlockSampler(Sampler):
         Phase one.
     """
 
+    name = "rejection"
+
     def __init__(self, proposals: BlockProposals, law: EigenvectorLaw) -> None:
         self.proposals = proposals
         self.law = law
@@ -244,14 +246,15 @@ class BlockSampler(Sampler):
         """Sampler of a DPP (k None) or k-DPP; one more pass over the features, whatever k is."""
         law = EigenvectorLaw.of(representation.spectrum.support, k)
         factor, A = representation.factor, representation.eigenvector_map
-        return cls(kept_with(representation, "block proposals", lambda: BlockProposals(factor, A)), law)
+        proposals = representation.keep("block proposals", lambda: BlockProposals(factor, A))
+        return cls(proposals, law)
 
     @property
     def chunk(self) -> int:
         """Draws of one batch, by the rows that they bring here."""
         m = self.law.mean_size + 1.0
         rows = m * (2.0 + math.log(m))
-        return max(1, min(_BATCH_DRAWS, int(_BATCH_BYTES / (8.0 * rows * self.proposals.A.shape[1]))))
+        return max(1, min(_BATCH_DRAWS, int(_BATCH_BYTES / (8.0 * rows * max(self.proposals.A.shape[1], 1)))))
 
     def draw(self, rng: np.random.Generator) -> IntArray:
         """One draw."""

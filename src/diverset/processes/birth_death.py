@@ -27,6 +27,7 @@ import numpy as np
 from diverset._typing import Array, RNGLike
 from diverset.errors import DiversetError, ImpossibleEventError
 from diverset.numerics.validation import as_number, check_count, check_size
+from diverset.sampling.batch import children
 from diverset.sampling.chain import Chain, ChainState
 
 __all__ = ["BirthDeathTarget", "BirthDeathWalk", "Move", "PatternChain", "birth_death_chain"]
@@ -248,7 +249,7 @@ def birth_death_chain(
                 f"start has weight 0: its point {slot} cannot stand with the others; leave it out"
             )
     generator = np.random.default_rng(rng)
-    streams = [generator] if chains == 1 else generator.spawn(chains)
+    streams = children(generator, chains)
     patterns: list[Array] = []
     log_weights = np.zeros((chains, count))
     accepted, ends = 0, []

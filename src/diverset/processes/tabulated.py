@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
-from typing import Any, overload
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from diverset._typing import BoolArray, FloatArray, IntArray, RNGLike
+from diverset._typing import BoolArray, FloatArray, IntArray
+from diverset.core.cache import cached_property
 from diverset.core.distribution import SetDistribution
 from diverset.errors import DiversetError, ImpossibleEventError
-from diverset.numerics.validation import check_size
+from diverset.sampling.base import Offer, Sampler, take
+from diverset.sampling.generic import EnumerationSampler
 
 __all__ = ["MAX_TABULATED", "TabulatedProcess", "members"]
 
@@ -140,33 +140,11 @@ class TabulatedProcess(SetDistribution):
             raise ImpossibleEventError("the event has probability 0, so nothing can be conditioned on it")
         left = np.setdiff1d(np.arange(self.n_items), np.concatenate([inside, outside]))
         # Rows that fit come in the order of the bits that are left.
-        conditioned = object.__new__(TabulatedProcess)
+        conditioned = TabulatedProcess.__new__(TabulatedProcess)
         conditioned._set(np.take(self._items, left), self._log_law[fits])
         return conditioned
 
-    @overload
-    def sample(
-        self, size: None = None, *, rng: RNGLike = None, method: str = "auto", n_jobs: int | None = None
-    ) -> IntArray: ...
-    @overload
-    def sample(
-        self, size: int, *, rng: RNGLike = None, method: str = "auto", n_jobs: int | None = None
-    ) -> list[IntArray]: ...
-    def sample(
-        self, size: int | None = None, *, rng: RNGLike = None, method: str = "auto", n_jobs: int | None = None
-    ) -> IntArray | list[IntArray]:
-        """Draw one set, or a list of `size` sets, from the table; there is no choice of method."""
-        if method != "auto":
-            raise DiversetError(f'method is {method!r}; a tabulated process is drawn from its table by method="auto"')
-        count = 1 if size is None else check_size(size, name="size")
-        chosen = np.random.default_rng(rng).choice(len(self._law), size=count, p=self._law)
-        draws = [self._items[self._members[row]] for row in chosen]
-        return draws[0] if size is None else draws
-
-    def stream(self, size: int | None = None, *, rng: RNGLike = None, method: str = "auto") -> Iterator[IntArray]:
-        """Iterate over draws; without end by default."""
-        generator: Any = np.random.default_rng(rng)
-        left = math.inf if size is None else check_size(size, name="size")
-        while left > 0:
-            yield self.sample(rng=generator, method=method)
-            left -= 1
+    def sampler(self, size: int = 1, *, method: str = "auto") -> Sampler:
+        """Sampler from the table; there is no choice of method."""
+        offer = take([Offer("enumeration", 0.0, lambda: EnumerationSampler(self._law))], method)
+        return self._cache.recent(offer.name, offer.prepare)

@@ -3,42 +3,36 @@
 ===============  =======================================================================  ===========
 method           what it is                                                               law
 ===============  =======================================================================  ===========
-``auto``         the cheapest exact one, by the cost model of ``diverset.sampling.auto``                exact
+``auto``         the cheapest exact one that the model offers                             exact
 ``sequential``   item by item, no eigendecomposition: for one draw                        exact
 ``rejection``    proposals from leverage scores: for many draws, at any n                 exact
 ``spectral``     Algorithm 1 of [KuleszaTaskar2012]_, Algorithm 8 for k-DPPs              exact
 ``dual``         Algorithm 3, for features; the plain twin                                exact
-``complement``   what the complement's draw leaves out: for nearly all items              exact
+``complement``   what a draw of the complement leaves out: for nearly all items           exact
+``enumeration``  all subsets listed: for models of few items without a sampler            exact
 ``truncated``    top eigenvectors only, with a bound on the error                         approximate
 ``mcmc``         add, delete and exchange moves                                           approximate
 ===============  =======================================================================  ===========
 
-Kernels given as a function, with n too large for any matrix, have :func:`diverset.sample_kernel`.
+Which of them a model offers, and at what cost, the model says itself (:mod:`diverset.sampling.offers`);
+``distribution.sampler(size, method=...)`` gives the sampler that ``sample`` would use, with its ``name`` and whether
+it is ``exact``. Kernels given as a function, with n too large for any matrix, have :func:`diverset.sample_kernel`.
 """
 
 from __future__ import annotations
 
-import abc
 from collections.abc import Iterator
-from importlib import import_module
 
 import numpy as np
 
-from diverset._typing import IntArray, RNGLike
-from diverset.core import DPP, KDPP, KDPPMixture, NonsymmetricDPP, SetDistribution, SizedDPP
-from diverset.core.complement import Complement
-from diverset.core.representation import Representation
+from diverset._typing import BoolArray, IntArray, RNGLike
+from diverset.core.distribution import SetDistribution
 from diverset.errors import DiversetError
-from diverset.numerics.linalg import positions_outside
-from diverset.numerics.validation import check_count, check_size
-from diverset.sampling.auto import choose
-from diverset.sampling.base import OwnSampler, Sampler, kept_with
+from diverset.numerics.validation import check_count, check_fits_in_memory, check_size
+from diverset.sampling.base import METHODS
 from diverset.sampling.batch import draw_batch, stream_draws
 
-__all__ = ["METHODS", "sample", "sampler_for", "stream"]
-
-#: Names accepted by ``method``.
-METHODS = ("auto", "sequential", "rejection", "spectral", "dual", "complement", "truncated", "mcmc")
+__all__ = ["METHODS", "sample", "stream"]
 
 
 def sample(
@@ -48,15 +42,30 @@ def sample(
     rng: RNGLike = None,
     method: str = "auto",
     n_jobs: int | None = None,
-) -> IntArray | list[IntArray]:
+    output: str = "sets",
+) -> IntArray | BoolArray | list[IntArray]:
     """Draw one set, or a list of `size` sets; see :meth:`diverset.DPP.sample`."""
-    generator = np.random.default_rng(rng)
-    if size is None:
-        return _labelled(distribution, sampler_for(distribution, 1, method).draw(generator))
-    count = check_size(size, name="size")
-    sampler = sampler_for(distribution, count, method)
+    if output not in ("sets", "indicator"):
+        raise DiversetError(f"output is {output!r}; choose 'sets' or 'indicator'")
+    count = 1 if size is None else check_size(size, name="size")
     jobs = 1 if n_jobs is None else check_count(n_jobs, name="n_jobs")
-    return [_labelled(distribution, draw) for draw in draw_batch(sampler, count, generator, jobs)]
+    if output == "indicator":
+        what = f"the indicators of {count} sets of {distribution.n_items} items"
+        check_fits_in_memory(count * distribution.n_items, what=what, remedy="ask for output='sets', or stream")
+    draws = draw_batch(distribution.sampler(count, method=method), count, np.random.default_rng(rng), jobs)
+    if output == "indicator":
+        table = _indicators(draws, distribution.n_items)
+        return table[0] if size is None else table
+    sets = [distribution._labels(draw) for draw in draws]
+    return sets[0] if size is None else sets
+
+
+def _indicators(draws: list[IntArray], n: int) -> BoolArray:
+    """Row i is True at the positions of draw i."""
+    table = np.zeros((len(draws), n), dtype=np.bool_)
+    if draws:
+        table[np.repeat(np.arange(len(draws)), [len(draw) for draw in draws]), np.concatenate(draws)] = True
+    return table
 
 
 def stream(
@@ -65,113 +74,5 @@ def stream(
     """Draws one by one, never all held; see :meth:`diverset.DPP.stream`."""
     count = None if size is None else check_size(size, name="size")
     # A stream without an end is a stream of many draws.
-    sampler = sampler_for(distribution, 10_000 if count is None else count, method)
-    return (_labelled(distribution, draw) for draw in stream_draws(sampler, count, np.random.default_rng(rng)))
-
-
-def _labelled(distribution: SetDistribution, positions: IntArray) -> IntArray:
-    return distribution._labels(positions)
-
-
-def sampler_for(distribution: SetDistribution, size: int, method: str = "auto") -> Sampler:
-    """The sampler that `size` draws of this distribution will use, ready to draw positions."""
-    if method not in METHODS:
-        raise DiversetError(f"method is {method!r}; choose one of {', '.join(METHODS)}")
-    if isinstance(distribution, KDPPMixture):
-        return _MixtureSampler(distribution, size, method)
-    if isinstance(distribution, SizedDPP):
-        return _SizedSampler(distribution, size, method)
-    if isinstance(distribution, KDPP):
-        return _prepare(distribution.dpp._representation, distribution.k, size, method)
-    if isinstance(distribution, DPP):
-        return _prepare(distribution._representation, None, size, method)
-    if isinstance(distribution, NonsymmetricDPP):
-        return _prepare_nonsymmetric(distribution, method)
-    raise DiversetError(f"cannot sample from a {type(distribution).__name__}")
-
-
-def _prepare(representation: Representation, k: int | None, size: int, method: str) -> Sampler:
-    if isinstance(representation, OwnSampler):
-        own: Sampler = kept_with(representation, (method, k), lambda: representation.prepare_sampler(method, k))
-        return own
-    if method == "auto":
-        method = choose(representation, k, size)
-    if method == "complement":
-        base = representation.complement()
-        return _OutsideSampler(_prepare(base, None if k is None else representation.n - k, size, "auto"), base.n)
-    if isinstance(representation, Complement):
-        base = representation.base
-        return _OutsideSampler(_prepare(base, None if k is None else representation.n - k, size, method), base.n)
-    module = import_module(f"diverset.sampling.{method}")
-    sampler: Sampler = kept_with(representation, (method, k), lambda: module.prepare(representation, k))
-    return sampler
-
-
-def _prepare_nonsymmetric(distribution: NonsymmetricDPP, method: str) -> Sampler:
-    if method not in ("auto", "sequential"):
-        raise DiversetError(f'method is {method!r}; a nonsymmetric DPP is drawn by method="sequential"')
-    from diverset.sampling.sequential import prepare_nonsymmetric
-
-    return prepare_nonsymmetric(distribution)
-
-
-class _OutsideSampler(Sampler):
-    """What the draws of another sampler leave out."""
-
-    def __init__(self, base: Sampler, n: int) -> None:
-        self._base, self._n = base, n
-
-    def draw(self, rng: np.random.Generator) -> IntArray:
-        return positions_outside(self._base.draw(rng), self._n)
-
-    def draw_many(self, size: int, rng: np.random.Generator) -> list[IntArray]:
-        return [positions_outside(draw, self._n) for draw in self._base.draw_many(size, rng)]
-
-    @property
-    def chunk(self) -> int:
-        return self._base.chunk
-
-
-class _GroupedSampler(Sampler):
-    """First a label for each draw (a size, a component), then all draws of one label together."""
-
-    _weights: np.ndarray
-
-    @abc.abstractmethod
-    def _sampler(self, label: int) -> Sampler:
-        """Sampler for this label."""
-
-    def draw(self, rng: np.random.Generator) -> IntArray:
-        return self._sampler(int(rng.choice(len(self._weights), p=self._weights))).draw(rng)
-
-    def draw_many(self, size: int, rng: np.random.Generator) -> list[IntArray]:
-        labels = rng.choice(len(self._weights), size=size, p=self._weights)
-        draws: list[IntArray] = [labels] * size
-        for label in np.unique(labels):
-            where = np.flatnonzero(labels == label)
-            for i, draw in zip(where, self._sampler(int(label)).draw_many(len(where), rng), strict=True):
-                draws[i] = draw
-        return draws
-
-
-class _SizedSampler(_GroupedSampler):
-    """A size, then a k-DPP of that size."""
-
-    def __init__(self, distribution: SizedDPP, size: int, method: str) -> None:
-        self._weights = distribution.size_distribution
-        self._how = (distribution.dpp._representation, size, method)
-
-    def _sampler(self, label: int) -> Sampler:
-        representation, size, method = self._how
-        return _prepare(representation, label, size, method)
-
-
-class _MixtureSampler(_GroupedSampler):
-    """A component, then a draw of it."""
-
-    def __init__(self, distribution: KDPPMixture, size: int, method: str) -> None:
-        self._weights = distribution.weights
-        self._samplers = [sampler_for(component, size, method) for component in distribution.components]
-
-    def _sampler(self, label: int) -> Sampler:
-        return self._samplers[label]
+    sampler = distribution.sampler(10_000 if count is None else count, method=method)
+    return (distribution._labels(draw) for draw in stream_draws(sampler, count, np.random.default_rng(rng)))

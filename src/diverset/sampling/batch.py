@@ -1,4 +1,10 @@
-"""Many draws: in chunks, each with a generator of its own, so that jobs and streaming never change a draw."""
+"""Many draws: in chunks, each with a generator of its own, so that jobs and streaming never change a draw.
+
+Draws are a function of the generator's state and of nothing else. A batch of one chunk takes its numbers from the
+generator itself, so that ``sample(1)`` is ``sample()``. For more chunks each has a child, which is seeded by numbers
+from the stream: restoring, advancing or jumping the generator does to a batch what it does to any other draw, and
+generators that cannot spawn serve as well.
+"""
 
 from __future__ import annotations
 
@@ -9,33 +15,39 @@ import numpy as np
 from diverset._typing import IntArray
 from diverset.sampling.base import Sampler
 
-__all__ = ["draw_batch", "stream_draws"]
+__all__ = ["child", "children", "draw_batch", "stream_draws"]
 
 
-def _child(rng: np.random.Generator) -> np.random.Generator:
-    """An independent generator; the same sequence of them for the same seed."""
-    try:
-        return rng.spawn(1)[0]
-    except TypeError:
-        # Bit generators without a seed sequence cannot spawn; their own numbers seed the child.
-        return np.random.default_rng(rng.integers(0, 2**63, size=4))
+def child(rng: np.random.Generator) -> np.random.Generator:
+    """An independent generator, seeded by the next 256 bits of the stream of `rng`."""
+    return np.random.default_rng(rng.integers(0, 2**64, size=4, dtype=np.uint64))
+
+
+def children(rng: np.random.Generator, count: int) -> list[np.random.Generator]:
+    """Independent generators for so many jobs; a single job takes `rng` itself."""
+    return [rng] if count == 1 else [child(rng) for _ in range(count)]
 
 
 def _chunks(sampler: Sampler, size: int | None, rng: np.random.Generator) -> Iterator[tuple[int, np.random.Generator]]:
     """Lengths of consecutive chunks and their generators."""
+    chunk = sampler.chunk
+    if size is not None and size <= chunk:
+        if size:
+            yield size, rng
+        return
     left = size
     while left is None or left > 0:
-        length = sampler.chunk if left is None else min(sampler.chunk, left)
-        yield length, _child(rng)
+        length = chunk if left is None else min(chunk, left)
+        yield length, child(rng)
         left = None if left is None else left - length
 
 
 def draw_batch(sampler: Sampler, size: int, rng: np.random.Generator, n_jobs: int = 1) -> list[IntArray]:
     """`size` draws, by `n_jobs` threads: compiled samplers release the interpreter's lock."""
     draws: list[IntArray] = []
-    if n_jobs == 1:
-        for length, child in _chunks(sampler, size, rng):
-            draws += sampler.draw_many(length, child)
+    if n_jobs == 1 or size <= sampler.chunk:
+        for length, generator in _chunks(sampler, size, rng):
+            draws += sampler.draw_many(length, generator)
         return draws
     from concurrent.futures import ThreadPoolExecutor
 
@@ -51,5 +63,5 @@ def draw_batch(sampler: Sampler, size: int, rng: np.random.Generator, n_jobs: in
 
 def stream_draws(sampler: Sampler, size: int | None, rng: np.random.Generator) -> Iterator[IntArray]:
     """The draws of :func:`draw_batch` one by one, a chunk in memory at a time; without end if size is None."""
-    for length, child in _chunks(sampler, size, rng):
-        yield from sampler.draw_many(length, child)
+    for length, generator in _chunks(sampler, size, rng):
+        yield from sampler.draw_many(length, generator)

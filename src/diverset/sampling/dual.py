@@ -15,13 +15,11 @@ import numpy as np
 
 from diverset._typing import Array, FloatArray, IntArray
 from diverset.core.factor import RowFactor
-from diverset.core.lowrank import LowRankLikelihood, LowRankMarginal
-from diverset.core.representation import Representation
-from diverset.errors import DiversetError
+from diverset.core.lowrank import _LowRank
 from diverset.sampling.base import Sampler
 from diverset.sampling.eigenvectors import EigenvectorLaw
 
-__all__ = ["DualElementarySampler", "DualSampler", "prepare"]
+__all__ = ["DualElementarySampler", "DualSampler"]
 
 
 class DualElementarySampler:
@@ -82,13 +80,13 @@ def _orthonormal(V: Array, C: Array) -> Array:
 class DualSampler(Sampler):
     """Draws of a DPP or k-DPP given by its rows: eigenvectors of C, then Algorithm 3."""
 
-    def __init__(self, representation: LowRankLikelihood | LowRankMarginal, k: int | None) -> None:
-        rank = representation.spectrum.rank
-        values, vectors = representation._eigh
+    name = "dual"
+
+    def __init__(self, representation: _LowRank, k: int | None = None) -> None:
         self.law = EigenvectorLaw.of(representation.spectrum.support, k)
         self.factor = representation.factor
         self.C = representation.gram
-        self._vectors = vectors[:, len(values) - rank :] / np.sqrt(values[len(values) - rank :])
+        self._vectors = representation.eigenvector_map
 
     def start(self, J: IntArray) -> DualElementarySampler:
         """Phase two for these eigenvectors."""
@@ -101,13 +99,3 @@ class DualSampler(Sampler):
             cumulative = np.cumsum(state.weights())
             state = state.pick(int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right")))
         return np.sort(np.array(state.items, dtype=np.int64))
-
-
-def prepare(representation: Representation, k: int | None = None) -> Sampler:
-    """Sampler of a DPP (k None) or k-DPP that is held as item rows."""
-    if not isinstance(representation, (LowRankLikelihood, LowRankMarginal)):
-        raise DiversetError(
-            f'method="dual" needs item rows, fewer features than items (DPP.from_features); this DPP is held as a '
-            f'{type(representation).__name__}: use method="spectral"'
-        )
-    return DualSampler(representation, k)

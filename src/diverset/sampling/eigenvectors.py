@@ -129,6 +129,11 @@ class EigenvectorLaw:
         return self.method, self.success, self.failure, self.n_certain, self.wanted, self.table
 
     @property
+    def nbytes(self) -> int:
+        """Bytes of its arrays."""
+        return self.success.nbytes + self.failure.nbytes + self.table.nbytes
+
+    @property
     def mean_size(self) -> float:
         """Expected number of eigenvectors."""
         return self.n_certain + float(self.success.sum())

@@ -58,8 +58,7 @@ from diverset.errors import DiversetError, SizeError
 from diverset.numerics import symmetric
 from diverset.numerics.linalg import EPS, add_to_diagonal, log_det_psd
 from diverset.numerics.validation import available_memory, check_count, check_size
-from diverset.sampling import rejection
-from diverset.sampling.base import Sampler, kept_with
+from diverset.sampling.base import Sampler
 from diverset.sampling.kernel_function import (
     KernelEntries,
     KernelFunction,
@@ -232,6 +231,8 @@ class IntermediateSampler(Sampler):
     ((6,), True)
     """
 
+    name = "intermediate"
+
     def __init__(self, kernel: KernelEntries, k: int | None = None, *, max_rank: int | None = None) -> None:
         self._k = None if k is None else check_size(k)
         if self._k is not None and self._k > kernel.n_items:
@@ -272,7 +273,7 @@ class IntermediateSampler(Sampler):
 
     def _low_rank_sampler(self, k: int | None) -> Sampler:
         low_rank = self.dominating.low_rank
-        return kept_with(low_rank, ("rejection", k), lambda: rejection.prepare(low_rank, k))
+        return low_rank.sampler(k, method="rejection")
 
     def _draw_residual_items(self, s: int, rng: np.random.Generator) -> IntArray | None:
         """The set S of `s` items, or None where two of them are the same."""

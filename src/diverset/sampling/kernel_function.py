@@ -20,8 +20,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from diverset._typing import Array, FloatArray, IntArray
-from diverset.core.complement import Complement
-from diverset.core.lowrank import LowRankMarginal
 from diverset.core.representation import Representation
 from diverset.errors import KernelError, NoLikelihoodKernelError
 from diverset.numerics.linalg import EPS, block_length, cholesky_lower, row_norms_squared, solve_lower
@@ -34,7 +32,6 @@ from diverset.numerics.validation import (
     check_rows,
     is_sparse,
 )
-from diverset.sampling.base import kept_with
 
 __all__ = [
     "Columns",
@@ -231,12 +228,12 @@ class _RepresentedEntries:
                 "this method walks on det(L_Y), and the DPP has no likelihood kernel L (its marginal kernel K has an "
                 "eigenvalue 1); draw with an exact method instead: 'auto', 'spectral' or 'sequential'"
             )
-        if isinstance(representation, (Complement, LowRankMarginal)):
+        if not representation.holds_likelihood:
             # Their L takes a factorisation per question, so it is formed once.
             check_fits_in_memory(16 * representation.n**2, what="the likelihood kernel L")
             everything = np.arange(representation.n)
-            self._dense = kept_with(
-                representation, "likelihood", lambda: representation.likelihood_block(everything, everything)
+            self._dense = representation.keep(
+                "likelihood", lambda: representation.likelihood_block(everything, everything)
             )
 
     @property

@@ -45,10 +45,11 @@ from diverset.errors import DiversetError, ImpossibleEventError, KernelError, Si
 from diverset.numerics.linalg import EPS, cholesky_lower, hermitian_inverse, log_det_from_cholesky, squared_modulus
 from diverset.numerics.validation import check_count, check_positive, check_size, find_positions
 from diverset.sampling.base import Sampler
+from diverset.sampling.batch import children
 from diverset.sampling.chain import Chain, ChainState
 from diverset.sampling.kernel_function import KernelEntries, KernelFunction, read_entries
 
-__all__ = ["MCMCSampler", "Move", "Walk", "default_steps", "mcmc_chain", "prepare", "warm_start"]
+__all__ = ["MCMCSampler", "Move", "Walk", "default_steps", "mcmc_chain", "warm_start"]
 
 #: Probabilities of an exchange and of an addition for a DPP; the rest are deletions.
 _EXCHANGE, _ADD = 0.5, 0.25
@@ -306,6 +307,9 @@ class MCMCSampler(Sampler):
         Steps before a draw; by default ``default_steps`` of n and the size of the start.
     """
 
+    name = "mcmc"
+    exact = False
+
     def __init__(self, source: Representation | KernelEntries, k: int | None = None, steps: int | None = None) -> None:
         self._entries = read_entries(source)
         self._k = None if k is None else check_size(k)
@@ -326,11 +330,6 @@ class MCMCSampler(Sampler):
             walker.advance(window)
             left -= window
         return np.sort(walker.items)
-
-
-def prepare(representation: Representation, k: int | None) -> Sampler:
-    """Sampler for ``method="mcmc"``: approximate; see :class:`MCMCSampler` and :func:`mcmc_chain`."""
-    return MCMCSampler(representation, k)
 
 
 # chains ---------------------------------------------------------------------------------------------------------------
@@ -388,7 +387,7 @@ def mcmc_chain(
     count, chains = check_count(size, name="size"), check_count(n_chains, name="n_chains")
     limit = math.inf if max_seconds is None else time.monotonic() + check_positive(max_seconds, name="max_seconds")
     generator = np.random.default_rng(rng)
-    streams = [generator] if chains == 1 else generator.spawn(chains)
+    streams = children(generator, chains)
     starts = _starts(entries, labels, k, start, streams)
     walkers = [_Walker(entries, Y, k is not None, stream) for Y, stream in zip(starts, streams, strict=True)]
     longest = max(len(Y) for Y in starts)

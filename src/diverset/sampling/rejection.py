@@ -36,7 +36,7 @@ from diverset._typing import Array, FloatArray, IntArray
 from diverset.core.representation import Representation
 from diverset.numerics.linalg import orthonormal_columns, row_norms_squared, squared_modulus
 from diverset.numerics.validation import check_fits_in_memory
-from diverset.sampling.base import Sampler, kept_with
+from diverset.sampling.base import Sampler
 from diverset.sampling.eigenvectors import TILTED, EigenvectorLaw
 
 __all__ = ["ElementaryRejection", "Proposals", "RejectionSampler", "alias_tables", "prepare"]
@@ -100,9 +100,8 @@ class Proposals:
     @classmethod
     def of(cls, representation: Representation) -> Proposals:
         """Set-up for a representation."""
-        n, factor = representation.n, getattr(representation, "factor", None)
-        width = n if factor is None else factor.width
-        check_fits_in_memory(8 * n * width, what=f"the eigenvectors of {n} items", remedy=_REMEDY)
+        n = representation.n
+        check_fits_in_memory(8 * n * representation.eigen_width, what=f"the eigenvectors of {n} items", remedy=_REMEDY)
         # Before the spectrum is asked for: a dense kernel would find its eigenvalues twice.
         V = orthonormal_columns(representation.eigenvectors())
         check_fits_in_memory(12 * V.size, what=f"alias tables for {n} items and rank {V.shape[1]}", remedy=_REMEDY)
@@ -111,7 +110,7 @@ class Proposals:
 
 def prepare(representation: Representation, k: int | None = None) -> RejectionSampler:
     """Sampler of a DPP (k None) or k-DPP; what does not depend on k is set up once for a representation."""
-    proposals = kept_with(representation, "proposals", lambda: Proposals.of(representation))
+    proposals = representation.keep("proposals", lambda: Proposals.of(representation))
     return RejectionSampler(proposals, EigenvectorLaw.of(representation.spectrum.support, k))
 
 
@@ -183,6 +182,8 @@ class RejectionSampler(Sampler):
     patience : float
         Failures, relative to the number expected, after which a stage looks at every item; negative: at once.
     """
+
+    name = "rejection"
 
     def __init__(self, proposals: Proposals, law: EigenvectorLaw, patience: float = _PATIENCE) -> None:
         self.proposals = proposals

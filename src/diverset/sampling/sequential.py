@@ -32,30 +32,26 @@ from collections.abc import Iterable
 import numpy as np
 
 from diverset._typing import Array, BoolArray, FloatArray, IntArray
-from diverset.core.complement import Complement
-from diverset.core.dense import DenseLikelihood, DenseMarginal
-from diverset.core.distribution import SetDistribution
-from diverset.core.lowrank import LowRankLikelihood, LowRankMarginal
-from diverset.core.nonsymmetric import NonsymmetricDPP
-from diverset.core.representation import Representation
-from diverset.errors import DiversetError
-from diverset.numerics.linalg import EPS, block_length, positions_outside, product, row_norms_squared
-from diverset.numerics.logistic import expit
+from diverset.core.factor import RowFactor
+from diverset.numerics.linalg import EPS, block_length, product, row_norms_squared
 from diverset.numerics.validation import check_fits_in_memory
 from diverset.sampling.base import Sampler
 
 __all__ = [
+    "CholeskySampler",
     "CholeskySteps",
+    "MarginalSampler",
     "MarginalSteps",
+    "NonsymmetricSampler",
+    "RowSampler",
     "RowSteps",
+    "SequentialSampler",
     "Steps",
     "draw_from_cholesky",
     "draw_from_marginal",
     "draw_from_nonsymmetric",
     "draw_from_rows",
     "draw_plain",
-    "prepare",
-    "prepare_nonsymmetric",
 ]
 
 #: Pivots below this are zero. Nobody will see an event this rare, and dividing by it could overflow.
@@ -66,33 +62,6 @@ _LEAF = 128
 _BLOCK = 128
 #: Rows or columns updated at a time, so that the product needs little memory.
 _CHUNK = 512
-
-
-def prepare(representation: Representation, k: int | None) -> Sampler:
-    """Sampler of a DPP; `k` must be None. From L draws share the Cholesky factor of L + I, from K nothing."""
-    if k is not None:
-        raise DiversetError(
-            f"the sequential sampler does not draw sets of a fixed size, here k = {k}; "
-            "use method='auto', 'rejection' or 'spectral'"
-        )
-    if isinstance(representation, Complement):
-        return _FromComplement(prepare(representation.base, None), representation.n)
-    if isinstance(representation, DenseLikelihood) and not representation._delicate:
-        return _FromCholesky(representation)
-    if isinstance(representation, LowRankLikelihood | LowRankMarginal):
-        return _FromRows(representation)
-    if isinstance(representation, DenseMarginal):
-        return _FromMarginal(representation._K)
-    check_fits_in_memory(16 * representation.n**2, what="the marginal kernel")
-    everything = np.arange(representation.n)
-    return _FromMarginal(representation.marginal_block(everything, everything))
-
-
-def prepare_nonsymmetric(distribution: SetDistribution) -> Sampler:
-    """Sampler of a :class:`NonsymmetricDPP`."""
-    if not isinstance(distribution, NonsymmetricDPP):
-        raise DiversetError(f"a {type(distribution).__name__} is no NonsymmetricDPP")
-    return _FromNonsymmetric(distribution._K)
 
 
 # plain twins ---------------------------------------------------------------------------------------------
@@ -406,28 +375,13 @@ def draw_from_rows(blocks: Iterable[Array], width: int, uniforms: FloatArray) ->
     return np.flatnonzero(chosen).astype(np.int64, copy=False)
 
 
-def marginal_transform(representation: LowRankLikelihood | LowRankMarginal) -> Array | None:
-    """Matrix (or column scales) T such that the rows of the factor's base, times T, have Gram matrix K."""
-    factor = representation.factor
-    if representation._eigenpairs is not None:
-        return np.sqrt(representation._eigenpairs.marginal)
-    if isinstance(representation, LowRankMarginal):
-        return factor.transform
-    if EPS * float(np.trace(representation.gram).real) > 1e-11:
-        # Next to a large dual kernel of deficient rank the identity is lost; its spectrum knows the zeros.
-        values, vectors = representation._eigh
-        support = representation.spectrum.support
-        kept = slice(len(values) - len(support), None)
-        return factor.combined(vectors[:, kept] * np.sqrt(expit(support) / values[kept]))
-    return factor.combined(representation._marginal_map)
-
-
 # samplers ------------------------------------------------------------------------------------------------
 
 
-class _Sequential(Sampler):
+class SequentialSampler(Sampler):
     """A kernel, ready to be gone through item by item."""
 
+    name = "sequential"
     n: int
 
     @abc.abstractmethod
@@ -443,40 +397,50 @@ class _Sequential(Sampler):
         return self.decide(rng.random(self.n))
 
 
-class _FromMarginal(_Sequential):
+class MarginalSampler(SequentialSampler):
+    """From a Hermitian K; draws share nothing."""
+
     def __init__(self, K: Array) -> None:
         self.n, self.K = len(K), K
 
     def steps(self) -> Steps:
+        """The plain twin, before its first decision."""
         return MarginalSteps(self.K)
 
     def decide(self, uniforms: FloatArray) -> IntArray:
+        """Positions of the draw that these n uniforms make."""
         return draw_from_marginal(self.K, uniforms)
 
 
-class _FromNonsymmetric(_FromMarginal):
+class NonsymmetricSampler(MarginalSampler):
+    """From any K."""
+
     def decide(self, uniforms: FloatArray) -> IntArray:
+        """Positions of the draw that these n uniforms make."""
         return draw_from_nonsymmetric(self.K, uniforms)
 
 
-class _FromCholesky(_Sequential):
-    def __init__(self, representation: DenseLikelihood) -> None:
-        self.n = representation.n
-        self.R = representation._cholesky
-        self.excess = cholesky_excess(self.R, representation.likelihood_diagonal())
+class CholeskySampler(SequentialSampler):
+    """From the lower Cholesky factor R of L + I, which draws share, and the diagonal of L."""
+
+    def __init__(self, R: Array, diagonal: FloatArray) -> None:
+        self.n, self.R = len(R), R
+        self.excess = cholesky_excess(R, diagonal)
 
     def steps(self) -> Steps:
+        """The plain twin, before its first decision."""
         return CholeskySteps(self.R, self.excess)
 
     def decide(self, uniforms: FloatArray) -> IntArray:
+        """Positions of the draw that these n uniforms make."""
         return draw_from_cholesky(self.R, self.excess, uniforms)
 
 
-class _FromRows(_Sequential):
-    def __init__(self, representation: LowRankLikelihood | LowRankMarginal) -> None:
-        self.n = representation.n
-        self.factor = representation.factor
-        self.transform = marginal_transform(representation)
+class RowSampler(SequentialSampler):
+    """From the rows of a factor whose base, times `transform`, has the outer product K."""
+
+    def __init__(self, factor: RowFactor, transform: Array | None) -> None:
+        self.n, self.factor, self.transform = factor.n, factor, transform
 
     def _blocks(self) -> Iterable[Array]:
         return (self.factor._apply(block, self.transform) for _, block in self.factor.blocks())
@@ -487,15 +451,9 @@ class _FromRows(_Sequential):
         return int(self.factor.base.shape[1] if T is None else T.shape[-1])
 
     def steps(self) -> Steps:
+        """The plain twin, before its first decision."""
         return RowSteps(np.concatenate([np.zeros((0, self._width)), *self._blocks()]))
 
     def decide(self, uniforms: FloatArray) -> IntArray:
+        """Positions of the draw that these n uniforms make."""
         return draw_from_rows(self._blocks(), self._width, uniforms)
-
-
-class _FromComplement(Sampler):
-    def __init__(self, base: Sampler, n: int) -> None:
-        self.base, self.n = base, n
-
-    def draw(self, rng: np.random.Generator) -> IntArray:
-        return positions_outside(self.base.draw(rng), self.n)

@@ -10,8 +10,6 @@ This is the plain reference: :math:`O(n|J|^2)` a draw once the eigenvectors are 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from diverset._typing import Array, FloatArray, IntArray
@@ -25,7 +23,6 @@ __all__ = [
     "SpectralSampler",
     "draw_items",
     "draw_next",
-    "prepare",
 ]
 
 
@@ -93,22 +90,22 @@ def draw_items(V: Array, rng: np.random.Generator) -> IntArray:
 class SpectralSampler(Sampler):
     """Algorithm 1, or with `k` Algorithm 8 for its first phase."""
 
+    name = "spectral"
+
     def __init__(self, representation: Representation, k: int | None) -> None:
-        log_odds = representation.spectrum.support
+        log_odds = representation.spectrum_with_vectors().support
         self._law = EigenvectorLaw.of(log_odds, k)
         finite = log_odds[log_odds < np.inf]
-        if hasattr(representation, "factor") and len(finite) and finite[-1] - finite[0] > _WIDE:
+        self._representation = representation
+        self._all: Array | None = None
+        if representation.eigen_width < representation.n and len(finite) and finite[-1] - finite[0] > _WIDE:
             # What rounding adds to small eigenvectors points along the large ones, chosen or not: all are needed.
-            V = orthonormal_columns(representation.eigenvectors())
-            self._columns: Callable[[IntArray], Array] = lambda chosen: V[:, chosen]
-        else:
-            self._columns = representation.eigenvector_columns
+            self._all = orthonormal_columns(representation.eigenvectors())
+
+    def columns(self, chosen: IntArray) -> Array:
+        """The eigenvectors chosen, orthonormal."""
+        return self._representation.eigenvector_columns(chosen) if self._all is None else self._all[:, chosen]
 
     def draw(self, rng: np.random.Generator) -> IntArray:
         """One draw in O(n m^2), m its size."""
-        return draw_items(self._columns(self._law.draw(rng)), rng)
-
-
-def prepare(representation: Representation, k: int | None) -> Sampler:
-    """Sampler for a DPP (k None) or k-DPP in this representation."""
-    return SpectralSampler(representation, k)
+        return draw_items(self.columns(self._law.draw(rng)), rng)

@@ -34,7 +34,6 @@ import math
 import numpy as np
 
 from diverset._typing import FloatArray, IntArray
-from diverset.core.dense import DenseLikelihood
 from diverset.core.lowrank import from_eigenpairs
 from diverset.core.representation import Representation
 from diverset.core.spectrum import Spectrum
@@ -53,7 +52,7 @@ from diverset.sampling.kernel_function import (
     read_entries,
 )
 
-__all__ = ["TruncatedSampler", "prepare", "truncation_bound"]
+__all__ = ["TruncatedSampler", "truncation_bound"]
 
 #: Dense kernels up to this size are eigendecomposed.
 _SMALL = 1500
@@ -132,6 +131,9 @@ class TruncatedSampler(Sampler):
     a small part of n.
     """
 
+    name = "truncated"
+    exact = False
+
     def __init__(
         self,
         source: Representation | KernelEntries,
@@ -205,6 +207,11 @@ class TruncatedSampler(Sampler):
             raise SizeError(f"k is {self._k}, but the kernel has rank {rank}: its sets have 0 to {rank} items")
 
     @property
+    def nbytes(self) -> int:
+        """With the eigenvectors kept and their tables, which nobody shares."""
+        return super().nbytes + 20 * self._low_rank.n * self.rank
+
+    @property
     def chunk(self) -> int:
         """As the sampler it draws with."""
         return self._sampler.chunk
@@ -219,8 +226,8 @@ class TruncatedSampler(Sampler):
 
 
 def _prefers_factor(source: Representation) -> bool:
-    """Whether eigenvectors are too dear: a large dense kernel whose spectrum is not known yet."""
-    return isinstance(source, DenseLikelihood) and source.n > _SMALL and "_eigh" not in source.__dict__
+    """Whether eigenvectors are too expensive: a large dense kernel L."""
+    return source.holds_likelihood and source.eigen_width == source.n > _SMALL
 
 
 def _factor_bound(lam: FloatArray, cut: int, trace: float, k: int | None) -> float:
@@ -234,10 +241,3 @@ def _factor_bound(lam: FloatArray, cut: int, trace: float, k: int | None) -> flo
     if log_w[0] == -math.inf:
         return 1.0
     return -math.expm1(float(log_w[0] - np.logaddexp.reduce(log_w)))
-
-
-def prepare(
-    representation: Representation, k: int | None, *, rank: int | None = None, tolerance: float = 1e-3
-) -> TruncatedSampler:
-    """Sampler for ``method="truncated"``; see :class:`TruncatedSampler`."""
-    return TruncatedSampler(representation, k, rank=rank, tolerance=tolerance)

@@ -17,6 +17,7 @@ from typing import Any, overload
 import numpy as np
 
 from diverset._typing import FloatArray, IntArray, RNGLike
+from diverset.core.cache import Model
 from diverset.core.spectrum import Spectrum
 from diverset.errors import LabelError
 from diverset.numerics.validation import check_size
@@ -30,7 +31,7 @@ from diverset.structured.space import StructureSpace
 __all__ = ["StructuredModel"]
 
 
-class StructuredModel(abc.ABC):
+class StructuredModel(Model, abc.ABC):
     """A random set of structures."""
 
     _space: StructureSpace

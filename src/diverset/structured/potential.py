@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from diverset._typing import Array, BoolArray, FloatArray, IntArray
+from diverset.core.cache import Frozen
 from diverset.errors import KernelError
 from diverset.numerics.validation import LARGEST, as_real_or_complex, check_fits_in_memory, is_sparse
 
@@ -112,7 +113,7 @@ def _check_log_quality(values: FloatArray, name: str, labels: IntArray | None = 
 
 
 @dataclass(frozen=True, eq=False)
-class Potential:
+class Potential(Frozen):
     r"""Quality and features of the joint values of a few parts.
 
     Parameters

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, SupportsFloat
 
 import numpy as np
 
 from diverset._typing import FloatArray, IntArray, RNGLike
+from diverset.core.cache import cached_property
 from diverset.core.dpp import DPP
 from diverset.core.spectrum import Spectrum
 from diverset.errors import (
@@ -114,7 +114,7 @@ class StructuredDPP(StructuredModel):
             "basis": self._basis,
             "excluded": self._excluded,
         } | changes
-        return object.__new__(StructuredDPP)._set(**fields)
+        return StructuredDPP.__new__(StructuredDPP)._set(**fields)
 
     def __repr__(self) -> str:
         return f"StructuredDPP({self._space.graph!r})"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from diverset._typing import FloatArray, IntArray
+from diverset.core.cache import Model, cached_property
 from diverset.structured.dual_kernel import dual_kernel
 from diverset.structured.graph import FactorGraph
 from diverset.structured.junction import JunctionTree, junction_tree
@@ -17,7 +17,7 @@ __all__ = ["StructureSpace"]
 
 
 @dataclass(frozen=True, eq=False)
-class StructureSpace:
+class StructureSpace(Model):
     """What all models over the structures of one graph share; everything is computed once, on first use.
 
     Parameters

@@ -1,0 +1,145 @@
+"""What a model computes once and keeps: factorisations, and the set-up of its samplers.
+
+Every model (a distribution or a representation) owns one :class:`Cache`. Factorisations, of which a model has one of
+each kind, stay as long as the model. Set-ups of which there may be one for every size k are kept up to a bound in
+bytes, and the least recently used are dropped first. Builders run under the lock of their cache, so that threads
+which share a model build once. A cache never travels: a pickled model leaves it behind, and an unpickled one starts
+with an empty cache and read-only arrays.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Any, Generic, Protocol, Self, TypeVar, overload
+
+import numpy as np
+
+__all__ = ["LIMIT", "Cache", "Frozen", "Model", "cached_property"]
+
+T = TypeVar("T")
+
+#: Bytes of set-ups that a model keeps besides its factorisations: 64 MiB.
+LIMIT = 1 << 26
+
+
+class Sized(Protocol):
+    """A set-up that knows how many bytes it keeps alive."""
+
+    @property
+    def nbytes(self) -> int: ...
+
+
+S = TypeVar("S", bound=Sized)
+
+
+class Cache:
+    """Results of one model, each built once.
+
+    Parameters
+    ----------
+    limit : int
+        Bytes of set-ups (:meth:`recent`) to keep. The last one used always stays.
+    """
+
+    def __init__(self, limit: int = LIMIT) -> None:
+        self.limit = limit
+        self._lock = threading.RLock()
+        self._kept: dict[Hashable, Any] = {}
+        self._recent: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
+        self._recent_bytes = 0
+
+    def __contains__(self, key: Hashable) -> bool:
+        return key in self._kept
+
+    def __len__(self) -> int:
+        """Number of set-ups kept."""
+        return len(self._recent)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the set-ups kept; factorisations are not counted."""
+        return self._recent_bytes
+
+    def keep(self, key: Hashable, build: Callable[[], T]) -> T:
+        """``build()``, or what it gave before; stays as long as the model."""
+        if key not in self._kept:
+            with self._lock:
+                if key not in self._kept:
+                    self._kept[key] = build()
+        value: T = self._kept[key]
+        return value
+
+    def recall(self, key: Hashable) -> Any:
+        """The set-up kept for this key, or None."""
+        with self._lock:
+            if key not in self._recent:
+                return None
+            self._recent.move_to_end(key)
+            return self._recent[key][0]
+
+    def recent(self, key: Hashable, build: Callable[[], S]) -> S:
+        """``build()``, or what it gave before; the least recently used are dropped beyond the limit."""
+        with self._lock:
+            value: S | None = self.recall(key)
+            if value is not None:
+                return value
+            value = build()
+            size = value.nbytes
+            self._recent[key] = (value, size)
+            self._recent_bytes += size
+            while self._recent_bytes > self.limit and len(self._recent) > 1:
+                self._recent_bytes -= self._recent.popitem(last=False)[1][1]
+            return value
+
+
+class cached_property(Generic[T]):
+    """Property of a :class:`Model` that is computed once, under the model's lock, and kept in its cache."""
+
+    def __init__(self, build: Callable[[Any], T]) -> None:
+        self._build = build
+        self._name = build.__name__
+        self.__doc__ = build.__doc__
+
+    @overload
+    def __get__(self, model: None, owner: type | None = None) -> Self: ...
+    @overload
+    def __get__(self, model: Model, owner: type | None = None) -> T: ...
+    def __get__(self, model: Model | None, owner: type | None = None) -> Self | T:
+        if model is None:
+            return self
+        return model._cache.keep(self._name, lambda: self._build(model))
+
+
+def _freeze(value: Any) -> None:
+    if isinstance(value, np.ndarray):
+        value.flags.writeable = False
+    elif isinstance(value, (tuple, list)):
+        for part in value:
+            _freeze(part)
+    elif hasattr(value, "indptr"):  # a sparse matrix
+        _freeze((value.data, value.indices, value.indptr))
+
+
+class Frozen:
+    """What is immutable, also after pickling: NumPy makes arrays writable again when it unpickles them."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        _freeze(list(state.values()))
+
+
+class Model(Frozen):
+    """What owns a cache, and is pickled without it."""
+
+    _cache: Cache
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """A model with an empty cache, whether or not its constructor runs."""
+        model = super().__new__(cls)
+        object.__setattr__(model, "_cache", Cache())
+        return model
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_cache"}
