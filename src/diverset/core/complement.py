@@ -15,7 +15,7 @@ import numpy as np
 from diverset._typing import Array, FloatArray, IntArray
 from diverset.core.cache import cached_property
 from diverset.core.dense import DenseMarginal
-from diverset.core.lowrank import from_eigenpairs
+from diverset.core.eigenpairs import from_eigenpairs
 from diverset.core.representation import Representation, no_likelihood_kernel
 from diverset.core.spectrum import Spectrum
 from diverset.numerics.linalg import orthonormal_columns, positions_outside

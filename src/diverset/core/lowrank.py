@@ -59,7 +59,7 @@ from diverset.numerics.rounding import EPS, SLACK
 if TYPE_CHECKING:
     from diverset.sampling.base import Offer, Sampler
 
-__all__ = ["LowRankLikelihood", "LowRankMarginal", "from_eigenpairs"]
+__all__ = ["LowRankLikelihood", "LowRankMarginal"]
 
 #: Above this norm of C, subtracting rows from it would leave more error than the identity it is added to.
 _DOWNDATE_LIMIT = 1e5
@@ -529,10 +529,3 @@ class LowRankMarginal(_LowRank):
         kappa, vectors = (part[..., len(self.gram) - rank :] for part in self._eigh)
         new = spectrum.marginal[len(self.gram) - rank :]
         return LowRankMarginal(self.factor.times(vectors * np.sqrt(new / kappa)), np.diag(new), self._least)
-
-
-def from_eigenpairs(spectrum: Spectrum, V: Array) -> LowRankLikelihood | LowRankMarginal:
-    """The DPP with these eigenvalues and orthonormal columns V, n x m, kept as they are."""
-    from diverset.core import eigenpairs
-
-    return eigenpairs.from_eigenpairs(spectrum, V)

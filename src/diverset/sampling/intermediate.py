@@ -51,7 +51,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from diverset._typing import FloatArray, IntArray, RNGLike
-from diverset.core.lowrank import from_eigenpairs
+from diverset.core.eigenpairs import from_eigenpairs
 from diverset.core.representation import Representation
 from diverset.core.spectrum import Spectrum
 from diverset.errors import DiversetError, SizeError

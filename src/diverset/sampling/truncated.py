@@ -34,7 +34,7 @@ import math
 import numpy as np
 
 from diverset._typing import FloatArray, IntArray
-from diverset.core.lowrank import from_eigenpairs
+from diverset.core.eigenpairs import from_eigenpairs
 from diverset.core.representation import Representation
 from diverset.core.spectrum import Spectrum
 from diverset.errors import DiversetError, SizeError
