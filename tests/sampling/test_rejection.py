@@ -8,7 +8,7 @@ from scipy.stats import binom
 
 import diverset as dv
 import reference
-from diverset.core.lowrank import from_eigenpairs
+from diverset.core.eigenpairs import from_eigenpairs
 from diverset.core.spectrum import Spectrum
 from diverset.errors import TooLargeError
 from diverset.numerics import poisson_binomial, validation
