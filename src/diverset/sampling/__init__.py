@@ -108,11 +108,9 @@ def _prepare(representation: Representation, k: int | None, size: int, method: s
 
 
 def _prepare_nonsymmetric(distribution: NonsymmetricDPP, method: str) -> Sampler:
-    if method not in ("auto", "sequential"):
-        raise DiversetError(f'method is {method!r}; a nonsymmetric DPP is drawn by method="sequential"')
-    from diverset.sampling.sequential import prepare_nonsymmetric
+    from diverset.sampling import nonsymmetric
 
-    return prepare_nonsymmetric(distribution)
+    return nonsymmetric.prepare(distribution._form, method)
 
 
 class _OutsideSampler(Sampler):

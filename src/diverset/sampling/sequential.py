@@ -93,7 +93,9 @@ def prepare_nonsymmetric(distribution: SetDistribution) -> Sampler:
     """Sampler of a :class:`NonsymmetricDPP`."""
     if not isinstance(distribution, NonsymmetricDPP):
         raise DiversetError(f"a {type(distribution).__name__} is no NonsymmetricDPP")
-    return _FromNonsymmetric(distribution._K)
+    from diverset.sampling.nonsymmetric import prepare_sequential
+
+    return prepare_sequential(distribution._form)
 
 
 # plain twins ---------------------------------------------------------------------------------------------
