@@ -17,6 +17,7 @@ from diverset._typing import FloatArray, IntArray
 from diverset.core.nonsymmetric_forms import RARE, Form, numerical_rank
 from diverset.core.representation import no_likelihood_kernel
 from diverset.numerics.accretive import Resolvent, log_det_general, resolvent, size_law
+from diverset.numerics.graded import graded_qr
 from diverset.numerics.linalg import EPS, add_to_diagonal, block_length, gram, positions_outside, product
 from diverset.numerics.validation import check_fits_in_memory
 
@@ -64,7 +65,7 @@ class LowRankForm(Form):
         size and its columns pivoted, keeps the digits of rows that differ in scale ([CoxHigham1998]_).
         """
         root = None if rows.size <= _SMALL else _gram_root(rows)
-        Q, R = (rows, root) if root is not None else _orthonormal(rows)
+        Q, R = (rows, root) if root is not None else graded_qr(rows)
         inside = R @ core @ R.T
         inner = resolvent(inside)
         marginal = inner.K if root is None else _between(inner.K, root)
@@ -222,23 +223,3 @@ def _gram_root(rows: FloatArray) -> FloatArray | None:
     if float(np.linalg.eigvalsh(S)[0]) < _WELL_CONDITIONED:
         return None
     return np.asarray(scipy.linalg.cholesky(S, check_finite=False) * scale, dtype=np.float64)
-
-
-def _orthonormal(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Orthonormal Q of shape (n, r) and R of shape (r, m) with F = QR, r the rank of F after scaling its rows."""
-    n, m = rows.shape
-    sizes = np.abs(rows).max(axis=1, initial=0.0)
-    unit = rows / np.where(sizes > 0.0, sizes, 1.0)[:, None]
-    sigma = np.linalg.svd(np.linalg.qr(unit, mode="r") if n > m else unit, compute_uv=False)
-    rank = int(np.count_nonzero(sigma > 8.0 * max(m, 8) * EPS * sigma.max(initial=0.0)))
-    columns = np.abs(rows).max(axis=0, initial=0.0)
-    columns[columns == 0.0] = 1.0
-    order = np.argsort(-sizes, kind="stable")
-    if rank == 0:
-        return np.zeros((n, 0)), np.zeros((0, m))
-    Q, R, pivots = scipy.linalg.qr((rows / columns)[order], mode="economic", pivoting=True, check_finite=False)
-    back = np.empty((n, rank))
-    back[order] = Q[:, :rank]
-    unpivoted = np.empty((rank, m))
-    unpivoted[:, pivots] = R[:rank]
-    return back, unpivoted * columns
