@@ -22,7 +22,7 @@ _SLACK = 64.0
 
 
 def pick_nonsymmetric(form: Form, k: int, stop: float) -> Picks:
-    r"""Pick items one at a time, each the one that raises :math:`\det L_Y` most ([GartrellEtAl2021]_, section 4).
+    r"""Pick items one at a time, each the one that raises :math:`\det L_Y` most ([GartrellEtAl2021]_).
 
     The factor by which item i raises the determinant is :math:`L_{ii} - L_{iY} L_Y^{-1} L_{Yi}`. With the elimination
     of :math:`L_Y` extended to all rows and columns, each pick takes one column and one row of L and :math:`O(n|Y|)`

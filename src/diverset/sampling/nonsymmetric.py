@@ -3,7 +3,7 @@ r"""Draws from nonsymmetric kernels: item by item, or by rejection from a symmet
 - ``sequential``: elimination of the marginal kernel, each item kept with the probability that the decisions before it
   leave ([Poulson2019]_). A dense kernel takes about :math:`2n^3/3` operations a draw. In low-rank form,
   :math:`K = F \Omega F^T`, only :math:`\Omega` is updated, block by block: :math:`O(nr^2)` a draw, about ten times the
-  work of one Gram matrix of F. This is the linear-time sampler of [HanEtAl2022]_, section 3.
+  work of one Gram matrix of F. This is the linear-time sampler of [HanEtAl2022]_.
 - ``rejection``, in low-rank form: with S and A the symmetric and the skew-symmetric part of L, no
   :math:`\det L_Y` exceeds that of the symmetric kernel :math:`\hat L = S + |A|`, :math:`|A| = (A^TA)^{1/2}`
   ([HanEtAl2022]_, theorem 1). A draw of :math:`\hat L` is kept with probability
