@@ -77,7 +77,7 @@ def test_answers_are_those_of_the_dense_kernel(name, tall, monkeypatch):
     assert outside.size_distribution == pytest.approx(expected.size_distribution, abs=1e-9)
     assert outside.pair_probabilities([(0, 2)]) == pytest.approx(expected.pair_probabilities([(0, 2)]), abs=1e-9)
     assert np.abs(outside.condition(include=[0]).K - expected.condition(include=[0]).K).max() < 1e-7 or name == "large"
-    assert outside.complement()._form is low._form
+    assert np.abs(outside.complement().K - low.K).max() < 1e-15
 
 
 def test_a_tall_kernel_needs_no_square_matrix():
@@ -105,7 +105,7 @@ def test_a_tall_kernel_needs_no_square_matrix():
 
 def test_a_learned_kernel_stays_in_its_factors():
     baskets = [[0, 1], [], [0, 1, 2], [2]] * 20
-    model = dv.learn.NonsymmetricKernel(rank=2, rng=0, n_epochs=3).fit(baskets, n_items=3)
+    model = dv.learn.NonsymmetricKernel(rank=2, rng=0, n_epochs=3).fit(baskets, n_items=6)
     assert isinstance(model.dpp_._form, LowRankForm)
     assert model.dpp_.log_prob([0, 1]) == pytest.approx(model.score([[0, 1]]), abs=1e-9)
     L = dense(model.V_, model.B_, model.C_ / 2.0)
@@ -262,6 +262,6 @@ def test_impossible_events():
     assert dpp.marginal([0, 1]) == pytest.approx(0.0, abs=1e-15)
     with pytest.raises(ImpossibleEventError, match=r"including \[0, 1\]"):
         dpp.condition(include=[0, 1])
-    zero = dv.NonsymmetricDPP.from_low_rank(np.zeros((3, 1)), np.zeros((3, 2)), np.ones((2, 2)))
+    zero = dv.NonsymmetricDPP.from_low_rank(np.zeros((5, 1)), np.zeros((5, 2)), np.ones((2, 2)))
     assert zero.size_distribution.tolist() == [1.0]
     assert [len(d) for d in zero.sample(3, rng=0)] == [0, 0, 0]

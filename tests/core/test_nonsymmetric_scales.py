@@ -14,7 +14,7 @@ from diverset.numerics.accretive import equilibrated, log_det_general, resolvent
 mpmath = pytest.importorskip("mpmath")
 
 #: Items, columns of V, columns of B.
-SHAPES = [(6, 3, 0), (6, 2, 2), (5, 1, 3), (5, 5, 2), (5, 0, 4)]
+SHAPES = [(6, 3, 0), (6, 2, 2), (5, 1, 3), (5, 5, 2), (5, 0, 4), (5, 1, 5), (5, 0, 5)]
 SCALES = [2.0**-40, 2.0**-20, 1.0, 2.0**20, 2.0**28, 2.0**40]
 
 
@@ -53,7 +53,7 @@ def probability(law, include=(), exclude=()):
     return sum(p for Y, p in law.items() if set(include) <= set(Y) and not set(exclude) & set(Y))
 
 
-def assert_answers(dpp, law, tolerance=1e-10):
+def assert_answers(dpp, law, tolerance=1e-10, zeros=True):
     n = dpp.n_items
     total = 0.0
     for Y, p in law.items():
@@ -63,7 +63,7 @@ def assert_answers(dpp, law, tolerance=1e-10):
         assert math.exp(found) == pytest.approx(float(p), abs=tolerance)
         if p > 1e-12:
             assert found == pytest.approx(float(mpmath.log(p)), rel=1e-7, abs=1e-9)
-        if p == 0:
+        if p == 0 and zeros:
             assert found == -math.inf
     assert total == pytest.approx(1.0, abs=1e-9)
     singles = [float(probability(law, [i])) for i in range(n)]
@@ -120,7 +120,8 @@ def test_any_scale(shape, scale):
         assert_answers(dense, law)
         assert_conditions(dense, law)
         if scale == 1.0:
-            assert_answers(low.complement(), exact_complement(law, shape[0]))
+            # From K and I - K alone a set of probability zero is known to rounding only.
+            assert_answers(low.complement(), exact_complement(law, shape[0]), zeros=False)
 
 
 def exact_complement(law, n):

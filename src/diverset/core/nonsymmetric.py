@@ -29,7 +29,7 @@ from diverset.core.nonsymmetric_checks import (
     check_symmetric_part,
 )
 from diverset.core.nonsymmetric_forms import DenseForm, Form
-from diverset.core.nonsymmetric_low_rank import LowRankForm
+from diverset.core.nonsymmetric_low_rank import factored_form
 from diverset.core.representation import open_positions
 from diverset.errors import ImpossibleEventError
 from diverset.numerics.linalg import add_to_diagonal
@@ -108,7 +108,7 @@ class NonsymmetricDPP(SetDistribution):
         ``log_prob`` and ``marginal`` of m items :math:`O(mr^2 + m^2r + m^3)`, given pairs :math:`O(r^2)` each, the size
         law :math:`O(r^3)`, conditioning on m items :math:`O(nr^2)`. ``sample`` says what draws cost. Memory is that of
         the factors and at most one more array of their size. ``K``, ``L`` and the probabilities of all pairs are
-        n x n arrays, and are made only when they are asked for.
+        n x n arrays, and are made only when they are asked for. With r at least n the kernel is held as a matrix.
 
         Examples
         --------
@@ -127,7 +127,7 @@ class NonsymmetricDPP(SetDistribution):
         # By rows, as every pass over the items reads them.
         rows = np.ascontiguousarray(np.hstack([left, right]))
         core = np.asarray(scipy.linalg.block_diag(np.eye(left.shape[1]), middle - middle.T), dtype=np.float64)
-        return cls._wrap(np.arange(len(rows), dtype=np.int64), LowRankForm.from_core(rows, core))
+        return cls._wrap(np.arange(len(rows), dtype=np.int64), factored_form(rows, core))
 
     @classmethod
     def from_marginal(cls, K: ArrayLike, *, check: str = "auto") -> NonsymmetricDPP:

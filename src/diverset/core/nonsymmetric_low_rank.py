@@ -14,20 +14,30 @@ import numpy as np
 import scipy.linalg
 
 from diverset._typing import FloatArray, IntArray
-from diverset.core.nonsymmetric_forms import RARE, Form, numerical_rank
+from diverset.core.nonsymmetric_forms import RARE, DenseForm, Form, numerical_rank
 from diverset.core.representation import no_likelihood_kernel
 from diverset.numerics.accretive import Resolvent, log_det_general, resolvent, size_law
 from diverset.numerics.graded import graded_qr
 from diverset.numerics.linalg import EPS, add_to_diagonal, block_length, gram, positions_outside, product
 from diverset.numerics.validation import check_fits_in_memory
 
-__all__ = ["LowRankForm"]
+__all__ = ["LowRankForm", "factored_form"]
 
 #: Smallest eigenvalue of the scaled Gram matrix of a tall factor for which no QR factorisation is needed.
 _WELL_CONDITIONED = 1e-4
 
 #: Entries up to which a factor is always orthonormalised by QR.
 _SMALL = 1 << 18
+
+
+def factored_form(rows: FloatArray, core: FloatArray) -> Form:
+    """The process with L = F M F^T, for accretive M: by its factors if F is tall, else by the matrix.
+
+    With as many columns as items the factors save nothing, and orthonormal coordinates would only add rounding to L.
+    """
+    if len(rows) <= rows.shape[1]:
+        return DenseForm(product(product(rows, core), rows, transpose=True))
+    return LowRankForm.from_core(rows, core)
 
 
 class LowRankForm(Form):
@@ -182,7 +192,7 @@ class LowRankForm(Form):
     def excluding(self, outside: IntArray) -> Form:
         r"""Without these rows; if there is no L, the core becomes :math:`\Omega (I - F_B^TF_B\Omega)^{-1}`."""
         if self.factor is not None:
-            return LowRankForm.from_core(np.delete(self.factor[0], outside, axis=0), self.factor[1])
+            return factored_form(np.delete(self.factor[0], outside, axis=0), self.factor[1])
         rows = np.delete(self.rows, outside, axis=0)
         inner = add_to_diagonal(-gram(self.rows[outside]) @ self.marginal_core, 1.0)
         core = np.ascontiguousarray(np.linalg.solve(inner.T, self.marginal_core.T).T)
