@@ -1,5 +1,7 @@
 """Spanning trees: all trees of small graphs, two samplers against the law, and the kernel by random walks."""
 
+import math
+from fractions import Fraction
 from itertools import combinations
 
 import networkx as nx
@@ -159,3 +161,37 @@ def test_bad_input():
         SpanningTrees([(0, 1)], method="kruskal")
     with pytest.raises(ValueError, match="no edge 0 - 9"):
         SpanningTrees([(0, 1)]).find([(0, 9)])
+
+
+def exact_tree_law(edges):
+    """Law of the spanning trees from the products of their weights alone."""
+    nodes = sorted({node for u, v, _ in edges for node in (u, v)})
+    law = {}
+    for tree in combinations(range(len(edges)), len(nodes) - 1):
+        cluster = {node: node for node in nodes}
+        for e in tree:
+            u, v = (cluster[node] for node in edges[e][:2])
+            cluster = {node: v if c == u else c for node, c in cluster.items()}
+        if len(set(cluster.values())) == 1:
+            law[frozenset(tree)] = math.prod(Fraction(edges[e][2]) for e in tree)
+    total = sum(law.values())
+    return {tree: float(weight / total) for tree, weight in law.items()}
+
+
+@pytest.mark.parametrize("heavy", [1, 10**4, 10**7, 10**9, 10**30])
+@pytest.mark.parametrize("method", ["wilson", "aldous-broder"])
+def test_weights_of_any_range(heavy, method):
+    edges = [("a", "b", heavy), ("b", "c", 1), ("c", "a", 1), ("c", "d", heavy), ("d", "a", 2), ("a", "b", 3)]
+    law = exact_tree_law(edges)
+    trees = SpanningTrees(edges, method=method)
+    K = trees.kernel
+    assert np.abs(K @ K - K).max() < 1e-14
+    for tree, p in law.items():
+        assert np.exp(trees.dpp.log_prob(tree)) == pytest.approx(p, abs=1e-12)
+    total = sum(math.prod(edges[e][2] for e in tree) for tree in law)
+    assert trees.log_total_weight == pytest.approx(math.log(total), rel=1e-14)
+    if heavy != 10**4 or method == "wilson":
+        draws = trees.sample(2_000 if heavy < 10**5 else 5_000, rng=0)
+        assert reference.law_p_value(draws, law) > 1e-4
+        # Equal weights are another law.
+        assert reference.law_p_value(draws, exact_tree_law([(u, v, 1) for u, v, _ in edges])) < 1e-4

@@ -262,3 +262,11 @@ def test_bad_input(call, error, message):
 def test_the_same_seed_gives_the_same_draws(gaussian):
     dpp, draws = gaussian
     assert np.array_equal(dpp.sample(2, rng=1)[1], draws[1])
+
+
+@pytest.mark.parametrize("unit", [1e-30, 1e-5, 1.0, 1e5, 1e30])
+def test_the_modes_of_a_projection_do_not_depend_on_the_unit_of_length(unit):
+    square = ContinuousDPP.projection(Box((unit, unit), torus=True), 5)
+    assert square.modes.tolist() == [[0, 0], [-1, 0], [0, -1], [0, 1], [1, 0]]
+    strip = ContinuousDPP.projection(Box((unit, 1e8 * unit), torus=True), 4)
+    assert strip.modes.tolist() == [[0, 0], [0, -1], [0, 1], [0, -2]]

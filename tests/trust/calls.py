@@ -228,6 +228,20 @@ def projection_process(kind):
     return function
 
 
+def beta_ensemble(kind):
+    def function(x, size, **arguments):
+        made = kind(**arguments)
+        return [made.log_normalizer, made.log_density(x), made.sample(size, rng=0)]
+
+    return function
+
+
+def multivariate_jacobi(n_points, parameters, x, size):
+    made = classics.MultivariateJacobi(n_points, parameters)
+    answers = [made.total_mass, made.intensity(x), made.kernel(x), made.log_density(x), made.sample(size, rng=0)]
+    return [*answers, made.integral(lambda at: at[:, 0], rng=0)]
+
+
 def pairwise_mrf(node_weights, edge_weights, Y, A, B, i, j, size):
     made = mrf.PairwiseMRF(node_weights, edge_weights)
     return [made.log_normalizer, made.log_prob(Y), made.probability(include=A, exclude=B), made.covariance(i, j),
@@ -505,6 +519,14 @@ CALLS: dict[str, Call] = {
         **SETS,
     ),
     "diverset.NonsymmetricDPP": call(asked(dv.NonsymmetricDPP), L=L + SKEW - SKEW.T, size=2, **SETS),
+    "diverset.kronecker_dpp": call(
+        asked(lambda first, second: dv.kronecker_dpp(first, second)),
+        first=L[:2, :2],
+        second=L[:3, :3],
+        size=2,
+        **SETS,
+    ),
+    "diverset.extended_dpp": call(asked(dv.extended_dpp), L=L, V=X[:, :1], size=2, **SETS),
     "diverset.FactorGraph": call(factor_graph, structures=[[0, 1, 2]], dim=1, part=1, values=[0, 2], **GRAPH),
     "diverset.StructuredDPP": call(structured_dpp, expected=1.2, gamma=0.3, **STRUCTURES, **GRAPH),
     "diverset.StructuredKDPP": call(
@@ -745,6 +767,18 @@ CALLS: dict[str, Call] = {
     ),
     "diverset.classics.Ginibre": call(
         projection_process(classics.Ginibre), n_points=3, x=np.array([0.1, 0.5j, 1.0]), size=1
+    ),
+    "diverset.classics.BetaHermite": call(
+        beta_ensemble(classics.BetaHermite), n_points=3, beta=1.5, x=np.array([0.1, 0.5, 1.0]), size=2
+    ),
+    "diverset.classics.BetaLaguerre": call(
+        beta_ensemble(classics.BetaLaguerre), n_points=3, beta=1.5, alpha=0.5, x=np.array([0.1, 0.5, 1.0]), size=2
+    ),
+    "diverset.classics.BetaJacobi": call(
+        beta_ensemble(classics.BetaJacobi), n_points=3, beta=1.5, a=1.5, b=2.0, x=np.array([0.1, 0.5, 0.9]), size=2
+    ),
+    "diverset.classics.MultivariateJacobi": call(
+        multivariate_jacobi, n_points=3, parameters=np.array([[0.0, 0.3]]), x=np.array([[0.1], [0.5], [0.9]]), size=1
     ),
     "diverset.classics.GUE": call(projection_process(classics.GUE), n_points=3, x=np.array([0.1, 0.5, 1.0]), size=1),
     "diverset.classics.CUE": call(projection_process(classics.CUE), n_points=3, x=np.array([0.1, 0.5, 1.0]), size=1),
@@ -1013,6 +1047,7 @@ WITHIN = {
     "diverset.classics.Tiling": "diverset.classics.AztecDiamond",
     "diverset.classics.Classic": "diverset.classics.Descents",
     "diverset.classics.ProjectionProcess": "diverset.classics.GUE",
+    "diverset.classics.BetaEnsemble": "diverset.classics.BetaHermite",
     "diverset.open_questions.ConcavitySearch": "diverset.open_questions.search_concavity",
     "diverset.learn.Comparison": "diverset.learn.KDPPMixtureLearner",
     "diverset.learn.ComparisonTable": "diverset.learn.KDPPMixtureLearner",

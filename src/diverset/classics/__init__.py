@@ -13,11 +13,13 @@ knows no object.
 :class:`Ginibre`                     eigenvalues, in the plane               projection, powers of z
 :class:`GUE`                         eigenvalues, on the line                projection, Hermite functions
 :class:`CUE`                         eigenvalues, on the circle              projection, Fourier modes
+:class:`MultivariateJacobi`          points in a cube, for integration       projection, Jacobi polynomials
 ===================================  ======================================  ==================================
 
 The first six are finite: ``sample`` makes the object and reads the set off it, ``dpp`` is a :class:`~diverset.DPP` or
 :class:`~diverset.NonsymmetricDPP` over the same labels. Eigenvalues are points of a continuous space: there
-``sample_eigenvalues`` goes by matrices, and ``sample`` by the kernel.
+``sample_eigenvalues`` goes by matrices, and ``sample`` by the kernel. :class:`BetaHermite`, :class:`BetaLaguerre` and
+:class:`BetaJacobi` draw eigenvalues with any power of their distances, from tridiagonal matrices.
 
 >>> from diverset import classics
 >>> falls = classics.Descents(8, values=10)
@@ -27,7 +29,9 @@ The first six are finite: ``sample`` makes the object and reads the set off it, 
 
 from diverset.classics.aztec import AztecDiamond, Tiling, krawtchouk_dpp
 from diverset.classics.base import Classic
+from diverset.classics.beta import BetaEnsemble, BetaHermite, BetaJacobi, BetaLaguerre
 from diverset.classics.descents import Carries, Descents, one_dependent_kernel
+from diverset.classics.jacobi import MultivariateJacobi
 from diverset.classics.matrices import CUE, GUE, Ginibre
 from diverset.classics.plancherel import PoissonizedPlancherel, rsk_shape
 from diverset.classics.projection import ProjectionProcess
@@ -38,10 +42,15 @@ __all__ = [
     "CUE",
     "GUE",
     "AztecDiamond",
+    "BetaEnsemble",
+    "BetaHermite",
+    "BetaJacobi",
+    "BetaLaguerre",
     "Carries",
     "Classic",
     "Descents",
     "Ginibre",
+    "MultivariateJacobi",
     "NonIntersectingWalks",
     "PoissonizedPlancherel",
     "ProjectionProcess",

@@ -45,6 +45,45 @@ class Graph:
         return self.incidence.T @ (self.weights[:, None] * self.incidence)
 
     @cached_property
+    def heaviest_tree(self) -> IntArray:
+        """Edges of a spanning tree of largest weight, by Kruskal's algorithm."""
+        leader = list(range(self.n_nodes))
+
+        def find(u: int) -> int:
+            while leader[u] != u:
+                leader[u] = leader[leader[u]]
+                u = leader[u]
+            return u
+
+        tree = []
+        for e in np.argsort(-self.weights, kind="stable").tolist():
+            u, v = find(int(self.tails[e])), find(int(self.heads[e]))
+            if u != v:
+                leader[u] = v
+                tree.append(e)
+        return np.array(sorted(tree), dtype=np.int64)
+
+    def paths(self, tree: IntArray) -> FloatArray:
+        """Edges as signed sums of the edges of a spanning tree: 0, +1 and -1, of shape (n_edges, len(tree))."""
+        around: list[list[tuple[int, int, float]]] = [[] for _ in self.nodes]
+        for t, e in enumerate(tree.tolist()):
+            u, v = int(self.tails[e]), int(self.heads[e])
+            around[u].append((v, t, 1.0))
+            around[v].append((u, t, -1.0))
+        # The path from the first node to each.
+        reach = np.zeros((self.n_nodes, len(tree)))
+        waiting, seen = [0], {0}
+        while waiting:
+            u = waiting.pop()
+            for v, t, sign in around[u]:
+                if v not in seen:
+                    seen.add(v)
+                    reach[v] = reach[u]
+                    reach[v, t] = sign
+                    waiting.append(v)
+        return reach[self.heads] - reach[self.tails]
+
+    @cached_property
     def steps(self) -> list[tuple[list[float], list[int], list[int]]]:
         """For each node: cumulative weights of its edges, where they lead, and which they are. Loops are left out."""
         found: list[list[tuple[int, int]]] = [[] for _ in self.nodes]

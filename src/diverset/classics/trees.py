@@ -17,7 +17,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 
 from diverset._typing import FloatArray, IntArray
 from diverset.classics._graphs import Graph, read_graph
@@ -26,6 +25,9 @@ from diverset.core import DPP
 from diverset.errors import DiversetError, LabelError
 
 __all__ = ["SpanningTrees"]
+
+#: Range of the weights beyond which random walks take too long.
+_WIDE = 1e4
 
 
 class SpanningTrees(Classic[IntArray]):
@@ -42,7 +44,8 @@ class SpanningTrees(Classic[IntArray]):
         Edge attribute that holds the weight in a networkx graph; 1 where there is none.
     method : {"wilson", "aldous-broder"}
         How trees are drawn. Both are exact. Wilson's takes the mean hitting time of a random walk, Aldous and Broder's
-        the cover time, which is longer.
+        the cover time, which is longer. Both times grow with the range of the weights, since a walk goes to and fro
+        along a heavy edge; where weights differ by more than 1e4, trees are drawn from the kernel instead.
 
     Notes
     -----
@@ -91,25 +94,27 @@ class SpanningTrees(Classic[IntArray]):
     @cached_property
     def log_total_weight(self) -> float:
         """Log of the summed weights of all spanning trees: their number, for unit weights (Kirchhoff's theorem)."""
-        if self._graph.n_nodes == 1:
-            return 0.0
-        return float(2.0 * np.log(np.diagonal(self._grounded[0])).sum())
+        Z, heavy = self._tree_coordinates
+        return float(np.log(self._graph.weights[heavy]).sum() + np.linalg.slogdet(Z.T @ Z)[1])
 
     @cached_property
-    def _grounded(self) -> tuple[FloatArray, bool]:
-        """Cholesky factor of the Laplacian without its first row and column; that node is at potential 0."""
-        factor, lower = scipy.linalg.cho_factor(self._graph.laplacian[1:, 1:], lower=True)
-        return np.asarray(factor, dtype=np.float64), bool(lower)
+    def _tree_coordinates(self) -> tuple[FloatArray, IntArray]:
+        r"""Weighted edges in coordinates of a heaviest spanning tree T, and its edges.
+
+        An edge is a signed sum of the tree's edges on the path between its ends, none of which is lighter. So the
+        entries :math:`\pm\sqrt{w_e/w_t}` are at most 1 and the rows of T are unit vectors: the columns, which span the
+        gradients, are well conditioned whatever the weights.
+        """
+        g = self._graph
+        heavy = g.heaviest_tree
+        root = np.sqrt(g.weights)
+        return root[:, None] * g.paths(heavy) / root[heavy], heavy
 
     @cached_property
     def kernel(self) -> FloatArray:
         """Transfer-current matrix, symmetric, of shape (n_edges, n_edges)."""
-        g = self._graph
-        if g.n_nodes == 1:
-            return np.zeros((len(g.tails), len(g.tails)))
-        B = np.sqrt(g.weights)[:, None] * g.incidence[:, 1:]
-        half = scipy.linalg.solve_triangular(self._grounded[0], B.T, lower=True)
-        return np.asarray(half.T @ half, dtype=np.float64)
+        Q = np.linalg.qr(self._tree_coordinates[0])[0]
+        return np.asarray(Q @ Q.T, dtype=np.float64)
 
     @cached_property
     def dpp(self) -> DPP:
@@ -117,6 +122,8 @@ class SpanningTrees(Classic[IntArray]):
         return DPP.from_marginal(self.kernel)
 
     def _make(self, rng: np.random.Generator) -> IntArray:
+        if self._graph.weights.max(initial=1.0) > _WIDE * self._graph.weights.min(initial=1.0):
+            return np.asarray(self.dpp.sample(rng=rng), dtype=np.int64)
         return np.array(sorted(_METHODS[self.method](self._graph, rng)), dtype=np.int64)
 
     def items_of(self, thing: IntArray) -> IntArray:

@@ -7,8 +7,10 @@ from diverset._on_use import names_on_use
 if TYPE_CHECKING:
     from diverset.core.distribution import SetDistribution
     from diverset.core.dpp import DPP
+    from diverset.core.extended import extended_dpp
     from diverset.core.information import Estimate, entropy, hellinger, kl_divergence, l1_distance, law, total_variation
     from diverset.core.kdpp import KDPP
+    from diverset.core.kronecker import kronecker_dpp
     from diverset.core.mixture import KDPPMixture
     from diverset.core.nonsymmetric import NonsymmetricDPP
     from diverset.core.sized import SizedDPP
@@ -18,6 +20,7 @@ else:
         {
             "distribution": ["SetDistribution"],
             "dpp": ["DPP"],
+            "extended": ["extended_dpp"],
             "information": [
                 "Estimate",
                 "entropy",
@@ -28,6 +31,7 @@ else:
                 "total_variation",
             ],
             "kdpp": ["KDPP"],
+            "kronecker": ["kronecker_dpp"],
             "mixture": ["KDPPMixture"],
             "nonsymmetric": ["NonsymmetricDPP"],
             "sized": ["SizedDPP"],
@@ -43,8 +47,10 @@ __all__ = [
     "SetDistribution",
     "SizedDPP",
     "entropy",
+    "extended_dpp",
     "hellinger",
     "kl_divergence",
+    "kronecker_dpp",
     "l1_distance",
     "law",
     "total_variation",

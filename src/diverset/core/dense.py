@@ -245,9 +245,7 @@ class DenseLikelihood(Representation):
             Kc = X.conj().T @ X
         K = -Kc
         diagonal = (
-            self._inclusion[items]
-            if "_inclusion" in self._cache
-            else self._inclusion_from(np.diagonal(Kc).real, items)
+            self._inclusion[items] if "_inclusion" in self._cache else self._inclusion_from(np.diagonal(Kc).real, items)
         )
         np.fill_diagonal(K, diagonal)
         return K, Kc

@@ -12,32 +12,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from diverset._typing import Array, FloatArray, IntArray
-from diverset.core.cache import cached_property
+from diverset._typing import FloatArray, IntArray
 from diverset.core.distribution import SetDistribution
-from diverset.core.representation import no_likelihood_kernel, open_positions
-from diverset.errors import DiversetError, ImpossibleEventError, KernelError
-from diverset.numerics.linalg import EPS, add_to_diagonal, block_length, cholesky_lower, positions_outside
-from diverset.numerics.validation import (
-    as_real_or_complex,
-    check_finite,
-    check_fits_in_memory,
+from diverset.core.nonsymmetric_checks import (
+    MAX_ENUMERATED,
+    as_square,
+    check_atoms,
+    check_minors,
+    check_name,
+    check_reflected,
+    check_symmetric_part,
 )
+from diverset.core.nonsymmetric_forms import DenseForm, Form
+from diverset.core.nonsymmetric_low_rank import factored_form
+from diverset.core.representation import open_positions
+from diverset.errors import ImpossibleEventError
+from diverset.numerics.linalg import add_to_diagonal
+from diverset.numerics.validation import as_finite, check_fits_in_memory
 
 if TYPE_CHECKING:
     from diverset.sampling.base import Sampler
 
 __all__ = ["NonsymmetricDPP"]
-
-#: Largest ground set whose principal minors are enumerated.
-MAX_ENUMERATED = 15
-_CHECKS = ("auto", "minors", "none")
 
 
 class NonsymmetricDPP(SetDistribution):
@@ -57,7 +58,13 @@ class NonsymmetricDPP(SetDistribution):
     Notes
     -----
     Immutable, and labelled as a :class:`DPP` is. Sizes follow no Poisson-binomial law, since the eigenvalues of K
-    may be complex; their law comes from the characteristic polynomial on the unit circle.
+    may be complex; their law comes from determinants on the unit circle.
+
+    K is computed at any scale of L (``diverset.numerics.accretive``). For large kernels that passed ``check="auto"``,
+    the rank of L is decided after scaling its rows and columns to unit size. Singular values below 8n rounding units
+    of the largest count as zero, so that a kernel of low rank may be multiplied by 1e12. What remains are errors of the
+    order of rounding times the condition number of the scaled kernel, which are errors that rounding L makes as well.
+    Kernels accepted by ``"minors"`` or ``"none"`` go by one LU factorisation of L + I.
 
     Examples
     --------
@@ -71,13 +78,62 @@ class NonsymmetricDPP(SetDistribution):
     _items: IntArray
 
     def __init__(self, L: ArrayLike, *, check: str = "auto") -> None:
-        kernel, rounding = _as_square(L, name="L")
-        _check_name(check)
+        kernel, rounding = as_square(L, name="L")
+        check_name(check)
         if check == "minors":
-            _check_minors(kernel, rounding)
+            check_minors(kernel, rounding)
         elif check == "auto":
-            _check_symmetric_part(kernel, rounding)
-        self._set(np.arange(len(kernel), dtype=np.int64), L=kernel)
+            check_symmetric_part(kernel, rounding)
+        self._set(
+            np.arange(len(kernel), dtype=np.int64), DenseForm(kernel, accretive=check == "auto", rounding=rounding)
+        )
+
+    @classmethod
+    def from_low_rank(cls, V: ArrayLike, B: ArrayLike, D: ArrayLike) -> NonsymmetricDPP:
+        r"""Process with :math:`L = VV^T + B(D - D^T)B^T`, never formed.
+
+        Every such kernel defines a distribution, since its symmetric part :math:`VV^T` is positive semidefinite
+        ([GartrellEtAl2021]_).
+
+        Parameters
+        ----------
+        V : array_like of shape (n_items, rank)
+            Factor of the symmetric part. Copied.
+        B : array_like of shape (n_items, rank_skew)
+            Factor of the skew-symmetric part. Copied.
+        D : array_like of shape (rank_skew, rank_skew)
+            Any matrix; only its skew-symmetric part counts.
+
+        Notes
+        -----
+        With r the columns of V and B together: set-up takes one Gram matrix, :math:`nr^2` operations, where the columns
+        of (V, B) are far from dependent, else a QR factorisation. All inclusion probabilities take :math:`2nr^2`,
+        ``log_prob`` and ``marginal`` of m items :math:`O(mr^2 + m^2r + m^3)`, given pairs :math:`O(r^2)` each, the size
+        law :math:`O(r^3)`, conditioning on m items :math:`O(nr^2)`. ``sample`` says what draws cost. Memory is that of
+        the factors and at most one more array of their size. ``K``, ``L`` and the probabilities of all pairs are
+        n x n arrays, and are made only when they are asked for. With r at least n the kernel is held as a matrix.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(0)
+        >>> V, B, D = rng.random((10_000, 8)), rng.random((10_000, 4)), rng.random((4, 4))
+        >>> dpp = NonsymmetricDPP.from_low_rank(V, B, D)
+        >>> round(dpp.expected_size, 2), dpp.size_distribution.shape
+        (11.99, (13,))
+        >>> bool(np.isclose(dpp.marginal([3, 5]), dpp.pair_probabilities([(3, 5)])[0]))
+        True
+        """
+        left = as_finite(V, name="V", shape=(None, None))
+        right = as_finite(B, name="B", shape=(len(left), None))
+        middle = as_finite(D, name="D", shape=(right.shape[1], right.shape[1]))
+        check_fits_in_memory(8 * (left.size + right.size), what="a copy of V and B")
+        # By rows, as every pass over the items reads them.
+        rows = np.ascontiguousarray(np.hstack([left, right]))
+        width = left.shape[1]
+        core = np.zeros((rows.shape[1], rows.shape[1]))
+        core[:width, :width] = np.eye(width)
+        core[width:, width:] = middle - middle.T
+        return cls._wrap(np.arange(len(rows), dtype=np.int64), factored_form(rows, core))
 
     @classmethod
     def from_marginal(cls, K: ArrayLike, *, check: str = "auto") -> NonsymmetricDPP:
@@ -99,27 +155,24 @@ class NonsymmetricDPP(SetDistribution):
         >>> round(dpp.marginal([0, 1]), 12), round(dpp.marginal([0]) * dpp.marginal([1]), 12)
         (0.41, 0.25)
         """
-        kernel, rounding = _as_square(K, name="K")
-        _check_name(check)
+        kernel, rounding = as_square(K, name="K")
+        check_name(check)
         if check == "minors" or (check == "auto" and len(kernel) <= MAX_ENUMERATED):
-            _check_atoms(kernel, rounding)
+            check_atoms(kernel, rounding)
         elif check == "auto":
-            _check_reflected(kernel, rounding)
-        return cls._wrap(np.arange(len(kernel), dtype=np.int64), K=kernel, Kc=add_to_diagonal(-kernel, 1.0))
+            check_reflected(kernel, rounding)
+        form = DenseForm(K=kernel, Kc=add_to_diagonal(-kernel, 1.0))
+        return cls._wrap(np.arange(len(kernel), dtype=np.int64), form)
 
-    def _set(
-        self, items: IntArray, L: FloatArray | None = None, K: FloatArray | None = None, Kc: FloatArray | None = None
-    ) -> None:
+    def _set(self, items: IntArray, form: Form) -> None:
         self._items = items
         self._items.flags.writeable = False
-        self._L = L
-        # The marginal kernels of the process and of its complement: neither is had from the other when it is small.
-        self._given_kernels = None if K is None or Kc is None else (K, Kc)
+        self._form = form
 
     @classmethod
-    def _wrap(cls, items: IntArray, **kernels: FloatArray) -> NonsymmetricDPP:
+    def _wrap(cls, items: IntArray, form: Form) -> NonsymmetricDPP:
         dpp = cls.__new__(cls)
-        dpp._set(items, **kernels)
+        dpp._set(items, form)
         return dpp
 
     def __repr__(self) -> str:
@@ -127,126 +180,83 @@ class NonsymmetricDPP(SetDistribution):
 
     # kernels ---------------------------------------------------------------------------------------------
 
-    @cached_property
-    def _Kc(self) -> FloatArray:
-        """(L + I)^-1."""
-        if self._given_kernels is not None:
-            return self._given_kernels[1]
-        assert self._L is not None  # built from L or from both others
-        if self.n_items == 0:
-            return np.zeros((0, 0))
-        from scipy.linalg import inv
-
-        inverse: FloatArray = inv(self._lifted(), check_finite=False)
-        return inverse
-
-    @cached_property
-    def _K(self) -> FloatArray:
-        """L (L + I)^-1: relative accuracy also for small L."""
-        if self._given_kernels is not None:
-            return self._given_kernels[0]
-        assert self._L is not None
-        product: FloatArray = self._L @ self._Kc
-        return product
-
-    def _lifted(self) -> FloatArray:
-        assert self._L is not None
-        return add_to_diagonal(self._L.copy(), 1.0)
+    def _dense(self, what: str) -> IntArray:
+        check_fits_in_memory(24 * self.n_items**2, what=f"{what} of {self.n_items} items")
+        return np.arange(self.n_items)
 
     @property
     def L(self) -> FloatArray:
         """Likelihood kernel, of shape (n_items, n_items); raises where K has an eigenvalue 1."""
-        if self._L is not None:
-            return self._L.copy()
-        if self.log_normalizer == math.inf:
-            raise no_likelihood_kernel()
-        L = np.asarray(np.linalg.solve(self._Kc.T, self._K.T).T, dtype=np.float64)
-        return L
+        everything = self._dense("L")
+        return self._form.likelihood_block(everything, everything)
 
     @property
     def K(self) -> FloatArray:
         """Marginal kernel, of shape (n_items, n_items)."""
-        return self._K.copy()
+        everything = self._dense("K")
+        return self._form.marginal_block(everything, everything)
 
-    @cached_property
+    @property
     def log_normalizer(self) -> float:
         r""":math:`\log\det(L + I) = -\log\Pr(Y = \emptyset)`; ``inf`` where K has eigenvalue 1."""
-        return -_log_det(self._Kc) if self._L is None else _log_det(self._lifted())
+        return self._form.log_normalizer
 
     # probabilities ---------------------------------------------------------------------------------------
 
     def _log_prob(self, inside: IntArray) -> float:
-        if self._L is None:
-            return self._log_probability(inside, positions_outside(inside, self.n_items))
-        return _log_det(self._L[np.ix_(inside, inside)]) - self.log_normalizer
+        return self._form.log_prob(inside)
 
     def _log_probability(self, inside: IntArray, outside: IntArray) -> float:
-        return min(_log_det(_mixed(self._K, self._Kc, inside, outside)), 0.0)
+        return self._form.log_probability(inside, outside)
 
     @property
     def inclusion_probabilities(self) -> FloatArray:
         """Probability of each item to appear, the diagonal of K; of shape (n_items,)."""
-        return np.clip(np.diagonal(self._K), 0.0, 1.0)
+        return np.clip(self._form.marginal_diagonal(), 0.0, 1.0)
 
     def pair_probabilities(self, pairs: Sequence[tuple[int, int]] | None = None) -> FloatArray:
         r"""Probabilities :math:`K_{ii}K_{jj} - K_{ij}K_{ji}` that two items appear together.
 
         More than the product of the two where the off-diagonal entries differ in sign.
         """
-        p = self.inclusion_probabilities
+        entries = self._form.marginal_entries
         if pairs is None:
-            check_fits_in_memory(3 * self._K.nbytes, what=f"the pair probabilities of {self.n_items} items")
-            together = np.outer(p, p) - self._K * self._K.T
+            everything = self._dense("the pair probabilities")
+            K = self._form.marginal_block(everything, everything)
+            p = np.diagonal(K)
+            together = np.outer(p, p) - K * K.T
             np.fill_diagonal(together, p)
         else:
             i, j = self._pairs(pairs)
-            together = p[i] * p[j] - self._K[i, j] * self._K[j, i]
+            together = entries(i, i) * entries(j, j) - entries(i, j) * entries(j, i)
         return np.clip(together, 0.0, 1.0)
 
     @property
     def expected_size(self) -> float:
         r"""Mean size, :math:`\mathrm{tr} K`."""
-        return float(np.trace(self._K))
+        return self._form.size_moments()[0]
 
     @property
     def size_variance(self) -> float:
         r"""Variance of the size, :math:`\mathrm{tr} K - \mathrm{tr} K^2`; may exceed the mean."""
-        return float(np.einsum("ij,ji->", self._K, self._Kc))
+        return self._form.size_moments()[1]
 
     @property
     def size_distribution(self) -> FloatArray:
-        r"""Probability of every size, 0 to n_items.
+        r"""Probability of every size, 0 to n_items, or to the rank in low-rank form.
 
-        The generating function :math:`\mathrm{E} z^{|Y|} = \det(I + (z-1)K)` at the roots of unity, by the eigenvalues
-        of K, then a Fourier transform: errors near 1e-16 absolute. :math:`O(n^3)`.
+        The generating function :math:`\mathrm{E} z^{|Y|} = \det(I + (z-1)K)` at the roots of unity, by determinants of
+        a Hessenberg matrix similar to K, then a Fourier transform: errors near 1e-15 absolute. :math:`O(n^3)`, or
+        :math:`O(r^3)` in low-rank form.
         """
-        n = self.n_items
-        if n == 0:
-            return np.ones(1)
-        from scipy.linalg import eigvals
-
-        kappa = eigvals(self._K, check_finite=False)
-        # Real coefficients: the other half of the circle is the conjugate of this one.
-        angles = -2.0 * np.pi * np.arange(n // 2 + 1 + n % 2) / (n + 1)
-        step = 2j * np.sin(angles / 2.0) * np.exp(0.5j * angles)  # z - 1, without cancellation
-        values = np.empty(len(step), dtype=np.complex128)
-        rows = block_length(2 * n)
-        # Factors beyond the unit disc and within it may over- or underflow before they meet; their logs do not.
-        with np.errstate(divide="ignore"):
-            for first in range(0, len(step), rows):
-                factors = 1.0 + step[first : first + rows, None] * kappa
-                phases = np.angle(factors).sum(axis=1)
-                values[first : first + rows] = np.exp(np.log(np.abs(factors)).sum(axis=1)) * np.exp(1j * phases)
-        pmf = np.maximum(np.fft.irfft(values, n + 1), 0.0)
-        total: FloatArray = pmf / pmf.sum()
-        return total
+        return self._form.size_law()
 
     def sampler(self, size: int = 1, *, method: str = "auto") -> Sampler:
-        """Item by item, by elimination of K: the one exact way that needs no spectral theory."""
-        from diverset.sampling.base import Offer, take
-        from diverset.sampling.sequential import NonsymmetricSampler
+        """Sampler of one of the methods "sequential" and, in low-rank form, "rejection"."""
+        from diverset.sampling.base import take
+        from diverset.sampling.nonsymmetric import offers
 
-        offer = take([Offer("sequential", 0.0, lambda: NonsymmetricSampler(self._K))], method)
+        offer = take(offers(self._form, size), method)
         return self._cache.recent(offer.name, offer.prepare)
 
     # new processes from this one -------------------------------------------------------------------------
@@ -266,161 +276,22 @@ class NonsymmetricDPP(SetDistribution):
                 f"cannot condition on including {self._items[inside].tolist()} and excluding "
                 f"{self._items[outside].tolist()}: its probability is 0"
             )
-        if self._L is not None and len(inside) == 0:
-            return self._wrap(self._items[keep], L=self._L[np.ix_(keep, keep)])
-        # Not by a Schur complement of L: an item may be possible though no set holds it alone, L_ii = 0.
-        K = _conditioned(self._K, self._Kc, inside, outside, keep)
-        Kc = _conditioned(self._Kc, self._K, outside, inside, keep)
-        return self._wrap(self._items[keep], K=K, Kc=Kc)
+        form = self._form
+        if form.holds_likelihood or not len(inside):
+            # Leaving rows of L out cancels nothing.
+            form = form.excluding(outside) if len(outside) else form
+            inside = inside - np.searchsorted(np.sort(outside), inside)
+            outside = outside[:0]
+        if len(inside):
+            outside = outside - np.searchsorted(np.sort(inside), outside)
+            form = form.including(inside)
+        return self._wrap(self._items[keep], form.excluding(outside) if len(outside) else form)
 
     def restrict(self, A: Iterable[int]) -> NonsymmetricDPP:
         r"""Process of :math:`Y \cap A`, with marginal kernel :math:`K_A`."""
         keep = self._positions(A)
-        K, Kc = (kernel[np.ix_(keep, keep)] for kernel in (self._K, self._Kc))
-        return self._wrap(self._items[keep], K=K, Kc=Kc)
+        return self._wrap(self._items[keep], self._form.restricted(keep))
 
     def complement(self) -> NonsymmetricDPP:
         r"""Process of the items that do not appear, with marginal kernel :math:`I - K`."""
-        return self._wrap(self._items, K=self._Kc, Kc=self._K)
-
-
-def _mixed(K: FloatArray, Kc: FloatArray, inside: IntArray, outside: IntArray) -> FloatArray:
-    r"""The matrix whose determinant is the probability that all of A and none of B appear.
-
-    :math:`\begin{pmatrix} K_A & K_{AB} \\ -K_{BA} & \bar K_B \end{pmatrix}`, which needs no inverse.
-    """
-    items = np.concatenate([inside, outside])
-    mixed: FloatArray = K[np.ix_(items, items)]
-    mixed[len(inside) :] *= -1.0
-    mixed[len(inside) :, len(inside) :] = Kc[np.ix_(outside, outside)]
-    return mixed
-
-
-def _conditioned(K: FloatArray, Kc: FloatArray, inside: IntArray, outside: IntArray, keep: IntArray) -> FloatArray:
-    """Marginal kernel of the items in `keep`, given the others: a Schur complement of the mixed matrix."""
-    rest: FloatArray = K[np.ix_(keep, keep)]
-    given = np.concatenate([inside, outside])
-    if len(given) == 0:
-        return rest
-    right = K[np.ix_(given, keep)]
-    right[len(inside) :] *= -1.0
-    rest -= K[np.ix_(keep, given)] @ np.linalg.solve(_mixed(K, Kc, inside, outside), right)
-    return rest
-
-
-def _log_det(a: FloatArray) -> float:
-    """Log-determinant; ``-inf`` where it is zero, or negative, within rounding."""
-    m = len(a)
-    if m == 0:
-        return 0.0
-    # Rows, then columns, of largest entry 1: scale never decides whether they are dependent.
-    rows = np.abs(a).max(axis=1)
-    if not rows.all():
-        return -math.inf
-    scaled = a / rows[:, None]
-    columns = np.abs(scaled).max(axis=0)
-    if not columns.all():
-        return -math.inf
-    from scipy.linalg import lapack
-
-    factor, swaps, _ = lapack.dgetrf(scaled / columns)
-    pivots = np.diagonal(factor)
-    odd = np.count_nonzero(swaps != np.arange(m)) + np.count_nonzero(pivots < 0.0)
-    if odd % 2 or not (np.abs(pivots) > 8.0 * m * EPS).all():
-        return -math.inf
-    return float(np.log(np.abs(pivots)).sum() + np.log(rows).sum() + np.log(columns).sum())
-
-
-# checks --------------------------------------------------------------------------------------------------
-
-
-def _as_square(a: Any, *, name: str) -> tuple[FloatArray, float]:
-    """`a` as a private, finite, real square array, and what rounding its size and precision allow."""
-    array = as_real_or_complex(a, name=name, ndim=2)
-    if np.iscomplexobj(array):
-        raise KernelError(f"{name} is complex; a nonsymmetric kernel must be real (Hermitian ones go to DPP)")
-    if array.shape[0] != array.shape[1]:
-        raise KernelError(f"{name} has shape {array.shape}; a kernel is square, one row and column per item")
-    check_fits_in_memory(8 * array.size, what=f"a copy of {name}")
-    copy = np.array(array, dtype=np.float64, order="C")
-    check_finite(copy, name=name)
-    return copy, 8.0 * max(len(copy), 8) * float(np.finfo(array.dtype).eps)
-
-
-def _check_name(check: str) -> None:
-    if check not in _CHECKS:
-        raise DiversetError(f"check is {check!r}; choose one of {', '.join(_CHECKS)}")
-
-
-def _check_enumerable(n: int) -> None:
-    if n > MAX_ENUMERATED:
-        raise DiversetError(
-            f"check='minors' takes 2**{n} determinants for {n} items, and is for {MAX_ENUMERATED} at most; "
-            "check='auto' looks at a sufficient condition"
-        )
-
-
-def _check_symmetric_part(L: FloatArray, rounding: float) -> None:
-    """Refuse L unless its symmetric part is positive semidefinite."""
-    # Rounding is that of L: beside a large skew-symmetric part, it may be all there is of the symmetric one.
-    slack = rounding * float(np.abs(L).max(initial=0.0))
-    symmetric = (L + L.T) / 2.0
-    if slack == 0.0 or cholesky_lower(add_to_diagonal(symmetric.copy(), slack), overwrite=True) is not None:
-        return
-    smallest = float(np.linalg.eigvalsh(symmetric)[0])
-    if smallest < -slack:
-        raise KernelError(
-            f"(L + L.T) / 2 has smallest eigenvalue {smallest:.6g}; if it is positive semidefinite L surely defines a "
-            f"distribution. Otherwise check='minors' looks at every principal minor (up to {MAX_ENUMERATED} items), "
-            "and check='none' trusts you"
-        )
-
-
-def _check_minors(L: FloatArray, rounding: float) -> None:
-    """Refuse a negative principal minor, naming its items."""
-    n = len(L)
-    _check_enumerable(n)
-    for k in range(1, n + 1):
-        subsets = np.array(list(combinations(range(n), k)))
-        stack = L[subsets[:, :, None], subsets[:, None, :]]
-        minors, slack = np.linalg.det(stack), rounding * _hadamard_bound(stack)
-        worst = int(np.argmin(minors + slack))
-        if minors[worst] < -slack[worst]:
-            raise KernelError(
-                f"the principal minor of L for items {subsets[worst].tolist()} is {minors[worst]:.6g}; "
-                "all must be nonnegative, since they are the sets' unnormalised probabilities"
-            )
-
-
-def _check_atoms(K: FloatArray, rounding: float) -> None:
-    """Refuse a set of negative probability, naming its items."""
-    n = len(K)
-    _check_enumerable(n)
-    step = max(1, 2**22 // max(n * n * 8, 1))
-    for first in range(0, 2**n, step):
-        inside = (np.arange(first, min(first + step, 2**n))[:, None] >> np.arange(n)) & 1
-        # Rows of K for the items in the set, of I - K for the others: the determinant is the probability.
-        stack = np.where(inside[:, :, None] == 1, K, np.eye(n) - K)
-        atoms, slack = np.linalg.det(stack), rounding * _hadamard_bound(stack)
-        worst = int(np.argmin(atoms + slack))
-        if atoms[worst] < -slack[worst]:
-            raise KernelError(
-                f"K gives the set {np.flatnonzero(inside[worst]).tolist()} the probability {atoms[worst]:.6g}; "
-                "a marginal kernel gives every set a nonnegative one (a likelihood kernel goes to NonsymmetricDPP(L))"
-            )
-
-
-def _hadamard_bound(stack: Array) -> FloatArray:
-    """Products of the row norms: the scale of rounding in determinants."""
-    return np.asarray(np.prod(np.linalg.norm(stack, axis=-1), axis=-1), dtype=np.float64)
-
-
-def _check_reflected(K: FloatArray, rounding: float) -> None:
-    """Refuse K unless I - 2K has norm at most one."""
-    # With Q = I - 2K: K + K^T - 2 K^T K = (I - Q^T Q) / 2, and (I-K)^T (L + L^T) (I-K) is the former.
-    top = float(np.linalg.norm(np.eye(len(K)) - 2.0 * K, 2))
-    if top > 1.0 + rounding:
-        raise KernelError(
-            f"I - 2K has largest singular value {top:.6g}; at most 1 is enough for K to define a distribution. "
-            f"Otherwise check='minors' looks at every set (up to {MAX_ENUMERATED} items), and check='none' trusts you"
-        )
+        return self._wrap(self._items, self._form.complemented())

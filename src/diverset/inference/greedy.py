@@ -10,11 +10,12 @@ import math
 
 import numpy as np
 
-from diverset.core import DPP
+from diverset.core import DPP, NonsymmetricDPP
 from diverset.core.lowrank import LowRankLikelihood
 from diverset.core.representation import Representation
 from diverset.errors import NoLikelihoodKernelError
 from diverset.inference.engine import Limits, Picks, greedy_dense
+from diverset.inference.nonsymmetric import pick_nonsymmetric
 from diverset.inference.result import Selection
 from diverset.inference.rows import greedy_rows
 from diverset.numerics.validation import check_fits_in_memory, check_size, is_sparse
@@ -22,13 +23,13 @@ from diverset.numerics.validation import check_fits_in_memory, check_size, is_sp
 __all__ = ["map_greedy"]
 
 
-def map_greedy(dpp: DPP, k: int | None = None) -> Selection:
+def map_greedy(dpp: DPP | NonsymmetricDPP, k: int | None = None) -> Selection:
     r"""Pick items one at a time, each the one that raises :math:`\det L_Y` most.
 
     Parameters
     ----------
-    dpp : DPP
-        An L-ensemble: dense or from features, in which case L is not formed.
+    dpp : DPP or NonsymmetricDPP
+        An L-ensemble: dense, from features or in low-rank form, in which cases L is not formed.
     k : int, optional
         How many items; by default picks go on while they raise the probability, towards the mode.
 
@@ -45,12 +46,18 @@ def map_greedy(dpp: DPP, k: int | None = None) -> Selection:
     features. Picking stops at the rank, where every further set has probability zero. The set has at least
     :math:`1/(k!)^2` times the largest determinant ([CivrilMagdonIsmail2009]_), in practice nearly all of it.
 
+    A nonsymmetric kernel takes O(nk^2), and O(nkD) more in low-rank form ([GartrellEtAl2021]_). Its determinant is not
+    submodular, so that there is no guarantee.
+
     Examples
     --------
     >>> import diverset as dv
     >>> map_greedy(dv.DPP([[3.0, 2.9, 0.0], [2.9, 2.9, 0.0], [0.0, 0.0, 2.0]]), k=2).indices
     array([0, 2])
     """
+    if isinstance(dpp, NonsymmetricDPP):
+        wanted = dpp.n_items if k is None else min(check_size(k), dpp.n_items)
+        return _selection(dpp, pick_nonsymmetric(dpp._form, wanted, stop=0.0 if k is None else -math.inf))
     representation = dpp._representation
     if representation.log_normalizer == math.inf:
         raise NoLikelihoodKernelError(
@@ -59,7 +66,10 @@ def map_greedy(dpp: DPP, k: int | None = None) -> Selection:
         )
     n = dpp.n_items
     wanted = n if k is None else min(check_size(k), n)
-    picks = _pick(representation, wanted, stop=0.0 if k is None else -math.inf)
+    return _selection(dpp, _pick(representation, wanted, stop=0.0 if k is None else -math.inf))
+
+
+def _selection(dpp: DPP | NonsymmetricDPP, picks: Picks) -> Selection:
     log_det = float(picks.gains.sum())
     return Selection(
         indices=dpp._labels(picks.positions),

@@ -268,7 +268,5 @@ class Skew(KernelForm):
         return rows
 
     def distribution(self) -> NonsymmetricDPP:
-        """The nonsymmetric DPP, dense."""
-        L: FloatArray = self.Z @ self.X @ self.Z.T
-        # The symmetric part is V V^T, positive semidefinite by construction.
-        return NonsymmetricDPP(L, check="none")
+        """The nonsymmetric DPP, in low-rank form."""
+        return NonsymmetricDPP.from_low_rank(self.V, self.B, self.C / 2.0)

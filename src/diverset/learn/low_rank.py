@@ -325,8 +325,7 @@ class NonsymmetricKernel(_StochasticKernel):
     Attributes
     ----------
     dpp_ : NonsymmetricDPP
-        The learned distribution, with a dense kernel of n x n numbers; the learner's own answers (``score``,
-        ``next_item_scores``, ``recommend``) do not form it.
+        The learned distribution, in low-rank form: no n x n matrix is made.
     V_, B_ : ndarray of shape (n_items, rank)
         The factors.
     C_ : ndarray of shape (rank, rank)

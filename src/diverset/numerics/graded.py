@@ -18,7 +18,16 @@ from diverset._typing import Array, FloatArray
 from diverset.numerics.linalg import routine, row_norms_squared
 from diverset.numerics.rounding import EPS, zero_pivot, zero_singular_value
 
-__all__ = ["eigh_graded", "graded_svd", "is_graded", "pivoted_rows", "row_space", "without_rounding"]
+__all__ = [
+    "eigh_graded",
+    "graded_qr",
+    "graded_right_vectors",
+    "graded_svd",
+    "is_graded",
+    "pivoted_rows",
+    "row_space",
+    "without_rounding",
+]
 
 #: Ratio of diagonal entries from which eigenvalues are computed to relative accuracy.
 _GRADED = 1e4
@@ -192,3 +201,45 @@ def eigh_graded(a: Array, noise: FloatArray) -> tuple[FloatArray, Array]:
     values = np.zeros(len(a))
     values[len(a) - len(sigma) :] = sigma**2
     return values, V
+
+
+def graded_qr(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Orthonormal Q of shape (n, r) and R of shape (r, m) with F = QR, r the rank of F after scaling its rows.
+
+    :math:`O(nm^2)`, twice: once for the rank.
+    """
+    from scipy.linalg import qr
+
+    n, m = rows.shape
+    sizes = np.abs(rows).max(axis=1, initial=0.0)
+    unit = rows / np.where(sizes > 0.0, sizes, 1.0)[:, None]
+    sigma = np.linalg.svd(np.linalg.qr(unit, mode="r") if n > m else unit, compute_uv=False)
+    rank = int(np.count_nonzero(sigma > 8.0 * max(m, 8) * EPS * sigma.max(initial=0.0)))
+    if rank == 0:
+        return np.zeros((n, 0)), np.zeros((0, m))
+    columns = np.abs(rows).max(axis=0, initial=0.0)
+    columns[columns == 0.0] = 1.0
+    order = np.argsort(-sizes, kind="stable")
+    Q, R, pivots = qr((rows / columns)[order], mode="economic", pivoting=True, check_finite=False)
+    back = np.empty((n, rank))
+    back[order] = Q[:, :rank]
+    unpivoted = np.empty((rank, m))
+    unpivoted[:, pivots] = R[:rank]
+    return back, unpivoted * columns
+
+
+def graded_right_vectors(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+    r"""Nonzero singular values, ascending, and right singular vectors as columns, to high relative accuracy.
+
+    A one-sided Jacobi iteration on the transposed factor R, whose columns carry the scales ([DemmelVeselic1992]_).
+    """
+    R = graded_qr(rows)[1]
+    if len(R) == 0:
+        return np.zeros(0), np.zeros((rows.shape[1], 0))
+    # joba=2: relative accuracy under row and column scaling; left vectors only.
+    sigma, U, _, work, _, info = routine("gejsv", R)(R.T, joba=2, jobu=0, jobv=3, jobr=1, jobt=0, jobp=0)
+    if info != 0:
+        raise np.linalg.LinAlgError("the Jacobi singular value decomposition did not converge")
+    sigma = sigma * (work[0] / work[1])
+    order = np.argsort(sigma, kind="stable")
+    return sigma[order], np.ascontiguousarray(U[:, order])

@@ -220,10 +220,13 @@ class ContinuousDPP:
         if not box.torus:
             raise DiversetError("a projection lives on the whole torus; use Box(..., torus=True)")
         reach = math.ceil(count ** (1.0 / box.dim)) + 1
-        limits = [max(1, math.ceil(reach * a / min(box.sides))) for a in box.sides]
+        # No more than all modes lie along one axis.
+        limits = [min(max(1, math.ceil(reach * a / min(box.sides))), count) for a in box.sides]
         k = np.stack(np.meshgrid(*(np.arange(-m, m + 1) for m in limits), indexing="ij"), axis=-1).reshape(-1, box.dim)
-        squared = ((k / np.array(box.sides)) ** 2).sum(axis=1)
-        lowest = np.argsort(squared.round(9), kind="stable")[:count]
+        squared = ((k * (max(box.sides) / np.array(box.sides))) ** 2).sum(axis=1)
+        # Equal frequencies differ by rounding: twelve significant digits, whatever the unit of length.
+        digits, exponent = np.frexp(squared)
+        lowest = np.argsort(np.ldexp(digits.round(12), exponent), kind="stable")[:count]
         return cls(box, k[lowest], np.ones(count))
 
     # answers --------------------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from diverset.errors import (
     TooLargeError,
 )
 from diverset.numerics import poisson_binomial, symmetric
+from diverset.numerics.graded import eigh_graded, graded_right_vectors, is_graded
 from diverset.numerics.linalg import EPS, log_det_gram, null_basis, row_norms_squared
 from diverset.numerics.logistic import expit
 from diverset.numerics.validation import check_count, check_positive
@@ -64,6 +65,10 @@ class StructuredDPP(StructuredModel):
     -----
     Immutable. The dual kernel is computed on first use, in :math:`O(R(|E|D + MD^2))` for R factors with
     :math:`|E|` allowed entries; questions about k structures then cost :math:`O(kRD + kD^2)`.
+
+    C adds up structures of all qualities, so that eigenvalues below some rounding units of its trace count as zero. If
+    the graph has one part, small ones keep their relative accuracy whatever the range of qualities. They also do where
+    the scales lie along the coordinates of the features, and these are nonnegative or all on one factor.
 
     Examples
     --------
@@ -153,15 +158,49 @@ class StructuredDPP(StructuredModel):
 
     @cached_property
     def _eigen(self) -> tuple[Spectrum, FloatArray]:
-        C = self._scaled_kernel
-        values, vectors = np.linalg.eigh((C + C.T) / 2.0)
-        top = float(np.trace(self._space.moment))
-        floor = 4.0 * max(len(C), 8) * EPS * top
+        values, vectors, floor = self._eigenpairs()
         log_scale = self._space.log_Z + self._log_factor
         spectrum = Spectrum.from_likelihood(values, floor).shifted(log_scale)
-        kept = values > floor
-        V = vectors[:, kept] / np.sqrt(values[kept])
+        V = vectors / np.sqrt(values[len(values) - vectors.shape[1] :])
         return spectrum, V if self._basis is None else self._basis @ V
+
+    def _eigenpairs(self) -> tuple[FloatArray, FloatArray, float]:
+        """Eigenvalues of C in units of Z, ascending; the vectors of those above a floor; that floor."""
+        graph = self._space.graph
+        if graph.n_parts == 1:
+            # The structures can be listed, and their rows keep what C loses where qualities differ in scale.
+            values = np.zeros(self._scaled_kernel.shape[0])
+            sigma, vectors = graded_right_vectors(self._rows())
+            squares = sigma**2
+            values[len(values) - len(sigma) :] = squares
+            return values, vectors[:, squares > 0.0], 0.0
+        C = self._scaled_kernel
+        C = (C + C.T) / 2.0
+        if is_graded(np.diagonal(C)) and self._sums_positive_terms():
+            values, vectors = eigh_graded(C, EPS * np.diagonal(C))
+            return values, vectors, 0.0
+        values, vectors = np.linalg.eigh(C)
+        floor = 4.0 * max(len(C), 8) * EPS * float(np.trace(self._space.moment))
+        return values, vectors[:, values > floor], floor
+
+    def _rows(self) -> FloatArray:
+        """Features of all values of the only part, times their qualities, in units of the root of Z."""
+        graph = self._space.graph
+        Y = np.arange(graph.n_values[0])[:, None]
+        whole, phi = graph.features(Y), self._features(Y)
+        # What is left of a row in the span of those that appear is rounding.
+        gone = row_norms_squared(phi) <= (64.0 * EPS) ** 2 * row_norms_squared(whole)
+        with np.errstate(under="ignore"):
+            q = np.exp(graph.log_quality(Y) - 0.5 * self._space.log_Z)
+        q[gone | self._is_excluded(Y)] = 0.0
+        return np.asarray(q[:, None] * phi, dtype=np.float64)
+
+    def _sums_positive_terms(self) -> bool:
+        """Whether entries of C are sums without cancellation, so that small ones are right relative to themselves."""
+        if self._basis is not None or len(self._excluded):
+            return False
+        held = [f.potential.features for f in self._space.graph.factors if f.potential.features is not None]
+        return len(held) == 1 or all(float(f.min(initial=0.0)) >= 0.0 for f in held)
 
     @property
     def _spectrum(self) -> Spectrum:

@@ -1,0 +1,238 @@
+r"""Resolvents, determinants and size laws of square matrices that need not be symmetric; knows no DPP.
+
+A matrix is *accretive* if its symmetric part is positive semidefinite. Then a vector that it maps to zero is mapped to
+zero by its transpose as well, and :math:`\lVert (I + L)^{-1} \rVert \le 1`. For such L, :func:`resolvent` computes
+
+.. math::  K = L(I + L)^{-1}, \qquad \bar K = (I + L)^{-1}
+
+at any scale. Up to a norm of about 1e3, one LU factorisation of :math:`I + L` gives both. Beyond, the identity is lost
+next to L, and what is left of the null space of L after rounding looks like an eigenvalue. There L is scaled to
+:math:`N = D^{-1}LD^{-1}` with rows and columns of unit size, the rank r of N is decided from its singular values,
+and :math:`L = Z \Lambda Z^T` with r rows of Z the identity. Then
+
+.. math::  K = Z (\Lambda^{-1} + Z^T Z)^{-1} Z^T,
+
+where nothing is lost: :math:`\Lambda^{-1}` is small and :math:`Z^TZ` is well conditioned.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+
+from diverset._typing import Array, FloatArray
+from diverset.numerics.linalg import EPS, add_to_diagonal
+
+__all__ = ["Resolvent", "equilibrated", "log_det_and_pivot", "log_det_general", "resolvent", "size_law"]
+
+#: Error of K that adding the identity to a large kernel may cause before another route is taken.
+_PLAIN_ERROR = 1e-12
+
+#: Values of one block of the size law's elimination.
+_BLOCK = 1 << 18
+
+
+@dataclass(frozen=True)
+class Resolvent:
+    r""":math:`K = L(I+L)^{-1}`, :math:`\bar K = (I+L)^{-1}`, :math:`\log\det(I+L)` and the rank of L.
+
+    The rank is None where it was not needed; it is then at most the number of rows.
+    """
+
+    K: FloatArray
+    Kc: FloatArray
+    log_det: float
+    rank: int | None
+
+
+def equilibrated(a: FloatArray) -> tuple[FloatArray, FloatArray]:
+    r"""Scaling d and :math:`N_{ij} = a_{ij} / (d_i d_j)` whose rows and columns have largest entries near 1.
+
+    The same scale for rows and columns keeps symmetric parts positive semidefinite ([Ruiz2001]_). Rows without
+    entries get scale 1.
+    """
+    d = np.ones(len(a))
+    # Two steps, since products of scales may leave the range of floats.
+    size = np.abs(a)
+    size = np.maximum(size, size.T)
+    for _ in range(64):
+        largest = (size / d[:, None] / d).max(axis=1, initial=0.0)
+        largest[largest == 0.0] = 1.0
+        if (np.abs(np.log2(largest)) <= 2.0).all():
+            break
+        d *= np.sqrt(largest)
+    return a / d[:, None] / d, d
+
+
+def log_det_general(a: FloatArray, width: int = 0) -> float:
+    """Log-determinant; ``-inf`` where it is zero, or negative, within rounding.
+
+    `width` is the number of terms in the sums that made the entries of `a`, where they are products.
+    """
+    return log_det_and_pivot(a, width)[0]
+
+
+def log_det_and_pivot(a: FloatArray, width: int = 0) -> tuple[float, float]:
+    """Log-determinant as in :func:`log_det_general`, and the smallest pivot after scaling."""
+    m = len(a)
+    if m == 0:
+        return 0.0, 1.0
+    # Rows, then columns, of largest entry 1: scale never decides whether they are dependent.
+    rows = np.abs(a).max(axis=1)
+    if not rows.all():
+        return -math.inf, 0.0
+    scaled = a / rows[:, None]
+    columns = np.abs(scaled).max(axis=0)
+    if not columns.all():
+        return -math.inf, 0.0
+    factor, swaps, _ = scipy.linalg.lapack.dgetrf(scaled / columns)
+    pivots = np.diagonal(factor)
+    smallest = float(np.abs(pivots).min())
+    odd = np.count_nonzero(swaps != np.arange(m)) + np.count_nonzero(pivots < 0.0)
+    if odd % 2 or not smallest > 8.0 * max(m, width) * EPS:
+        return -math.inf, smallest
+    return float(np.log(np.abs(pivots)).sum() + np.log(rows).sum() + np.log(columns).sum()), smallest
+
+
+def _log_abs_det(factor: FloatArray) -> float:
+    """Log of the modulus of a determinant, from the LU factors."""
+    with np.errstate(divide="ignore"):
+        return float(np.log(np.abs(np.diagonal(factor))).sum())
+
+
+def resolvent(L: FloatArray, *, accretive: bool = True, rounding: float | None = None) -> Resolvent:
+    r"""The two kernels of :math:`I + L`; see the module's description.
+
+    Parameters
+    ----------
+    L : ndarray of shape (n, n)
+        Real.
+    accretive : bool
+        Whether the symmetric part is known to be positive semidefinite. If not, only one LU factorisation is used,
+        whose errors grow with the condition number of :math:`I + L`.
+    rounding : float, optional
+        Relative error of the entries of L, which decides the rank; by default that of float64.
+
+    Notes
+    -----
+    :math:`O(n^3)`: one LU factorisation and two solves for small L; for large L also a singular value decomposition.
+    With :math:`\kappa` the condition number of the scaled kernel on its range, errors are of the order of
+    :math:`\kappa` rounding units, which is what perturbing the entries of L by a rounding unit does as well.
+    """
+    n = len(L)
+    rounding = 8.0 * max(n, 8) * EPS if rounding is None else rounding
+    largest = float(np.abs(L).max(initial=0.0))
+    if not accretive or largest * max(rounding / (8.0 * max(n, 8)), EPS) <= _PLAIN_ERROR:
+        return _plain(L)
+    N, d = equilibrated(L)
+    U, sigma, _ = np.linalg.svd(N)
+    rank = int(np.count_nonzero(sigma > rounding * sigma[0]))
+    return _full(N, d) if rank == n else _deficient(N, d, U[:, :rank])
+
+
+def _plain(L: FloatArray) -> Resolvent:
+    """From one LU factorisation of I + L."""
+    n = len(L)
+    if n == 0:
+        return Resolvent(np.zeros((0, 0)), np.zeros((0, 0)), 0.0, None)
+    lu = scipy.linalg.lu_factor(add_to_diagonal(np.array(L, order="C"), 1.0), check_finite=False)
+    # (I + L)^-1 L, not I - (I + L)^-1: entries of a small L keep their digits.
+    K = np.ascontiguousarray(scipy.linalg.lu_solve(lu, L, check_finite=False))
+    Kc = np.ascontiguousarray(scipy.linalg.lu_solve(lu, np.eye(n), check_finite=False))
+    return Resolvent(K, Kc, _log_abs_det(lu[0]), None)
+
+
+def _full(N: FloatArray, d: FloatArray) -> Resolvent:
+    r"""Nonsingular :math:`L = DND`: :math:`K = (I+P)^{-1}` and :math:`\bar K = P(I+P)^{-1}` with :math:`P = L^{-1}`."""
+    n = len(N)
+    lu = scipy.linalg.lu_factor(N, check_finite=False)
+    P = scipy.linalg.lu_solve(lu, np.eye(n), check_finite=False) / d[:, None] / d
+    W, e = equilibrated(add_to_diagonal(np.array(P, order="C"), 1.0))
+    inner = scipy.linalg.lu_factor(W, check_finite=False)
+    K = scipy.linalg.lu_solve(inner, np.diag(1.0 / e), check_finite=False) / e[:, None]
+    Kc = P @ K
+    log_det = _log_abs_det(lu[0]) + 2.0 * float(np.log(d).sum() + np.log(e).sum()) + _log_abs_det(inner[0])
+    return Resolvent(np.ascontiguousarray(K), np.ascontiguousarray(Kc), log_det, n)
+
+
+def _deficient(N: FloatArray, d: FloatArray, U: FloatArray) -> Resolvent:
+    r"""Singular :math:`L = DND` whose scaled matrix has range U."""
+    n, rank = U.shape
+    if rank == 0:
+        return Resolvent(np.zeros((n, n)), np.eye(n), 0.0, 0)
+    # Rows in which the others can be written with small coefficients, so that Z is well conditioned.
+    rows = scipy.linalg.qr((U * d[:, None]).T, mode="r", pivoting=True, check_finite=False)[1][:rank]
+    Y = np.linalg.solve(U[rows].T, U.T).T
+    Z = Y * d[:, None] / d[rows]
+    Z[rows] = np.eye(rank)
+    core = U[rows] @ (U.T @ N @ U) @ U[rows].T
+    lu = scipy.linalg.lu_factor(core, check_finite=False)
+    P = scipy.linalg.lu_solve(lu, np.eye(rank), check_finite=False) / d[rows, None] / d[rows]
+    W, e = equilibrated(np.ascontiguousarray(P + Z.T @ Z))
+    inner = scipy.linalg.lu_factor(W, check_finite=False)
+    K = (Z / e) @ scipy.linalg.lu_solve(inner, (Z / e).T, check_finite=False)
+    Kc = add_to_diagonal(np.ascontiguousarray(-K), 1.0)
+    log_det = _log_abs_det(lu[0]) + 2.0 * float(np.log(d[rows]).sum() + np.log(e).sum()) + _log_abs_det(inner[0])
+    return Resolvent(np.ascontiguousarray(K), Kc, log_det, rank)
+
+
+def size_law(K: FloatArray) -> FloatArray:
+    r"""Coefficients of :math:`\det(I + (z-1)K)` in powers of z, 0 to n: the law of a size.
+
+    Notes
+    -----
+    Determinants at the :math:`n+1` roots of unity, then a Fourier transform. An orthogonal similarity makes K upper
+    Hessenberg once, so that each determinant is an elimination of :math:`O(n^2)` with row swaps: :math:`O(n^3)` in all.
+    No eigenvalue is computed: those of a K far from normal may be wrong by :math:`\epsilon^{1/n}`, while the
+    determinants err by some rounding units.
+    """
+    n = len(K)
+    if n == 0:
+        return np.ones(1)
+    H = np.asarray(scipy.linalg.hessenberg(K, check_finite=False), dtype=np.float64)
+    # Real coefficients: the other half of the circle is the conjugate of this one.
+    angles = -2.0 * np.pi * np.arange(n // 2 + 1 + n % 2) / (n + 1)
+    step = 2j * np.sin(angles / 2.0) * np.exp(0.5j * angles)  # z - 1, without cancellation
+    values = np.empty(len(step), dtype=np.complex128)
+    width = max(_BLOCK // (16 * n), 1)
+    for first in range(0, len(step), width):
+        values[first : first + width] = _hessenberg_dets(H, step[first : first + width])
+    pmf = np.maximum(np.fft.irfft(values, n + 1), 0.0)
+    law: FloatArray = pmf / pmf.sum()
+    return law
+
+
+def _hessenberg_dets(H: FloatArray, step: Array) -> Array:
+    """Determinants of I + s H for an upper Hessenberg H and several numbers s."""
+    n, s = len(H), step[:, None]
+    log_size = np.zeros(len(step))
+    phase = np.ones(len(step), dtype=np.complex128)
+
+    def divide_out(pivot: Array) -> None:
+        nonlocal phase
+        size = np.abs(pivot)
+        with np.errstate(divide="ignore"):
+            log_size[:] += np.log(size)
+        phase = phase * np.where(size > 0.0, pivot, 1.0) / np.where(size > 0.0, size, 1.0)
+
+    current = s * H[0]
+    current[:, 0] += 1.0
+    for j in range(n - 1):
+        below = s * H[j + 1, j:]
+        below[:, 1] += 1.0
+        # Only two rows have an entry in this column; the larger is the pivot.
+        swap = np.abs(below[:, 0]) > np.abs(current[:, 0])
+        if swap.any():
+            held = current[swap]
+            current[swap] = below[swap]
+            below[swap] = held
+            phase[swap] *= -1.0
+        divide_out(current[:, 0])
+        pivot = np.where(current[:, 0] == 0.0, 1.0, current[:, 0])
+        current = below[:, 1:] - (below[:, 0] / pivot)[:, None] * current[:, 1:]
+    divide_out(current[:, 0])
+    dets: Array = np.exp(log_size) * phase
+    return dets

@@ -1,0 +1,210 @@
+"""Nonsymmetric kernels of any scale, dense and in low-rank form, against enumeration with 80 digits."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import diverset as dv
+from diverset.classics import Carries, Descents
+from diverset.errors import KernelError
+from diverset.numerics.accretive import equilibrated, log_det_general, resolvent, size_law
+
+mpmath = pytest.importorskip("mpmath")
+
+#: Items, columns of V, columns of B.
+SHAPES = [(6, 3, 0), (6, 2, 2), (5, 1, 3), (5, 5, 2), (5, 0, 4), (5, 1, 5), (5, 0, 5)]
+SCALES = [2.0**-40, 2.0**-20, 1.0, 2.0**20, 2.0**28, 2.0**40]
+
+
+def factors(n, rank, rank_skew, seed, spread=0.0):
+    """Integer factors, and powers of two as qualities: L is known without rounding."""
+    rng = np.random.default_rng(seed)
+    V, B = rng.integers(-3, 4, (n, rank)), rng.integers(-3, 4, (n, rank_skew))
+    D = rng.integers(-2, 3, (rank_skew, rank_skew))
+    q = 2.0 ** np.round(rng.uniform(-spread / 2, spread / 2, n) / math.log10(2.0))
+    return V, B, D, q
+
+
+def kernel(V, B, D):
+    return (V @ V.T + B @ (D - D.T) @ B.T).astype(float)
+
+
+def exact_law(L):
+    """Law over all sets, by determinants with 80 digits."""
+    with mpmath.workdps(80):
+        n = len(L)
+        entries = [[mpmath.mpf(float(x)) for x in row] for row in L]
+        weight = {}
+        for k in range(n + 1):
+            for Y in itertools.combinations(range(n), k):
+                minor = mpmath.matrix([[entries[i][j] for j in Y] for i in Y]) if Y else None
+                value = mpmath.det(minor) if Y else mpmath.mpf(1)
+                bound = mpmath.mpf(1)
+                for i in Y:
+                    bound *= max(abs(entries[i][j]) for j in range(n)) + mpmath.mpf(10) ** -70
+                weight[Y] = value if abs(value) > bound * mpmath.mpf(10) ** -40 else mpmath.mpf(0)
+        total = sum(weight.values())
+        return {Y: w / total for Y, w in weight.items()}
+
+
+def probability(law, include=(), exclude=()):
+    return sum(p for Y, p in law.items() if set(include) <= set(Y) and not set(exclude) & set(Y))
+
+
+def assert_answers(dpp, law, tolerance=1e-10, zeros=True):
+    n = dpp.n_items
+    total = 0.0
+    for Y, p in law.items():
+        found = dpp.log_prob(Y)
+        assert found <= 0.0
+        total += math.exp(found)
+        assert math.exp(found) == pytest.approx(float(p), abs=tolerance)
+        if p > 1e-12:
+            assert found == pytest.approx(float(mpmath.log(p)), rel=1e-7, abs=1e-9)
+        if p == 0 and zeros:
+            assert found == -math.inf
+    assert total == pytest.approx(1.0, abs=1e-9)
+    singles = [float(probability(law, [i])) for i in range(n)]
+    assert dpp.inclusion_probabilities == pytest.approx(np.array(singles), abs=tolerance)
+    pairs = dpp.pair_probabilities()
+    for i, j in itertools.combinations(range(n), 2):
+        p = float(probability(law, [i, j]))
+        assert dpp.pair_probabilities([(i, j)])[0] == pytest.approx(p, abs=tolerance)
+        assert pairs[i, j] == pytest.approx(p, abs=tolerance)
+        assert dpp.marginal([i, j]) == pytest.approx(p, abs=tolerance)
+    sizes = np.zeros(n + 1)
+    for Y, p in law.items():
+        sizes[len(Y)] += float(p)
+    pmf = dpp.size_distribution
+    assert np.pad(pmf, (0, n + 1 - len(pmf))) == pytest.approx(sizes, abs=tolerance)
+    assert dpp.expected_size == pytest.approx(sizes @ np.arange(n + 1), abs=tolerance)
+    for include, exclude in [([0], [1]), ([0, 1], [2, 3]), ([], [0, 1, 2]), ([2], [0, 1, 3, 4]), ([], [4])]:
+        p = probability(law, include, exclude)
+        found = dpp.log_probability(include, exclude)
+        assert math.exp(found) == pytest.approx(float(p), abs=tolerance)
+        if p > 1e-12:
+            assert found == pytest.approx(float(mpmath.log(p)), rel=1e-7, abs=1e-9)
+
+
+def assert_conditions(dpp, law, tolerance=1e-8):
+    for include, exclude in [([0], []), ([], [1]), ([2], [0]), ([0], [3, 4])]:
+        p = probability(law, include, exclude)
+        if p < 1e-3:
+            continue
+        given = dpp.condition(include, exclude)
+        for i in given.items.tolist():
+            expected = float(probability(law, [*include, i], exclude) / p)
+            assert given.marginal([i]) == pytest.approx(expected, abs=tolerance)
+        rest = given.items.tolist()
+        assert math.exp(given.log_prob(rest[:2])) == pytest.approx(
+            float(law[tuple(sorted([*include, *rest[:2]]))] / p), abs=tolerance
+        )
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_any_scale(shape, scale):
+    for seed in range(2):
+        V, B, D, _ = factors(*shape, seed)
+        L = scale * kernel(V, B, D)
+        law = exact_law(L)
+        root = math.sqrt(scale)
+        low = dv.NonsymmetricDPP.from_low_rank(root * V, root * B, D)
+        # The root of an odd power of two is rounded, and the factors are then of another kernel.
+        if root * root == scale:
+            assert_answers(low, law)
+            assert_conditions(low, law)
+        dense = dv.NonsymmetricDPP(L)
+        assert_answers(dense, law)
+        assert_conditions(dense, law)
+        if scale == 1.0:
+            # From K and I - K alone a set of probability zero is known to rounding only.
+            assert_answers(low.complement(), exact_complement(law, shape[0]), zeros=False)
+
+
+def exact_complement(law, n):
+    return {tuple(i for i in range(n) if i not in Y): p for Y, p in law.items()}
+
+
+@pytest.mark.parametrize("spread", [4.0, 8.0, 12.0])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_qualities_of_any_range(shape, spread):
+    for seed in range(2):
+        V, B, D, q = factors(*shape, 100 + seed, spread)
+        law = exact_law(kernel(V, B, D) * q[:, None] * q)
+        assert_answers(dv.NonsymmetricDPP.from_low_rank(q[:, None] * V, q[:, None] * B, D), law, 1e-9)
+        assert_answers(dv.NonsymmetricDPP(kernel(V, B, D) * q[:, None] * q), law, 1e-9)
+
+
+def test_low_rank_kernels_times_large_numbers():
+    V, B, D, _ = factors(7, 3, 2, 5)
+    for scale in (1e6, 1e8, 1e12):
+        law = exact_law(scale * kernel(V, B, D))
+        dpp = dv.NonsymmetricDPP(scale * kernel(V, B, D))
+        expected = [float(probability(law, [i])) for i in range(7)]
+        assert dpp.inclusion_probabilities == pytest.approx(np.array(expected), abs=1e-11)
+        sizes = np.zeros(8)
+        for Y, p in law.items():
+            sizes[len(Y)] += float(p)
+        assert dpp.size_distribution == pytest.approx(sizes, abs=1e-11)
+        assert dpp.log_prob(range(6)) == -math.inf
+
+
+@pytest.mark.parametrize("length", [2, 5, 100])
+def test_sizes_of_carries_are_counted_exactly(length):
+    # Last digits and numbers of carries so far: sums of positive terms only.
+    table = np.zeros((10, length))
+    table[:, 0] = 0.1
+    for _ in range(length - 1):
+        step = np.zeros_like(table)
+        for digit in range(10):
+            step[digit] = 0.1 * table[: digit + 1].sum(axis=0)
+            step[digit, 1:] += 0.1 * table[digit + 1 :].sum(axis=0)[:-1]
+        table = step
+    dpp = Carries(length).dpp
+    assert dpp.size_distribution == pytest.approx(table.sum(axis=0), abs=1e-14)
+    assert dpp.size_distribution @ np.arange(length) == pytest.approx(dpp.expected_size, abs=1e-11)
+    assert dpp.expected_size == pytest.approx(0.45 * (length - 1), abs=1e-11)
+
+
+def test_eigenvalues_would_be_wrong_for_carries():
+    # What the determinants avoid: a kernel far from normal, whose computed eigenvalues are off by far.
+    K = Carries(100).kernel
+    eigenvalues = np.linalg.eigvals(K)
+    angles = 2.0 * np.pi * np.arange(100) / 100
+    values = np.prod(1.0 + (np.exp(-1j * angles)[:, None] - 1.0) * eigenvalues, axis=1)
+    assert np.abs(np.fft.ifft(values).real - size_law(K)).max() > 1e-3
+    assert Descents(2, [0.5, 0.5]).dpp.size_distribution == pytest.approx([0.75, 0.25], abs=1e-15)
+
+
+def test_the_two_routes_to_K_agree_where_both_hold():
+    V, B, D, _ = factors(6, 4, 4, 3)
+    L = kernel(V, B, D)
+    plain = resolvent(L)
+    for scale in (1.0, 1e4):
+        scaled = resolvent(scale * L)
+        expected = np.linalg.solve(np.eye(6) + scale * L, scale * L)
+        assert np.abs(scaled.K - expected).max() < 1e-10
+        assert np.abs(scaled.K + scaled.Kc - np.eye(6)).max() < 1e-13
+    assert plain.rank is None
+    assert resolvent(1e6 * L).rank == 6
+    deficient = resolvent(1e6 * kernel(V[:, :2], B[:, :2], D[:2, :2]))
+    assert deficient.rank <= 4
+    assert np.trace(deficient.K) == pytest.approx(deficient.rank, abs=1e-3)
+    N, d = equilibrated(np.array([[0.0, 1e9], [-1e9, 1e-3]]))
+    assert np.abs(N).max() <= 4.0
+    assert np.allclose(N * d[:, None] * d, [[0.0, 1e9], [-1e9, 1e-3]])
+    assert log_det_general(np.array([[0.0, 1.0], [1.0, 0.0]])) == -math.inf
+    # The zero kernel, whose scaled form has no range at all.
+    assert resolvent(np.zeros((3, 3)), rounding=1.0).log_det == 0.0
+
+
+def test_factors_that_do_not_fit_are_refused():
+    with pytest.raises(KernelError, match=r"B has shape \(3, 1\); expected \(2, n\)"):
+        dv.NonsymmetricDPP.from_low_rank(np.ones((2, 1)), np.ones((3, 1)), np.ones((1, 1)))
+    with pytest.raises(KernelError, match=r"D has shape \(2, 2\); expected \(1, 1\)"):
+        dv.NonsymmetricDPP.from_low_rank(np.ones((2, 1)), np.ones((2, 1)), np.ones((2, 2)))
+    with pytest.raises(ValueError, match="nan"):
+        dv.NonsymmetricDPP.from_low_rank([[math.nan]], [[1.0]], [[0.0]])
