@@ -33,7 +33,7 @@ def cities_in(text):
 def test_version(run):
     result = run("--version")
     assert result.exit_code == 0
-    assert re.fullmatch(r"diverset \d+\.\d+\.\d+\S*\n", result.output)
+    assert re.fullmatch(r"diverset \d+\.\d+\.\d+\S* \(.*loops.*\)\n", result.output)
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help"], ["demo", "--help"]])

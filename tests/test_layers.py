@@ -9,12 +9,14 @@ import diverset
 
 PACKAGE = Path(diverset.__file__).parent
 # What each part of the package may import at module level, besides itself.
-BASE = {"_files", "_on_use", "_progress", "_typing", "errors"}
+BASE = {"_files", "_on_use", "_plain_cython", "_progress", "_typing", "_uncompiled", "errors"}
 ALLOWED = {
     "_files": set(),
     "_on_use": set(),
+    "_plain_cython": set(),
     "_progress": set(),
     "_typing": set(),
+    "_uncompiled": {"errors"},
     "errors": set(),
     "numerics": BASE,
     "kernels": BASE | {"numerics"},
@@ -44,8 +46,8 @@ ALLOWED = {
     "diverset": BASE | {"numerics", "kernels", "core", "sampling", "inference", "structured"},
 }
 # A distribution's own `sample` method may reach down for its sampler, if it does so inside the method.
-# Features in blocks, likewise, bring a whole way of execution with them.
-ALLOWED_INSIDE_FUNCTIONS = {"core": {"sampling", "distributed"}, "inference": {"distributed"}}
+# Features in blocks, likewise, bring a whole way of execution with them. `--version` asks which loops are in use.
+ALLOWED_INSIDE_FUNCTIONS = {"core": {"sampling", "distributed"}, "inference": {"distributed"}, "cli": {"numerics"}}
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 
