@@ -13,7 +13,7 @@ from diverset.core import nonsymmetric_low_rank
 from diverset.core.nonsymmetric_low_rank import LowRankForm
 from diverset.errors import DiversetError, ImpossibleEventError, NoLikelihoodKernelError
 from diverset.sampling import sequential
-from diverset.sampling.nonsymmetric import FactorSteps, prepare
+from diverset.sampling.nonsymmetric import FactorSteps
 
 
 def factors(n, rank=2, rank_skew=2, seed=0, scale=1.0):
@@ -165,7 +165,7 @@ def test_proposals_and_acceptance_give_the_exact_law(tall, monkeypatch):
     for name in ("tall", "odd", "skew"):
         V, B, D = CASES[name]
         dpp = dv.NonsymmetricDPP.from_low_rank(V, B, D)
-        sampler = prepare(dpp._form, "rejection")
+        sampler = dpp.sampler(method="rejection")
         proposals = reference.law_from_L(sampler._features @ sampler._features.T)
         kept = {
             Y: p * sampler.acceptance(np.array(sorted(Y), dtype=np.int64)) for Y, p in proposals.items() if p > 1e-14
@@ -189,7 +189,7 @@ def test_draws_follow_the_law_and_faults_are_seen(method):
     law = reference.law_from_L(dense(V, B, D))
     assert reference.law_p_value(dpp.sample(20_000, rng=1, method=method), law) > 1e-4
     if method == "rejection":
-        proposals = prepare(dpp._form, method)._proposals.draw_many(5_000, np.random.default_rng(1))
+        proposals = dpp.sampler(method=method)._proposals.draw_many(5_000, np.random.default_rng(1))
         assert reference.law_p_value(proposals, law) < 1e-4
     if method == "sequential":
         wrong = law_of_algorithm(Symmetrised(dpp._form.rows, dpp._form.marginal_core))
@@ -209,8 +209,8 @@ def test_draws_of_large_low_rank_kernels_have_the_rank():
 
 def test_methods_that_do_not_serve():
     dpp = dv.NonsymmetricDPP.from_low_rank(*CASES["tall"])
-    with pytest.raises(DiversetError, match="method is 'dual'; a nonsymmetric DPP"):
-        prepare(dpp._form, "dual")
+    with pytest.raises(DiversetError, match="method is 'dual'.*offers auto, sequential, rejection"):
+        dpp.sampler(method="dual")
     with pytest.raises(DiversetError, match="needs a kernel in low-rank form"):
         dpp.condition(include=[0]).sample(method="rejection")
     # Twenty pairs of partners, each a coin: the symmetric kernel proposes the two items of a pair one by one.

@@ -12,6 +12,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from dataclasses import is_dataclass
 from typing import Any, Generic, Protocol, Self, TypeVar, overload
 
 import numpy as np
@@ -118,6 +119,8 @@ def _freeze(value: Any) -> None:
     elif isinstance(value, (tuple, list)):
         for part in value:
             _freeze(part)
+    elif is_dataclass(value) and not isinstance(value, type):
+        _freeze(list(vars(value).values()))
     elif hasattr(value, "indptr"):  # a sparse matrix
         _freeze((value.data, value.indices, value.indptr))
 

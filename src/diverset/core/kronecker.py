@@ -240,6 +240,10 @@ class KroneckerKernel(Representation):
         shifted = self._spectrum.shifted(log_factor)
         return KroneckerKernel(self.vectors, shifted, self.order, self.factors, self.log_factor + log_factor)
 
+    def spectrum_with_vectors(self) -> Spectrum:
+        """The spectrum: eigenvectors are products, formed as they are asked for."""
+        return self.spectrum
+
     def samplers(self, k: int | None, size: int) -> list[Offer]:
         """The spectral sampler, which forms the eigenvectors of a draw only."""
         from diverset.sampling.base import Offer

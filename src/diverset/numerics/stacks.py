@@ -40,7 +40,7 @@ def log_dets(G: Array) -> tuple[FloatArray, BoolArray]:
     Examples
     --------
     >>> log_det, safe = log_dets(np.array([[[2.0, 1.0], [1.0, 2.0]], [[1.0, 1.0], [1.0, 1.0]]]))
-    >>> round(log_det[0], 6), safe.tolist()
+    >>> round(float(log_det[0]), 6), safe.tolist()
     (1.098612, [True, False])
     """
     diagonal = np.einsum("mjj->mj", G).real
