@@ -67,7 +67,7 @@ def test_draws_follow_the_law_and_swapped_factors_are_seen():
     assert reference.law_p_value(draws, reference.law_from_L(np.kron(B, A))) < 1e-4
     pairs = dpp.of_size(2).sample(10_000, rng=0)
     assert reference.law_p_value(pairs, reference.of_size(law, 2)) > 1e-4
-    with pytest.raises(DiversetError, match="method is 'dual'.*offers auto, spectral"):
+    with pytest.raises(DiversetError, match=r"method is 'dual'.*offers auto, spectral"):
         dpp.sample(method="dual")
     with pytest.raises(DiversetError, match="no kernels are given"):
         dv.kronecker_dpp()
