@@ -211,7 +211,7 @@ def test_methods_that_do_not_serve():
     dpp = dv.NonsymmetricDPP.from_low_rank(*CASES["tall"])
     with pytest.raises(DiversetError, match=r"method is 'dual'.*offers auto, sequential, rejection"):
         dpp.sampler(method="dual")
-    with pytest.raises(DiversetError, match="offers auto, sequential$"):
+    with pytest.raises(DiversetError, match=r"offers auto, sequential$"):
         dpp.condition(include=[0]).sample(method="rejection")
     # Twenty pairs of partners, each a coin: the symmetric kernel proposes the two items of a pair one by one.
     B, D = np.linalg.qr(factors(60, 40)[0])[0], np.kron(np.eye(20), [[0.0, 1.0], [0.0, 0.0]])
