@@ -9,9 +9,10 @@ import diverset
 
 PACKAGE = Path(diverset.__file__).parent
 # What each part of the package may import at module level, besides itself.
-BASE = {"_files", "_progress", "_typing", "errors"}
+BASE = {"_files", "_plain_cython", "_progress", "_typing", "errors"}
 ALLOWED = {
     "_files": set(),
+    "_plain_cython": set(),
     "_progress": set(),
     "_typing": set(),
     "errors": set(),
