@@ -1,5 +1,10 @@
 """Compiled loops and the same source run as plain Python give the same draws from the same seed."""
 
+import importlib
+import sys
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -10,7 +15,16 @@ from diverset.sampling import mcmc, rejection, sequential
 from kernels_for_tests import orthonormal, wishart
 from uncompiled import load, uncompiled
 
+PACKAGE = Path(dv.__file__).parent
+EXTENSIONS = sorted(path for path in PACKAGE.rglob("*") if path.name.endswith(tuple(EXTENSION_SUFFIXES)))
 COMPLEX = pytest.mark.parametrize("complex_", [False, True])
+
+
+@pytest.mark.parametrize("path", EXTENSIONS, ids=lambda path: path.name.split(".")[0])
+def test_the_compiled_module_is_the_one_tested(path):
+    # A test collector that imports the source file would put it in place of the compiled module.
+    name = ".".join([*path.relative_to(PACKAGE).parent.parts, path.name.split(".")[0]])
+    assert importlib.import_module(f"diverset.{name}").__file__ == str(path)
 
 
 def test_plain_source_is_not_compiled():
@@ -20,8 +34,6 @@ def test_plain_source_is_not_compiled():
 
 
 def test_uncompiled_serves_the_library():
-    import sys
-
     with uncompiled("sampling._mcmc_loops") as twin:
         assert sys.modules["diverset.sampling._mcmc_loops"] is twin
     assert sys.modules["diverset.sampling._mcmc_loops"] is not twin
