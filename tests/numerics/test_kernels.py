@@ -116,7 +116,8 @@ def test_squares_of_any_range_of_directions(kernels, dtype, name, width, D):
                 panels[s // width, :, s % width] = Z[s]
             found = kernels(f"panel_squares_{name}", panels, D, start, end, x, returns=ctypes.c_double)
             eps = 50 * D * float(np.finfo(dtype).eps)
-            assert found == pytest.approx(twins.panel_squares(panels, start, end, x), rel=eps, abs=eps * 1e-6)
+            bound = eps * float(x @ x) * float((Z[start:end] ** 2).sum())
+            assert found == pytest.approx(twins.panel_squares(panels, start, end, x), abs=bound)
 
 
 def test_large_float32_products_do_not_overflow(kernels):

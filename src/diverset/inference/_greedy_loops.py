@@ -58,7 +58,7 @@ def as_panels(Z, dtype, n_directions):
     size = n_panels * D * _REGISTER
     # Aligned, because a register that spans two cache lines takes twice as long to load.
     memory = np.zeros(size + _REGISTER, dtype=np.uint8)
-    start = -memory.ctypes.data % _REGISTER
+    start = -memory.__array_interface__["data"][0] % _REGISTER
     panels = memory[start : start + size].view(dtype).reshape(n_panels, D, width)
     for s in range(len(Z)):
         panels[s // width, :, s % width] = Z[s]

@@ -46,25 +46,31 @@ struct kernels {
 #define SET baseline
 #define TARGET
 #define REGISTER 16
+#define WIDEST 16
 #include "kernels_body.h"
 #undef SET
 #undef TARGET
 #undef REGISTER
+#undef WIDEST
 
 #if defined(__GNUC__) && defined(__x86_64__)
 #define REGISTER 32
+#define WIDEST 32
 #define SET avx2
 #define TARGET __attribute__((target("avx2,fma")))
 #include "kernels_body.h"
 #undef SET
 #undef TARGET
 
+#undef WIDEST
+#define WIDEST 64
 #define SET avx512
 #define TARGET __attribute__((target("avx2,fma,avx512f,avx512dq,avx512bw,avx512vl")))
 #include "kernels_body.h"
 #undef SET
 #undef TARGET
 #undef REGISTER
+#undef WIDEST
 #endif
 
 #if defined(__GNUC__) && !defined(__clang__)

@@ -1,7 +1,7 @@
 /* The kernels of kernels.h, compiled once for each instruction set.
 
    The including file defines SET (suffix of the function names), TARGET (attribute that selects the instruction set)
-   and REGISTER (bytes of a vector register, 16 or 32). Complex arrays are interleaved doubles: real part, imaginary part. */
+   and REGISTER and WIDEST (bytes of vector registers). Complex arrays are interleaved doubles: real part, imaginary part. */
 
 #define JOIN_(name, set) name##_##set
 #define JOIN(name, set) JOIN_(name, set)
@@ -9,10 +9,12 @@
 
 #if defined(__GNUC__)
 
-/* Vectors of doubles, and of as many floats. */
+/* Vectors of doubles; for inner products the widest there are, and vectors of as many floats. */
 typedef double FN(doubles) __attribute__((vector_size(REGISTER)));
-typedef float FN(floats) __attribute__((vector_size(REGISTER / 2)));
+typedef double FN(wide) __attribute__((vector_size(WIDEST)));
+typedef float FN(floats) __attribute__((vector_size(WIDEST / 2)));
 #define LANES (REGISTER / 8)
+#define WIDE_LANES (WIDEST / 8)
 
 TARGET static inline FN(doubles) FN(load_double)(const double *p)
 {
@@ -21,25 +23,34 @@ TARGET static inline FN(doubles) FN(load_double)(const double *p)
     return v;
 }
 
-TARGET static inline FN(doubles) FN(load_float)(const float *p)
+TARGET static inline FN(wide) FN(wide_double)(const double *p)
+{
+    FN(wide) v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+TARGET static inline FN(wide) FN(wide_float)(const float *p)
 {
     FN(floats) v;
     memcpy(&v, p, sizeof v);
-    return __builtin_convertvector(v, FN(doubles));
+    return __builtin_convertvector(v, FN(wide));
 }
 
-/* Inner products in four parts, so that additions do not wait for each other. */
+/* Inner products of sixteen numbers at a time, in parts, so that additions do not wait for each other. */
 #define DEFINE_DOT(NAME, TYPE_A, LOAD_A, TYPE_B, LOAD_B)                                                             \
     TARGET static double FN(NAME)(const TYPE_A *a, const TYPE_B *b, ptrdiff_t n)                                     \
     {                                                                                                                \
-        FN(doubles) part[4] = {{0}};                                                                                 \
+        enum { PARTS = 16 / WIDE_LANES };                                                                            \
+        FN(wide) part[PARTS] = {{0}};                                                                                \
         ptrdiff_t j = 0;                                                                                             \
-        for (; j + 4 * LANES <= n; j += 4 * LANES)                                                                   \
-            for (int i = 0; i < 4; i++)                                                                              \
-                part[i] += FN(LOAD_A)(a + j + i * LANES) * FN(LOAD_B)(b + j + i * LANES);                            \
-        part[0] = (part[0] + part[1]) + (part[2] + part[3]);                                                         \
+        for (; j + 16 <= n; j += 16)                                                                                 \
+            for (int i = 0; i < PARTS; i++)                                                                          \
+                part[i] += FN(LOAD_A)(a + j + i * WIDE_LANES) * FN(LOAD_B)(b + j + i * WIDE_LANES);                  \
+        for (int i = 1; i < PARTS; i++)                                                                              \
+            part[0] += part[i];                                                                                      \
         double sum = 0.0;                                                                                            \
-        for (int i = 0; i < LANES; i++)                                                                              \
+        for (int i = 0; i < WIDE_LANES; i++)                                                                         \
             sum += part[0][i];                                                                                       \
         for (; j < n; j++)                                                                                           \
             sum += (double)a[j] * (double)b[j];                                                                      \
@@ -185,9 +196,9 @@ static void FN(add_rows)(double *y, const double *X, ptrdiff_t width, const ptrd
 
 #endif
 
-DEFINE_DOT(dot, double, load_double, double, load_double)
-DEFINE_DOT(dot_float, double, load_double, float, load_float)
-DEFINE_DOT(dot_floats, float, load_float, float, load_float)
+DEFINE_DOT(dot, double, wide_double, double, wide_double)
+DEFINE_DOT(dot_float, double, wide_double, float, wide_float)
+DEFINE_DOT(dot_floats, float, wide_float, float, wide_float)
 #undef DEFINE_DOT
 
 /* Sum of squared products of x with the directions start..end-1, which lie in at most three panels; those from `end`
@@ -376,6 +387,7 @@ static const struct kernels FN(kernels) = {
 };
 
 #undef LANES
+#undef WIDE_LANES
 #undef FN
 #undef JOIN
 #undef JOIN_

@@ -17,7 +17,7 @@ import numpy as np
 from diverset.sampling.eigenvectors import TABLE, TILTED
 
 if cython.compiled:
-    from cython.cimports.diverset.numerics.kernels import choose_kernels, kernels
+    from cython.cimports.diverset.numerics.kernels import choose_kernels, kernels, prefetch
     from cython.cimports.diverset.numerics.uniforms import Bits, lock_of, open_generator, uniform
     from cython.cimports.libc.math import hypot, sqrt
 
@@ -233,7 +233,10 @@ class _Draws:
         for c in range(block):
             i = self.candidate[c]
             j = self.column[c]
-            self.candidate[c] = i if self.coin[c] < self.threshold[j, i] else self.alias[j, i]
+            i = i if self.coin[c] < self.threshold[j, i] else self.alias[j, i]
+            self.candidate[c] = i
+            if cython.compiled:
+                prefetch(cython.address(self.V[i, 0]), 8 * self.V.shape[1])
 
     @cython.cfunc
     @cython.nogil
