@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -305,7 +306,7 @@ def _row_norms(rows: Any) -> FloatArray:
             norms = squared_norms_sparse(rows)
     else:
         norms = squared_norms(rows)
-    if not np.isfinite(norms).all():
+    if not math.isfinite(norms.dot(norms)) and not np.isfinite(norms).all():
         i = int(np.flatnonzero(~np.isfinite(norms))[0])
         if not is_sparse(rows) and not np.isfinite(rows[i]).all():  # sparse entries were looked at when read
             j = int(np.flatnonzero(~np.isfinite(rows[i]))[0])
