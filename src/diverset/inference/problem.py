@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from diverset.inference.engine import Limits, Picks, greedy_dense
 from diverset.inference.inputs import Items, as_column
 from diverset.inference.result import Selection
 from diverset.inference.rows import greedy_rows, squared_norms
+from diverset.numerics._loops import all_finite
 from diverset.numerics.linalg import EPS, log_det_gram, log_det_psd
 from diverset.numerics.validation import (
     as_hermitian,
@@ -306,7 +306,7 @@ def _row_norms(rows: Any) -> FloatArray:
             norms = squared_norms_sparse(rows)
     else:
         norms = squared_norms(rows)
-    if not math.isfinite(norms.dot(norms)) and not np.isfinite(norms).all():
+    if not all_finite(norms):
         i = int(np.flatnonzero(~np.isfinite(norms))[0])
         if not is_sparse(rows) and not np.isfinite(rows[i]).all():  # sparse entries were looked at when read
             j = int(np.flatnonzero(~np.isfinite(rows[i]))[0])

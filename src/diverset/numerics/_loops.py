@@ -23,7 +23,7 @@ else:
 
     _uncompiled.warn_once()
 
-__all__ = ["COMPILED", "count_distribution", "instruction_set", "selection_masses"]
+__all__ = ["COMPILED", "all_finite", "count_distribution", "instruction_set", "selection_masses"]
 
 #: Whether this module, and with it all loops, is compiled.
 COMPILED = cython.compiled
@@ -32,6 +32,18 @@ COMPILED = cython.compiled
 def instruction_set():
     """Name of the instruction set that the C kernels use; "none" for uncompiled loops."""
     return cython.cast(bytes, kernels_name).decode() if cython.compiled else "none"
+
+
+def all_finite(values: cython.const[cython.double][::1]) -> bool:
+    """Whether no value is nan or infinite; for short arrays several times as fast as NumPy's functions."""
+    i: cython.Py_ssize_t
+    finite: cython.bint = True
+    if not cython.compiled:
+        return bool(np.isfinite(values).all())
+    with cython.nogil:
+        for i in range(values.shape[0]):
+            finite = finite & (values[i] - values[i] == 0.0)  # the difference is nan for nan and for infinities
+    return finite
 
 
 @cython.cfunc

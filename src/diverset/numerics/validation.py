@@ -98,11 +98,13 @@ def as_real_or_complex(a: Any, *, name: str, ndim: int) -> Array:
 
 
 def _first_nonfinite(a: Array) -> tuple[int, ...] | None:
-    # A sum is finite only if no entry is nan or inf (an overflowing sum is then looked at in full).
-    if a.ndim == 1 and a.dtype == np.float64:
-        if math.isfinite(a.dot(a)):  # the fastest sum for a short array
+    if a.ndim == 1 and a.dtype == np.float64 and a.flags.c_contiguous:
+        from diverset.numerics._loops import all_finite
+
+        if all_finite(a):
             return None
     else:
+        # A sum is finite only if no entry is nan or inf (an overflowing sum is then looked at in full).
         with np.errstate(over="ignore", invalid="ignore"):
             if np.isfinite(a.sum()):
                 return None
