@@ -107,12 +107,15 @@ LOOPS := setup.py $(wildcard src/diverset/*/_*loops.py src/diverset/numerics/*.h
 
 $(VENV)/.demo: $(VENV)/.pip pyproject.toml $(LOOPS)
 	@$(INSTALL) ".[plots,text]"
+	@$(BIN)/diverset --version
 	@touch $@
 
 $(VENV)/.experiments: $(VENV)/.pip pyproject.toml $(LOOPS)
 	@$(INSTALL) ".[images,plots,text]"
+	@$(BIN)/diverset --version
 	@touch $@
 
 $(VENV)/.test $(VENV)/.docs $(VENV)/.bench $(VENV)/.dist: $(VENV)/.%: $(VENV)/.pip pyproject.toml $(LOOPS)
 	@$(INSTALL) ".[plots]" --group $*
+	@$(BIN)/diverset --version
 	@touch $@
