@@ -1,11 +1,17 @@
 """Settings shared by all tests."""
 
+import os
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
-from diverset.numerics._loops import COMPILED
+from diverset._uncompiled import is_compiled
+
+COMPILED = is_compiled()
+if not COMPILED:
+    # Asking for uncompiled loops keeps the library from warning of them, here and in processes that tests start.
+    os.environ["DIVERSET_UNCOMPILED"] = "1"
 
 # An installed package is tested without its source tree (make dist): these look at files beside it.
 if not (Path(__file__).parents[1] / "docs").is_dir():
