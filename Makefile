@@ -43,6 +43,8 @@ test-all: lint
 # and with the address sanitizer.
 LOOP_TESTS := tests/numerics tests/core tests/inference tests/sampling tests/structured tests/processes
 ASAN = $(shell $(or $(CC),cc) -print-file-name=libasan.so)
+# Without it the sanitizer cannot see exceptions of C++ libraries such as Matplotlib's.
+STDCXX = $(shell $(or $(CC),cc) -print-file-name=libstdc++.so.6)
 test-loops: $(VENV)/.test
 	DIVERSET_UNCOMPILED=1 $(PYTEST) -m "not slow" tests/numerics tests/core
 	DIVERSET_SIMD=baseline $(PYTEST) -m "not slow" $(LOOP_TESTS)
@@ -50,7 +52,7 @@ test-loops: $(VENV)/.test
 	DIVERSET_BUILD=checked $(PIP_INSTALL) --no-build-isolation --no-deps --upgrade --target build/checked .
 	cp -r tests build/checked/ && cd build/checked && PYTHONPATH=. $(abspath $(BIN))/python -m pytest -n 2 -m "not slow" -c $(CURDIR)/pyproject.toml --rootdir . $(LOOP_TESTS)
 	DIVERSET_BUILD=sanitized $(PIP_INSTALL) --no-build-isolation --no-deps --upgrade --target build/sanitized .
-	cp -r tests build/sanitized/ && cd build/sanitized && PYTHONPATH=. LD_PRELOAD=$(ASAN) ASAN_OPTIONS=detect_leaks=0 $(abspath $(BIN))/python -m pytest -n 2 -m "not slow" -c $(CURDIR)/pyproject.toml --rootdir . $(LOOP_TESTS)
+	cp -r tests build/sanitized/ && cd build/sanitized && PYTHONPATH=. LD_PRELOAD="$(ASAN) $(STDCXX)" ASAN_OPTIONS=detect_leaks=0 $(abspath $(BIN))/python -m pytest -n 2 -m "not slow" -c $(CURDIR)/pyproject.toml --rootdir . $(LOOP_TESTS)
 
 FUZZ ?= 1000
 fuzz: $(VENV)/.test
