@@ -128,8 +128,9 @@ class NonsymmetricDPP(SetDistribution):
         middle = as_finite(D, name="D", shape=(right.shape[1], right.shape[1]))
         check_fits_in_memory(8 * (left.size + right.size), what="a copy of V and B")
         # By rows, as every pass over the items reads them.
-        rows = np.ascontiguousarray(np.hstack([left, right]))
         width = left.shape[1]
+        rows = np.empty((len(left), width + right.shape[1]))
+        rows[:, :width], rows[:, width:] = left, right
         core = np.zeros((rows.shape[1], rows.shape[1]))
         core[:width, :width] = np.eye(width)
         core[width:, width:] = middle - middle.T

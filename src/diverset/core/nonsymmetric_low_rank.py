@@ -102,7 +102,7 @@ class LowRankForm(Form):
     @cached_property
     def _small(self) -> FloatArray:
         r"""A matrix of size r with the nonzero spectrum of K: :math:`F^TF\Omega`."""
-        return self._inner.K if self._inner is not None else gram(self.rows) @ self.marginal_core
+        return self._inner.K if self._inner is not None else (self.rows.T @ self.rows) @ self.marginal_core
 
     @cached_property
     def log_normalizer(self) -> float:
@@ -225,7 +225,7 @@ def _between(a: FloatArray, R: FloatArray) -> FloatArray:
 
 def _gram_root(rows: FloatArray) -> FloatArray | None:
     r"""Upper R with :math:`F^TF = R^TR`, where the columns of F are far from dependent; else None."""
-    G = gram(rows)
+    G = rows.T @ rows
     scale = np.sqrt(np.diagonal(G))
     if not scale.all() or not np.isfinite(scale).all():
         return None

@@ -43,8 +43,9 @@ _TINY = 1e-290
 #: Departure from orthonormal columns that is let pass.
 _ORTHONORMAL = 1e-12
 
-#: Up to this order NumPy's Cholesky factorisation is as fast as LAPACK's own, which comes with SciPy.
-_NUMPY_CHOLESKY = 256
+#: Up to this order definiteness is checked by NumPy's Cholesky factorisation: SciPy brings a BLAS of its own, whose
+#: threads go on spinning for a while and would slow down an `eigh` that follows.
+_NUMPY_CHOLESKY = 2048
 
 
 def routine(name: str, a: Array) -> Any:

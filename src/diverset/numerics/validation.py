@@ -130,7 +130,7 @@ def as_finite(a: Any, *, name: str, shape: tuple[int | None, ...], largest: floa
         raise KernelError(f"{name} has shape {array.shape}; expected ({expected}{',' * (len(shape) == 1)})")
     array = array.astype(np.float64, copy=False)
     check_finite(array, name=name)
-    if array.size and np.abs(array).max() > largest:
+    if array.size and max(float(array.max()), -float(array.min())) > largest:
         where = tuple(int(i) for i in np.unravel_index(int(np.abs(array).argmax()), array.shape))
         at = ", ".join(map(str, where))
         raise KernelError(f"{name}[{at}] is {array[where]:.6g}, too large to be squared; take another unit")
