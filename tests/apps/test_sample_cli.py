@@ -16,6 +16,7 @@ from diverset.cli import app
 
 ROWS = np.array([[1.0, 0.0, 0.2], [0.9, 0.1, 0.2], [0.0, 1.0, 0.5], [0.3, 0.3, 1.0], [0.5, -1.0, 0.1]])
 SCORES = np.array([0.9, 0.8, 0.1, 0.5, 0.4])
+RANKS = np.array([1.0, 2.0, 5.0, 3.0, 4.0])
 
 
 @pytest.fixture
@@ -38,7 +39,8 @@ def probabilities(k, diversity, kept=range(5), given=()):
     X = ROWS / np.linalg.norm(ROWS, axis=1, keepdims=True)
     S, w = X @ X.T, (1 - diversity) / diversity
     sets = list(itertools.combinations(kept, k))
-    mass = [math.exp(w * SCORES[list(Y)].sum()) * np.linalg.det(S[np.ix_([*Y, *given], [*Y, *given])]) for Y in sets]
+    weight = RANKS ** (-w / math.log(2))  # exp(w z) with z = -log2(rank)
+    mass = [weight[list(Y)].prod() * np.linalg.det(S[np.ix_([*Y, *given], [*Y, *given])]) for Y in sets]
     return dict(zip(sets, np.array(mass) / sum(mass), strict=True))
 
 

@@ -74,7 +74,7 @@ def test_near_copies_give_way(run, texts, tmp_path):
         rows = list(csv.DictReader(file))
     assert list(rows[0]) == ["id", "text", "score", "rank", "gain"]
     assert [row["rank"] for row in rows] == ["1", "2", "3"]
-    assert re.search(r"1 +cats +0\.9 +0\.450 +cats sleep all day", result.stdout)
+    assert re.search(r"1 +cats +0\.9 +0\.000 +cats sleep all day", result.stdout)
     assert "Written to out.csv" in result.stdout
     assert {path.name for path in tmp_path.iterdir()} == {"texts.csv", "out.csv"}
 

@@ -144,18 +144,13 @@ def test_drawn_sets():
 
 def test_drawn_sets_have_the_objective_s_law():
     import reference
-    from diverset.distributed.blocks import Blocks
-    from diverset.distributed.select import _Question
 
     rng = np.random.default_rng(3)
     X, q = rng.standard_normal((6, 3)), rng.random(6)
     w = 0.3 / 0.7
     U = X / np.linalg.norm(X, axis=1, keepdims=True) * np.exp(0.5 * w * q)[:, None]
     law = reference.of_size(reference.law_from_L(U @ U.T), 2)
-    blocks = Blocks.of(da.from_array(X, chunks=2))
-    none = np.zeros(0, dtype=np.int64)
-    question = _Question(blocks, "cosine", blocks.column(q), 0.7, None, none, np.zeros(0))
-    kdpp = dv.DPP._wrap(question._likelihood()).of_size(2)
+    kdpp = dv.selection_law(da.from_array(X, chunks=2), 2, quality=q, diversity=0.7, scale=None)
     for Y, p in law.items():
         if len(Y) == 2:
             assert np.exp(kdpp.log_prob(Y)) == pytest.approx(p, rel=1e-10)
@@ -165,14 +160,15 @@ def test_bad_input_is_named_by_its_place(data):
     X = data["X"].copy()
     X[1000] = 0.0
     with pytest.raises(KernelError, match=r"features\[1000\] is all zeros"):
-        dv.select(da.from_array(X, chunks=431), 3)
+        dv.select(da.from_array(X, chunks=431), 3, method="sample", rng=0)
+    np.testing.assert_array_equal(dv.select(da.from_array(X, chunks=431), 3).indices, dv.select(X, 3).indices)
     X[1000, 5] = np.inf
     with pytest.raises(KernelError, match=r"features\[1000, 5\] is inf"):
         dv.select(da.from_array(X, chunks=431), 3)
     lazy = da.from_array(data["X"], chunks=431)
     q = data["quality"].copy()
     q[1234] = np.nan
-    with pytest.raises(KernelError, match=r"quality\[1234\] is nan"):
+    with pytest.raises(DiversetError, match=r"quality\[1234\] is nan"):
         dv.select(lazy, 3, quality=da.from_array(q, chunks=500))
     with pytest.raises(DiversetError, match="similarity is 'rbf'"):
         dv.select(lazy, 3, similarity="rbf")

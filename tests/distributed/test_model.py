@@ -226,8 +226,8 @@ def test_a_round_trip_has_one_task_for_each_block(monkeypatch):
     assert sizes == [40 + 3 + 1]  # Gram matrices, and two levels of sums
     sizes.clear()
     dv.select(lazy, 1)
-    # The state of the picks, a scan for each block; then what comes back from each.
-    assert sizes[:2] == [1 + 40, 40 + 40]
+    # The columns of each block; the state of the picks and a scan for each block; then what comes back from each.
+    assert sizes[:3] == [40, 40 + 1 + 40, 40 + 40]
     sizes.clear()
     there.of_size(3).sample(rng=0)
     assert sizes[:2] == [2 + 40, 40 + 40]

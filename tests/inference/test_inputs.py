@@ -68,7 +68,7 @@ def test_columns_of_another_order_are_not_taken_by_position(pd):
         {"costs": backwards, "budget": 1.0},
         {"groups": backwards, "per_group": 1},
     ):
-        with pytest.raises(KernelError, match=r"has another index than the features; put it in their order .*\.loc"):
+        with pytest.raises(DiversetError, match=r"has another index than the features; put it in their order .*\.loc"):
             dv.select(frame, k=6, **argument)
     assert dv.select(frame, k=6, quality=backwards.loc[frame.index]).indices.tolist() == EXPECTED
 
@@ -89,7 +89,7 @@ def test_missing_values_are_named(pd, pl):
         dv.select(frame, k=6)
     with pytest.raises(KernelError, match=r"features\[1, 0\] is nan"):
         dv.select(pl.DataFrame({"a": [1.0, None], "b": [1.0, 2.0]}), k=1)
-    with pytest.raises(KernelError, match=r"quality\[0\] is nan"):
+    with pytest.raises(DiversetError, match=r"quality\[0\] is nan"):
         dv.select(pd.DataFrame(X), k=6, quality=pd.Series([None] * 40, dtype="Float64"))
 
 

@@ -244,7 +244,7 @@ def test_stratified_split_of_a_similarity_matrix_given_as_a_list(data):
     S = dv.kernels.rbf(X, length_scale=2.0)
     by_matrix = diverse_split(S.tolist(), np.arange(50), similarity="precomputed", stratify=y, train_size=12)[2]
     by_function = diverse_split(
-        X, np.arange(50), similarity=lambda Z: dv.kernels.rbf(Z, length_scale=2.0), stratify=y, train_size=12
+        X, np.arange(50), similarity=lambda A, B: dv.kernels.rbf(A, B, length_scale=2.0), stratify=y, train_size=12
     )[2]
     assert by_matrix.tolist() == by_function.tolist()
 
@@ -292,8 +292,8 @@ def test_polars_frames(data):
         ({"train_size": 48, "stratify": [0] * 30 + [1] * 16 + [2] * 4}, SizeError, "48 of 50 rows .* 3 classes"),
         ({"stratify": [0] * 49 + [1]}, SizeError, "class 1 has 1 row"),
         ({"stratify": [0, 1]}, DiversetError, "stratify has 2 rows for 50"),
-        ({"quality": [1.0]}, KernelError, "quality has 1 entries for 50"),
-        ({"quality": [1.0] * 60, "stratify": [0, 1] * 25}, KernelError, "quality has 60 entries for 50"),
+        ({"quality": [1.0]}, DiversetError, "quality has 1 entries for 50"),
+        ({"quality": [1.0] * 60, "stratify": [0, 1] * 25}, DiversetError, "quality has 60 entries for 50"),
     ],
 )
 def test_impossible_splits_are_refused(data, options, error, message):

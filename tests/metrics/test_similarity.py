@@ -132,18 +132,17 @@ def test_vendi_of_many_items_with_few_features_forms_no_large_kernel(form):
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: metrics.log_volume([[1.0, 2.0, 3.0]]), KernelError, "similarity_or_features has shape (1, 3)"),
+        (lambda: metrics.log_volume([[1.0, 2.0, 3.0]]), KernelError, "has shape (1, 3)"),
         (lambda: metrics.log_volume([1.0, 2.0]), KernelError, "similarity_or_features has shape (2,)"),
         (lambda: metrics.log_volume([[1.0, 0.3], [0.2, 1.0]]), KernelError, "not symmetric"),
         (lambda: metrics.log_volume(S3, [0, 3]), LabelError, "indices names item 3"),
         (lambda: metrics.log_volume(S3, [1, 1]), LabelError, "item 1 more than once"),
         (lambda: metrics.log_volume(S3, similarity="l2"), DiversetError, "similarity is 'l2'"),
-        (lambda: metrics.log_volume([[1.0], [0.0]], [1], similarity="cosine"), KernelError, "row 1 of"),
         (lambda: metrics.log_volume([[1.0], [np.nan]], [0], similarity="dot"), KernelError, "[1, 0] is nan"),
         (
             lambda: metrics.log_volume([[1.0], [2.0]], similarity=lambda A, B: [[1.0]]),
             DiversetError,
-            "(1, 1) for 2 rows",
+            "(1, 1) for 2 and 2 rows",
         ),
         (lambda: metrics.vendi_score(2 * S3, kernel="precomputed"), KernelError, "item 0 to itself is 2;"),
         (lambda: metrics.vendi_score([[1.0, 2.0], [2.0, 1.0]], kernel="precomputed"), KernelError, "eigenvalue -1;"),

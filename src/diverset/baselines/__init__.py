@@ -15,7 +15,7 @@ methods are compared by changing one word:
 >>> from diverset import baselines
 >>> X = [[1.0, 0.0], [1.0, 0.1], [0.0, 1.0], [0.9, 0.9]]
 >>> for method in (baselines.top_k, baselines.mmr, baselines.max_min):
-...     print(method.__name__, method(X, 2, quality=[0.9, 0.8, 0.5, 0.6], diversity=0.5).indices)
+...     print(method.__name__, method(X, 2, quality=[0.9, 0.8, 0.5, 0.6], diversity=0.7).indices)
 top_k [0 1]
 mmr [0 2]
 max_min [0 2]

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from diverset._typing import BoolArray, FloatArray, IntArray
-from diverset.baselines._problem import Problem, read_problem
-from diverset.baselines._similarity import SimilarityLike
+from diverset.baselines._picker import Picker, read_picker
 from diverset.inference.result import Selection
-
-if TYPE_CHECKING:
-    from diverset.kernels._arrays import Features
+from diverset.inference.similarity import SimilarityLike
 
 __all__ = ["facility_location"]
 
@@ -23,14 +18,15 @@ _FIRST_BATCH = 4
 
 
 def facility_location(
-    features: Features,
-    k: int,
+    features: Any,
+    k: int | float,
     *,
-    quality: ArrayLike | None = None,
+    quality: Any = None,
     diversity: float = 0.5,
+    scale: str | None = "rank",
     similarity: SimilarityLike = "cosine",
-    given: Iterable[int] | None = None,
-    exclude: Iterable[int] | None = None,
+    given: Any = None,
+    exclude: Any = None,
 ) -> Selection:
     r"""Facility location: picks that stand for all items.
 
@@ -46,7 +42,7 @@ def facility_location(
 
     Parameters
     ----------
-    features, k, quality, diversity, similarity, given, exclude
+    features, k, quality, diversity, scale, similarity, given, exclude
         As in :func:`mmr`. Excluded items still want to be covered.
 
     Returns
@@ -71,16 +67,17 @@ def facility_location(
     >>> facility_location([[1.0, 0.0], [1.0, 0.1], [1.0, 0.2], [0.0, 1.0]], 2, diversity=1.0).indices
     array([2, 3])
     """
-    p = read_problem(
-        features, k, quality=quality, diversity=diversity, similarity=similarity, given=given, exclude=exclude
-    )
+    p = read_picker(
+        features, k, quality=quality, diversity=diversity, scale=scale, similarity=similarity, given=given,
+        exclude=exclude,
+    )  # fmt: skip
     covered = np.zeros(p.n)
-    for _, block in p.similarities.blocks(p.given):
+    for _, block in p.similarity.blocks(p.given):
         np.maximum(covered, block.max(axis=1), out=covered)
     return p.selection(*_greedy(p, covered)) if p.k else p.selection([], [], 0.0)
 
 
-def _greedy(p: Problem, covered: FloatArray) -> tuple[list[int], list[float], float]:
+def _greedy(p: Picker, covered: FloatArray) -> tuple[list[int], list[float], float]:
     """Lazy greedy picks; `covered` holds how well each item is covered, and is updated."""
     alone = (1.0 - p.diversity) / p.k * p.quality
     coverage = np.zeros(p.n)  # what each item would add, or once did
@@ -102,12 +99,12 @@ def _greedy(p: Problem, covered: FloatArray) -> tuple[list[int], list[float], fl
         item = p.pick(np.where(fresh, bound, -np.inf), size)
         picked.append(item)
         gains.append(float(bound[item]))
-        np.maximum(covered, p.similarities.to_one(item), out=covered)
+        np.maximum(covered, p.similarity.column(item), out=covered)
         fresh[:] = False
     return picked, gains, sum(gains)
 
 
-def _rivals(p: Problem, bound: FloatArray, fresh: BoolArray, size: FloatArray) -> IntArray:
+def _rivals(p: Picker, bound: FloatArray, fresh: BoolArray, size: FloatArray) -> IntArray:
     """Items whose old gain, a bound, could still make them the next pick; the most promising first."""
     known = np.where(fresh & p.available, bound, -np.inf)
     best = int(known.argmax())
@@ -122,9 +119,9 @@ def _rivals(p: Problem, bound: FloatArray, fresh: BoolArray, size: FloatArray) -
     return rivals[np.argsort(-bound[rivals], kind="stable")]
 
 
-def _refresh(p: Problem, coverage: FloatArray, covered: FloatArray, items: IntArray) -> None:
+def _refresh(p: Picker, coverage: FloatArray, covered: FloatArray, items: IntArray) -> None:
     """Bring what `items` would add to the coverage up to date."""
-    for some, block in p.similarities.blocks(items):
+    for some, block in p.similarity.blocks(items):
         block -= covered[:, np.newaxis]
         np.maximum(block, 0.0, out=block)
         added = p.diversity / p.n * block.sum(axis=0)
@@ -132,6 +129,6 @@ def _refresh(p: Problem, coverage: FloatArray, covered: FloatArray, items: IntAr
         coverage[some] = np.where(added > p.rounding(_scale(p, covered)), added, 0.0)
 
 
-def _scale(p: Problem, covered: FloatArray) -> float:
+def _scale(p: Picker, covered: FloatArray) -> float:
     """Magnitude of the sums whose differences are gains."""
-    return p.diversity * (p.similarities.unit + float(covered.mean()))
+    return p.diversity * (p.similarity.unit + float(covered.mean()))

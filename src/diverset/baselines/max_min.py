@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from diverset.baselines._problem import read_problem
-from diverset.baselines._similarity import SimilarityLike
+from diverset.baselines._picker import read_picker
 from diverset.inference.result import Selection
-
-if TYPE_CHECKING:
-    from diverset.kernels._arrays import Features
+from diverset.inference.similarity import SimilarityLike
 
 __all__ = ["max_min"]
 
 
 def max_min(
-    features: Features,
-    k: int,
+    features: Any,
+    k: int | float,
     *,
-    quality: ArrayLike | None = None,
+    quality: Any = None,
     diversity: float = 0.5,
+    scale: str | None = "rank",
     similarity: SimilarityLike = "cosine",
-    given: Iterable[int] | None = None,
-    exclude: Iterable[int] | None = None,
+    given: Any = None,
+    exclude: Any = None,
 ) -> Selection:
     r"""Max-min diversification (farthest first): even the worst pair is good and far apart.
 
@@ -39,7 +35,7 @@ def max_min(
 
     Parameters
     ----------
-    features, k, quality, diversity, similarity, given, exclude
+    features, k, quality, diversity, scale, similarity, given, exclude
         As in :func:`mmr`.
 
     Returns
@@ -60,30 +56,31 @@ def max_min(
 
     Examples
     --------
-    >>> chosen = max_min([[1.0, 0.0], [1.0, 0.1], [0.0, 1.0]], 2, quality=[0.9, 0.8, 0.5])
+    >>> chosen = max_min([[1.0, 0.0], [1.0, 0.1], [0.0, 1.0]], 2, quality=[0.9, 0.8, 0.5], scale=None)
     >>> chosen.indices, round(chosen.objective, 6)
     (array([0, 2]), 0.85)
     """
-    p = read_problem(
-        features, k, quality=quality, diversity=diversity, similarity=similarity, given=given, exclude=exclude
-    )
+    p = read_picker(
+        features, k, quality=quality, diversity=diversity, scale=scale, similarity=similarity, given=given,
+        exclude=exclude,
+    )  # fmt: skip
     half = 0.5 * (1.0 - p.diversity) * p.quality
     nearest = np.full(p.n, np.inf)  # smallest of half[j] + diversity * distance, over the j already there
-    for some, block in p.similarities.blocks(p.given):
+    for some, block in p.similarity.blocks(p.given):
         np.minimum(nearest, (half[some] + p.diversity * (1.0 - block)).min(axis=1), out=nearest)
     picked: list[int] = []
     gains: list[float] = []
     for _ in range(p.k):
         if picked or len(p.given):
             score = half + nearest
-            size = np.abs(half) + np.abs(nearest) + p.diversity * (1.0 + p.similarities.unit)
+            size = np.abs(half) + np.abs(nearest) + p.diversity * (1.0 + p.similarity.unit)
             item = p.pick(score, size, by_quality=True)
             gains.append(float(score[item]))
         else:
             item = p.pick(p.quality)
             gains.append(float(2.0 * half[item] + p.diversity))
         picked.append(item)
-        away = half[item] + p.diversity * (1.0 - p.similarities.to_one(item))
+        away = half[item] + p.diversity * (1.0 - p.similarity.column(item))
         np.minimum(nearest, away, out=nearest)
     paired = gains if len(p.given) or len(gains) < 2 else gains[1:]
     return p.selection(picked, gains, min(paired, default=0.0))

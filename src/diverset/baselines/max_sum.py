@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from diverset.baselines._problem import read_problem
-from diverset.baselines._similarity import SimilarityLike
+from diverset.baselines._picker import read_picker
 from diverset.inference.result import Selection
-
-if TYPE_CHECKING:
-    from diverset.kernels._arrays import Features
+from diverset.inference.similarity import SimilarityLike
 
 __all__ = ["max_sum"]
 
 
 def max_sum(
-    features: Features,
-    k: int,
+    features: Any,
+    k: int | float,
     *,
-    quality: ArrayLike | None = None,
+    quality: Any = None,
     diversity: float = 0.5,
+    scale: str | None = "rank",
     similarity: SimilarityLike = "cosine",
-    given: Iterable[int] | None = None,
-    exclude: Iterable[int] | None = None,
+    given: Any = None,
+    exclude: Any = None,
 ) -> Selection:
     r"""Max-sum diversification: high mean quality, and far apart on average.
 
@@ -40,7 +36,7 @@ def max_sum(
 
     Parameters
     ----------
-    features, k, quality, diversity, similarity, given, exclude
+    features, k, quality, diversity, scale, similarity, given, exclude
         As in :func:`mmr`.
 
     Returns
@@ -63,21 +59,22 @@ def max_sum(
 
     Examples
     --------
-    >>> chosen = max_sum([[1.0, 0.0], [1.0, 0.1], [0.0, 1.0]], 2, quality=[0.9, 0.8, 0.5])
+    >>> chosen = max_sum([[1.0, 0.0], [1.0, 0.1], [0.0, 1.0]], 2, quality=[0.9, 0.8, 0.5], scale=None)
     >>> chosen.indices, round(chosen.objective, 6)
     (array([0, 2]), 0.85)
     """
-    p = read_problem(
-        features, k, quality=quality, diversity=diversity, similarity=similarity, given=given, exclude=exclude
-    )
+    p = read_picker(
+        features, k, quality=quality, diversity=diversity, scale=scale, similarity=similarity, given=given,
+        exclude=exclude,
+    )  # fmt: skip
     n_pairs = p.k * (p.k - 1) // 2 + p.k * len(p.given)
     per_item = (1.0 - p.diversity) / max(p.k, 1)
     per_pair = p.diversity / max(n_pairs, 1)
     alone = per_item * p.quality
     size = np.abs(alone)  # of the terms in a score
-    for some, block in p.similarities.blocks(p.given):
+    for some, block in p.similarity.blocks(p.given):
         alone += per_pair * (len(some) - block.sum(axis=1))
-        size += per_pair * (len(some) * (1.0 + p.similarities.unit) + np.abs(block).sum(axis=1))
+        size += per_pair * (len(some) * (1.0 + p.similarity.unit) + np.abs(block).sum(axis=1))
     apart = np.zeros(p.n)
     picked: list[int] = []
     gains: list[float] = []
@@ -85,7 +82,7 @@ def max_sum(
         item = p.pick(0.5 * alone + per_pair * apart, size if picked or len(p.given) else 0.0)
         picked.append(item)
         gains.append(float(alone[item] + per_pair * apart[item]))
-        column = p.similarities.to_one(item)
+        column = p.similarity.column(item)
         apart += 1.0 - column
-        size += per_pair * (1.0 + p.similarities.unit + np.abs(column))
+        size += per_pair * (1.0 + p.similarity.unit + np.abs(column))
     return p.selection(picked, gains, sum(gains))

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from diverset.baselines._problem import read_problem
-from diverset.baselines._similarity import SimilarityLike
+from diverset.baselines._picker import read_picker
 from diverset.inference.result import Selection
-
-if TYPE_CHECKING:
-    from diverset.kernels._arrays import Features
+from diverset.inference.similarity import SimilarityLike
 
 __all__ = ["mmr"]
 
 
 def mmr(
-    features: Features,
-    k: int,
+    features: Any,
+    k: int | float,
     *,
-    quality: ArrayLike | None = None,
+    quality: Any = None,
     diversity: float = 0.5,
+    scale: str | None = "rank",
     similarity: SimilarityLike = "cosine",
-    given: Iterable[int] | None = None,
-    exclude: Iterable[int] | None = None,
+    given: Any = None,
+    exclude: Any = None,
 ) -> Selection:
     r"""Maximal marginal relevance: good, and unlike the nearest thing already there.
 
@@ -77,11 +73,12 @@ def mmr(
     >>> mmr(X, 2, quality=[0.9, 0.8, 0.5], diversity=0.0).indices
     array([0, 1])
     """
-    p = read_problem(
-        features, k, quality=quality, diversity=diversity, similarity=similarity, given=given, exclude=exclude
-    )
+    p = read_picker(
+        features, k, quality=quality, diversity=diversity, scale=scale, similarity=similarity, given=given,
+        exclude=exclude,
+    )  # fmt: skip
     nearest = np.full(p.n, -np.inf)
-    for _, block in p.similarities.blocks(p.given):
+    for _, block in p.similarity.blocks(p.given):
         np.maximum(nearest, block.max(axis=1), out=nearest)
     relevance = (1.0 - p.diversity) * p.quality
     picked: list[int] = []
@@ -89,11 +86,11 @@ def mmr(
     for _ in range(p.k):
         if picked or len(p.given):
             score = relevance - p.diversity * nearest
-            item = p.pick(score, np.abs(relevance) + p.diversity * (p.similarities.unit + np.abs(nearest)))
+            item = p.pick(score, np.abs(relevance) + p.diversity * (p.similarity.unit + np.abs(nearest)))
         else:
             score = relevance
             item = p.pick(score)
         picked.append(item)
         gains.append(float(score[item]))
-        np.maximum(nearest, p.similarities.to_one(item), out=nearest)
+        np.maximum(nearest, p.similarity.column(item), out=nearest)
     return p.selection(picked, gains, sum(gains))

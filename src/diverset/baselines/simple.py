@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from diverset._typing import IntArray, RNGLike
-from diverset.baselines._problem import Problem, read_problem
-from diverset.baselines._similarity import SimilarityLike
+from diverset.baselines._picker import Picker, read_picker
 from diverset.inference.result import Selection
-
-if TYPE_CHECKING:
-    from diverset.kernels._arrays import Features
+from diverset.inference.similarity import SimilarityLike
 
 __all__ = ["random", "top_k"]
 
 
 def top_k(
-    features: Features,
-    k: int,
+    features: Any,
+    k: int | float,
     *,
-    quality: ArrayLike | None = None,
+    quality: Any = None,
     diversity: float = 0.5,
+    scale: str | None = "rank",
     similarity: SimilarityLike = "cosine",
-    given: Iterable[int] | None = None,
-    exclude: Iterable[int] | None = None,
+    given: Any = None,
+    exclude: Any = None,
 ) -> Selection:
     r"""The k best items, best first.
 
@@ -35,7 +31,7 @@ def top_k(
 
     Parameters
     ----------
-    features, k, quality, similarity, given, exclude
+    features, k, quality, scale, similarity, given, exclude
         As in :func:`mmr`; features and similarity only enter ``log_det``.
     diversity : float
         Checked and ignored, so that one call fits all baselines.
@@ -55,22 +51,24 @@ def top_k(
     >>> top_k([[1.0, 0.0], [1.0, 0.1], [0.0, 1.0]], 2, quality=[0.9, 0.8, 0.5]).indices
     array([0, 1])
     """
-    p = read_problem(
-        features, k, quality=quality, diversity=diversity, similarity=similarity, given=given, exclude=exclude
-    )
+    p = read_picker(
+        features, k, quality=quality, diversity=diversity, scale=scale, similarity=similarity, given=given,
+        exclude=exclude,
+    )  # fmt: skip
     items = np.flatnonzero(p.available)
     return _with_quality(p, items[np.argsort(-p.quality[items], kind="stable")[: p.k]])
 
 
 def random(
-    features: Features,
-    k: int,
+    features: Any,
+    k: int | float,
     *,
-    quality: ArrayLike | None = None,
+    quality: Any = None,
     diversity: float = 0.5,
+    scale: str | None = "rank",
     similarity: SimilarityLike = "cosine",
-    given: Iterable[int] | None = None,
-    exclude: Iterable[int] | None = None,
+    given: Any = None,
+    exclude: Any = None,
     rng: RNGLike = None,
 ) -> Selection:
     r"""Items drawn uniformly without replacement: what any method must beat.
@@ -79,7 +77,7 @@ def random(
 
     Parameters
     ----------
-    features, k, quality, similarity, given, exclude
+    features, k, quality, scale, similarity, given, exclude
         As in :func:`mmr`; quality only enters ``gains``, features and similarity only ``log_det``.
     diversity : float
         Checked and ignored, so that one call fits all baselines.
@@ -101,12 +99,13 @@ def random(
     >>> len(random([[1.0, 0.0], [1.0, 0.1], [0.0, 1.0]], 2, rng=0))
     2
     """
-    p = read_problem(
-        features, k, quality=quality, diversity=diversity, similarity=similarity, given=given, exclude=exclude
-    )
+    p = read_picker(
+        features, k, quality=quality, diversity=diversity, scale=scale, similarity=similarity, given=given,
+        exclude=exclude,
+    )  # fmt: skip
     return _with_quality(p, np.random.default_rng(rng).permutation(np.flatnonzero(p.available))[: p.k])
 
 
-def _with_quality(p: Problem, items: IntArray) -> Selection:
+def _with_quality(p: Picker, items: IntArray) -> Selection:
     gains = p.quality[items].tolist()
     return p.selection(items.tolist(), gains, sum(gains))

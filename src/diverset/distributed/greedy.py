@@ -128,11 +128,6 @@ def _norms(X: Array, columns: Columns, kind: str, start: int) -> FloatArray:
             )
         j = int(np.flatnonzero(~np.isfinite(X[i]))[0])
         raise KernelError(f"features[{start + i}, {j}] is {X[i, j]}; every entry must be finite")
-    if kind == "cosine" and len(norms) and norms.min() == 0.0:
-        raise KernelError(
-            f"features[{start + int(norms.argmin())}] is all zeros, and a zero vector has no direction; leave the item "
-            'out, or use similarity="dot"'
-        )
     return norms
 
 
@@ -140,7 +135,8 @@ def _scale_and_factor(norms: FloatArray, columns: Columns, kind: str) -> tuple[F
     """Squared norms of the items, and the squared factor of each row, as ``greedy_rows`` takes them."""
     ones = np.ones(len(norms))
     if kind == "cosine":
-        return ones, 1.0 / norms
+        # A row of zeros has no direction: its item is unlike every other.
+        return ones, np.divide(1.0, norms, out=np.zeros(len(norms)), where=norms > 0.0)
     return norms, ones if columns.quality is None else columns.quality**2
 
 
@@ -267,7 +263,8 @@ class BlockProblem:
         """Some items, scaled as they count, in double precision."""
         B = self.blocks.fetch(rows)
         if self.kind == "cosine" and len(rows):
-            B = np.sqrt(1.0 / squared_norms(B.astype(self.blocks.dtype)))[:, None] * B
+            norms = squared_norms(B.astype(self.blocks.dtype))
+            B = np.sqrt(np.divide(1.0, norms, out=np.zeros(len(norms)), where=norms > 0.0))[:, None] * B
         return B
 
 
@@ -294,7 +291,7 @@ def greedy_blocks(
     tolerance = 64.0 * D * EPS
     search = _Search(problem, rules, tolerance)
     basis = orthonormal_rows(given, tolerance)
-    own = search.run(min(k, D - len(basis)), basis, np.zeros((0, 0)))
+    own = search.run(k, basis, np.zeros((0, 0)))
     made, spent = len(own), None
     if made < k and beyond_rank and rules.stop == -math.inf:
         rows = np.vstack([given, *search.rows]) if search.rows else given

@@ -7,6 +7,7 @@ of one machine; what is lost is bounded, see :func:`greedi`.
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,11 @@ import numpy as np
 from diverset._typing import Array, FloatArray, IntArray
 from diverset.distributed.blocks import Blocks, as_block, compute, task
 from diverset.errors import DiversetError
+from diverset.inference.inputs import as_column
 from diverset.inference.result import Selection
+from diverset.inference.scores import calibrated, check_scale
 from diverset.inference.select import select
-from diverset.numerics.validation import check_size, is_sparse
+from diverset.numerics.validation import check_size, is_blocked, is_sparse
 
 __all__ = ["greedi"]
 
@@ -29,6 +32,7 @@ def greedi(
     *,
     quality: Any = None,
     diversity: float = 0.5,
+    scale: str | None = "rank",
     similarity: str = "cosine",
     method: str = "greedy",
 ) -> Selection:
@@ -38,8 +42,8 @@ def greedi(
     ----------
     features : dask array of shape (n_items, n_features)
         Its blocks are the parts; many short ones are joined first.
-    k, quality, diversity, similarity
-        As in :func:`diverset.select`; similarity is "cosine" or "dot".
+    k, quality, diversity, scale, similarity
+        As in :func:`diverset.select`; similarity is "cosine" or "dot". Scores are calibrated over all items.
     method : {"greedy", "local-search"}
         How parts pick, and the second round after them.
 
@@ -78,12 +82,16 @@ def greedi(
         raise DiversetError(f"similarity is {similarity!r}; parts are compared by cosine or dot")
     wanted = check_size(k)
     blocks = Blocks.of(features)
-    scores = None if quality is None else blocks.column(quality, nonnegative=False)
-    options: dict[str, Any] = {"diversity": diversity, "similarity": similarity, "method": method}
+    scores = None
+    if quality is not None:
+        quality = quality.compute() if is_blocked(quality) else quality
+        raw = as_column(quality, blocks.shape[0], name="quality")
+        scores = calibrated(raw, check_scale(scale))
+    options: dict[str, Any] = {"diversity": diversity, "scale": None, "similarity": similarity, "method": method}
     found = compute(
         [
-            task(_picks_of, part, None if scores is None else scores[b], wanted, options)
-            for b, part in enumerate(blocks.parts)
+            task(_picks_of, part, None if scores is None else scores[a:b], wanted, options)
+            for part, (a, b) in zip(blocks.parts, pairwise(blocks.starts), strict=True)
         ]
     )
     items = np.concatenate([start + part[0] for start, part in zip(blocks.starts, found, strict=False)])
@@ -97,7 +105,7 @@ def greedi(
         selection: Selection = part[3]
         if len(selection) == len(best) and selection.objective > best.objective:
             best = replace(selection, indices=start + selection.indices, upper_bound=None)
-    return best
+    return replace(best, scale=None if scores is None else scale, notes=(), _facts=None)
 
 
 def _picks_of(

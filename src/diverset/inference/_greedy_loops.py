@@ -35,7 +35,7 @@ else:
 
     _uncompiled.warn_once()
 
-__all__ = ["DenseState", "RowState", "as_panels", "first_keys", "squared_norms"]
+__all__ = ["DenseState", "RowState", "as_panels", "first_keys", "row_products", "squared_norms"]
 
 #: Panels that a row meets at a time.
 _PANELS = cython.declare(cython.Py_ssize_t, 3)
@@ -83,6 +83,26 @@ def squared_norms(
                 norms[i] = kernels.dot_floats(cython.address(X[i, 0]), cython.address(X[i, 0]), D)
             else:
                 norms[i] = kernels.dot(cython.address(X[i, 0]), cython.address(X[i, 0]), D)
+
+
+def row_products(
+    X: cython.const[real][:, ::1], direction: cython.const[cython.double][::1], products: cython.double[::1]
+):
+    """Inner product of every row with a direction, in double precision."""
+    i: cython.Py_ssize_t
+    D: cython.Py_ssize_t = X.shape[1]
+    if not cython.compiled:
+        np.matmul(X, direction, out=products)
+        return
+    if D == 0:
+        products[:] = 0.0
+        return
+    with cython.nogil:
+        for i in range(X.shape[0]):
+            if real is cython.float:
+                products[i] = kernels.dot_float(cython.address(direction[0]), cython.address(X[i, 0]), D)
+            else:
+                products[i] = kernels.dot(cython.address(direction[0]), cython.address(X[i, 0]), D)
 
 
 def first_keys(
@@ -481,6 +501,9 @@ class RowState(_State):
                     self._subtract(self._z_product(s, t), s, t)
             u = self._z_product(t, t)
             length = sqrt(u)
+            if root == 0.0:  # an item without a direction lowers no potential
+                u = self.u0[c]
+                length = 1.0
         for j in range(self.D):
             self.Z[t, j] /= length
         return u

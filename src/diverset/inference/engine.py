@@ -1,4 +1,4 @@
-"""What greedy selection is limited by and returns, and its picks under a dense kernel, in positions.
+"""What greedy selection returns, and its picks under a dense kernel, in positions.
 
 Each pick maximises ``bonus[i] + weight * log(residual)``, where the residual is what item i adds to the squared volume
 of the set. Every item keeps a row of Cholesky coordinates, filled in as far as it was ever needed: O(nk^2) work at
@@ -8,41 +8,27 @@ worst, and n x k numbers. Rows of features need no kernel (:mod:`diverset.infere
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from diverset._typing import Array, FloatArray, IntArray
 from diverset.inference import _greedy_loops
+from diverset.inference.limits import Limits
 from diverset.numerics.linalg import EPS
 
-__all__ = ["Limits", "Picks", "greedy_dense"]
+__all__ = ["Picks", "greedy_dense"]
 
-#: Interrupts are heard between compiled calls; each makes about this many multiply-adds at most.
+#: Multiply-adds of one compiled call at most: Ctrl-C takes effect between calls.
 _CALL = 2e9
-
-
-def _nothing() -> IntArray:
-    return np.zeros(0, dtype=np.int64)
-
-
-@dataclass(frozen=True, eq=False)
-class Limits:
-    """What may be picked: see :func:`diverset.select`. Empty arrays mean no limit of that kind."""
-
-    available: np.ndarray
-    groups: IntArray = field(default_factory=_nothing)
-    caps: IntArray = field(default_factory=_nothing)
-    costs: FloatArray = field(default_factory=lambda: np.zeros(0))
-    budget: float = math.inf
-    stop: float = -math.inf
 
 
 @dataclass(frozen=True, eq=False)
 class Picks:
-    """Positions in pick order, the gain of each, and after how many the rank was spent (None: it was not).
+    """Positions in pick order and the gain of each.
 
-    ``log_det`` of the similarity over the picks is there where it cost nothing.
+    ``rank_spent`` is the number of picks after which no item was independent of them; None if that did not happen.
+    ``log_det`` of the similarity over the picks is present where it cost nothing to compute.
     """
 
     positions: IntArray
@@ -75,7 +61,7 @@ def greedy_dense(
     """
     n = len(L)
     L = L.astype(np.complex128 if L.dtype.kind == "c" else np.float64, copy=False)
-    given = _nothing() if given is None else given
+    given = np.zeros(0, dtype=np.int64) if given is None else given
     diagonal = np.ascontiguousarray(np.diagonal(L).real)
     width = min(n, k + len(given))
     with np.errstate(divide="ignore"):

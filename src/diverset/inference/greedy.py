@@ -14,7 +14,8 @@ from diverset.core import DPP, NonsymmetricDPP
 from diverset.core.lowrank import LowRankLikelihood
 from diverset.core.representation import Representation
 from diverset.errors import NoLikelihoodKernelError
-from diverset.inference.engine import Limits, Picks, greedy_dense
+from diverset.inference.engine import Picks, greedy_dense
+from diverset.inference.limits import Limits
 from diverset.inference.nonsymmetric import pick_nonsymmetric
 from diverset.inference.result import Selection
 from diverset.inference.rows import greedy_rows

@@ -1,25 +1,37 @@
-"""What people have: arrays, lists, sparse matrices, memory maps, tensors and data frames, read alike.
+"""One reader for what people pass: arrays, lists, sparse matrices, memory maps, tensors, frames and columns.
 
-No library is imported to recognise its objects: a data frame is told by what it can do.
+No library is imported to recognise its objects: a data frame is recognised by what it can do.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from diverset._typing import Array, FloatArray, IntArray
-from diverset.errors import DiversetError, KernelError
-from diverset.numerics.validation import as_real_or_complex, check_finite, is_blocked, is_sparse
+from diverset.errors import DiversetError, KernelError, LabelError, SizeError
+from diverset.numerics.validation import (
+    as_real_or_complex,
+    check_finite,
+    check_size,
+    find_positions,
+    is_blocked,
+    is_sparse,
+)
 
-__all__ = ["Items", "as_column", "as_groups", "read_items"]
+__all__ = ["Items", "as_column", "as_groups", "as_positions", "as_size", "read_items", "take_rows"]
+
+_NO_ITEMS = np.zeros(0, dtype=np.int64)
+_NO_ITEMS.flags.writeable = False
 
 
 @dataclass(frozen=True, eq=False)
 class Items:
-    """Features as an array or CSR matrix, one row per item, and the rows' labels if the input had any."""
+    """Features as an array or CSR matrix, one row per item, and the labels of the rows if the input had any."""
 
     features: Any
     labels: Any = None
@@ -31,49 +43,156 @@ class Items:
 
 
 def read_items(features: Any, *, name: str = "features") -> Items:
-    """Features of any supported kind, float32 or float64 kept, others converted; entries are not looked at."""
-    if is_sparse(features):
-        return Items(features.tocsr())
-    if is_blocked(features):
-        raise KernelError(
-            f"{name} are a dask array, which select, map_greedy and DPP.from_features take as it is; here they must be "
-            f"in memory: pass {name}.compute()"
-        )
-    labels = None
-    if hasattr(features, "to_numpy") and hasattr(features, "columns"):
-        # pandas frames have an index of labels; polars frames have none.
-        labels = getattr(features, "index", None)
-        features = _frame_values(features, name)
-    elif hasattr(features, "collect") and hasattr(features, "lazy"):
-        raise KernelError(f"{name} is a frame still to be computed; collect it first, with .collect()")
-    elif hasattr(features, "detach") and hasattr(features, "numpy"):
-        features = _tensor_values(features, name)
+    """Features of any supported kind.
+
+    float32 and float64 are kept, other numbers become float64. Entries are not checked here.
+    """
+    if type(features) is not np.ndarray:
+        if is_sparse(features):
+            if features.dtype.kind not in "biuf":
+                raise KernelError(f"{name} holds {features.dtype} entries; selection takes real numbers")
+            return Items(features.tocsr())
+        if is_blocked(features):
+            raise KernelError(
+                f"{name} are a dask array, which select, map_greedy and DPP.from_features take as it is; here they "
+                f"must be in memory: pass {name}.compute()"
+            )
+        features, labels = _unwrapped(features, name)
+    else:
+        labels = None
     array = as_real_or_complex(features, name=name, ndim=2)
-    if np.iscomplexobj(array):
+    if array.dtype.kind == "c":
         raise KernelError(f"{name} are complex; selection takes real features (DPP takes complex kernels)")
     if array.dtype not in (np.float32, np.float64):
         array = array.astype(np.float64)
     return Items(array, labels)
 
 
-def as_column(values: Any, n: int, *, name: str, labels: Any = None) -> FloatArray:
-    """One finite number per item, as float64: a list, array, tensor, or a frame's column.
+def _unwrapped(features: Any, name: str) -> tuple[Any, Any]:
+    """An array or list of rows, and the labels of a pandas index."""
+    if hasattr(features, "collect") and hasattr(features, "lazy") and not hasattr(features, "to_numpy"):
+        raise KernelError(f"{name} is a frame still to be computed; collect it first, with .collect()")
+    if hasattr(features, "to_numpy") and hasattr(features, "columns"):
+        # pandas frames have an index of labels; polars frames have none.
+        return _frame_values(features, name), getattr(features, "index", None)
+    if hasattr(features, "detach") and hasattr(features, "numpy"):
+        return _tensor_values(features, name), None
+    if hasattr(features, "combine_chunks") and hasattr(features, "to_numpy"):
+        features = features.combine_chunks()  # a pyarrow ChunkedArray
+    if hasattr(features, "flatten") and hasattr(features, "to_pylist"):
+        return _list_array(features, name), None
+    if hasattr(features, "to_numpy"):
+        return _list_column(features.to_numpy(), name), _own_index(features)
+    return features, None
 
-    `labels` are those of the features; a column with an index of its own must have the same.
+
+def _own_index(column: Any) -> Any:
+    """The index of a pandas column; a polars column has a method of that name or none."""
+    index = getattr(column, "index", None)
+    return index if hasattr(index, "equals") else None
+
+
+def _list_array(array: Any, name: str) -> Array:
+    """Rows of a pyarrow array of lists, by its buffer."""
+    if array.null_count:
+        raise KernelError(f"{name} has {array.null_count} missing rows; fill them in or drop their items")
+    values: Array = array.flatten().to_numpy(zero_copy_only=False)
+    if len(array) == 0 or len(values) % len(array):
+        raise KernelError(f"{name} holds {len(array)} lists with {len(values)} numbers; all must have the same length")
+    if len(set(array.value_lengths().to_pylist())) > 1 if hasattr(array, "value_lengths") else False:
+        raise KernelError(f"{name} holds lists of different lengths; all must have the same length")
+    return values.reshape(len(array), -1)
+
+
+def _list_column(cells: Array, name: str) -> Any:
+    """Rows of a column whose cells are lists or arrays of one length."""
+    if cells.dtype != object or cells.ndim != 1:
+        return cells
+    try:
+        return np.stack([np.asarray(cell) for cell in cells]) if len(cells) else np.zeros((0, 0))
+    except (ValueError, TypeError):
+        first = next((i for i, cell in enumerate(cells) if np.shape(cell) != np.shape(cells[0])), 0)
+        raise KernelError(
+            f"{name}[{first}] has shape {np.shape(cells[first])}, and {name}[0] has {np.shape(cells[0])}; all rows "
+            "need the same length"
+        ) from None
+
+
+def as_column(values: Any, n: int, *, name: str, labels: Any = None, infinite: bool = False) -> FloatArray:
+    """One finite number per item, as a private float64 array: from a list, an array, a tensor or a frame's column.
+
+    `labels` are those of the features; a column with an index of its own must have the same. With `infinite`, -inf is
+    allowed.
     """
-    column = as_real_or_complex(_column_values(values, name, labels), name=name, ndim=1)
-    if np.iscomplexobj(column):
-        raise KernelError(f"{name} is complex; it must be one real number per item")
+    if type(values) is not np.ndarray:
+        values = _column_values(values, name, labels)
+    column = as_real_or_complex(values, name=name, ndim=1)
+    if column.dtype.kind == "c":
+        raise DiversetError(f"{name} is complex; it must be one real number per item")
     if len(column) != n:
-        raise KernelError(f"{name} has {len(column)} entries for {n} items; give one per item")
+        raise DiversetError(f"{name} has {len(column)} entries for {n} items; give one per item")
     result = np.array(column, dtype=np.float64)
-    check_finite(result, name=name)
+    try:
+        check_finite(result, name=name)
+    except KernelError as error:
+        bad = np.isnan(result) | (result == math.inf)
+        if not infinite or bad.any():
+            i = int(np.flatnonzero(bad if infinite else ~np.isfinite(result))[0])
+            remedy = "use -inf to exclude an item" if infinite else "every entry must be finite"
+            raise DiversetError(f"{name}[{i}] is {result[i]}; {remedy}") from error
     return result
 
 
+def as_positions(values: Any, n: int, *, name: str, labels: Any = None) -> IntArray:
+    """Ascending positions of items: from positions, a boolean mask, or labels of the features' index.
+
+    Whole numbers are positions. Values of another kind, and a pandas index, are looked up in `labels`.
+    """
+    if values is None:
+        return _NO_ITEMS
+    if hasattr(values, "equals") and hasattr(values, "get_indexer"):
+        return _by_label(values, n, name, labels)
+    if not isinstance(values, (np.ndarray, range, str, bytes, int)):
+        values = _column_values(values, name, None)
+        if not isinstance(values, np.ndarray) and isinstance(values, Iterable):
+            values = list(values)
+    kinds = {type(value) for value in values} if isinstance(values, list) else set()
+    if getattr(getattr(values, "dtype", None), "kind", "") == "b" or (kinds and kinds <= {bool, np.bool_}):
+        mask = np.asarray(values, dtype=bool)
+        if mask.shape != (n,):
+            raise LabelError(f"{name} is a mask of {mask.size} values for {n} items; give one per item")
+        return np.flatnonzero(mask)
+    if labels is not None and (kinds & {str} or getattr(values, "dtype", np.dtype(int)).kind in "OUM"):
+        return _by_label(values, n, name, labels)
+    return find_positions(values, range(n), name=name)
+
+
+def _by_label(values: Any, n: int, name: str, labels: Any) -> IntArray:
+    if labels is None:
+        raise LabelError(f"{name} holds labels such as {values[0]!r}, and the features have no index; give positions")
+    found = np.asarray(labels.get_indexer_for(values), dtype=np.int64)
+    if (found < 0).any():
+        missing = list(values)[int(np.argmax(found < 0))]
+        raise LabelError(f"{name} names {missing!r}, which is not in the index of the features")
+    return find_positions(found, range(n), name=name)
+
+
+def as_size(k: Any, n: int) -> int:
+    """The number of picks: a whole number, or a share of n items between 0 and 1."""
+    if isinstance(k, float | np.floating):
+        if not 0.0 < k <= 1.0:
+            raise SizeError(f"k is {k}; give a whole number of items, or a share of them above 0 and up to 1")
+        return max(1, math.floor(k * n)) if n else 0
+    return check_size(k)
+
+
 def as_groups(values: Any, n: int, *, labels: Any = None) -> IntArray:
-    """Number of the group of each item, counted from 0; items without a group are one of their own."""
-    cells = np.asarray(_column_values(values, "groups", labels))
+    """Number of the group of each item, counted from 0; items without a group form one of their own."""
+    values = _column_values(values, "groups", labels)
+    try:
+        cells = np.asarray(values)
+    except ValueError:
+        raise DiversetError("groups holds lists of different lengths; give every item a name or a number") from None
     if cells.shape != (n,):
         raise DiversetError(f"groups has shape {cells.shape}; give one value for each of {n} items")
     if cells.dtype != object:
@@ -86,8 +205,28 @@ def as_groups(values: Any, n: int, *, labels: Any = None) -> IntArray:
     return np.array(found, dtype=np.int64)
 
 
+def take_rows(data: Any, rows: IntArray) -> Any:
+    """Rows of an array, tensor, sparse matrix, frame, column or list, in this order and the same kind of container.
+
+    None stays None.
+    """
+    if data is None:
+        return None
+    if is_sparse(data):
+        return data.tocsr()[rows]
+    if hasattr(data, "iloc"):
+        return data.iloc[rows]
+    if hasattr(data, "take") and hasattr(data, "schema"):
+        return data.take(rows)  # a pyarrow table
+    if hasattr(data, "shape"):
+        return data[rows]
+    if hasattr(data, "__array__"):
+        return np.asarray(data)[rows]
+    return [data[i] for i in rows.tolist()]
+
+
 def _is_missing(cell: Any) -> bool:
-    """Whether a cell says that there is no value; pandas.NA refuses to be asked whether it equals itself."""
+    """Whether a cell holds no value; pandas.NA raises when it is compared with itself."""
     try:
         return cell is None or bool(cell != cell)
     except TypeError:
@@ -97,7 +236,7 @@ def _is_missing(cell: Any) -> bool:
 def _column_values(values: Any, name: str, labels: Any) -> Any:
     index: Any = getattr(values, "index", None)
     if labels is not None and hasattr(index, "equals") and not index.equals(labels):
-        raise KernelError(
+        raise DiversetError(
             f"{name} has another index than the features; put it in their order ({name}.loc[features.index]), or pass "
             f"{name}.to_numpy() to go by position"
         )
@@ -107,6 +246,12 @@ def _column_values(values: Any, name: str, labels: Any) -> Any:
 
 
 def _frame_values(frame: Any, name: str) -> Array:
+    if len(frame.columns) == 1:
+        # A frame with one column of lists.
+        cells = np.asarray(frame.to_numpy())
+        if cells.dtype == object and cells.shape[1:] == (1,) and len(cells) and np.ndim(cells[0, 0]) == 1:
+            rows: Array = _list_column(cells[:, 0], name)
+            return rows
     values: Array = frame.to_numpy()
     if values.dtype != object:
         return values
@@ -114,7 +259,7 @@ def _frame_values(frame: Any, name: str) -> Array:
         numeric = dtype.is_numeric() if hasattr(dtype, "is_numeric") else dtype.kind in "biuf"
         if not numeric:
             raise KernelError(f"column {column!r} of {name} holds {dtype}; leave it out, or turn it into numbers")
-    # Columns that can hold missing values (pandas' own and Arrow's): those become NaN, which is refused by its place.
+    # Columns that can hold missing values (pandas' own and Arrow's): missing values become NaN, which is refused later.
     values = frame.to_numpy(dtype=np.float64, na_value=np.nan)
     return values
 

@@ -1,315 +1,401 @@
-"""A choice of items as numbers: qualities, similarities in one of three forms, and what can be asked of them."""
+"""A choice of items, read once: similarities, calibrated scores, limits, and the items already shown.
+
+:func:`diverset.select`, ``selection_law`` and every baseline read their arguments here, and ask the same object.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+import math
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from diverset._typing import Array, FloatArray, IntArray, RNGLike
-from diverset.errors import DiversetError, KernelError
-from diverset.inference.engine import Limits, Picks, greedy_dense
-from diverset.inference.inputs import Items, as_column
+from diverset._typing import BoolArray, FloatArray, IntArray, RNGLike
+from diverset.errors import DiversetError
+from diverset.inference.engine import Picks
+from diverset.inference.inputs import Items, as_column, as_positions, as_size, read_items
+from diverset.inference.limits import Limits, Room, read_limits
 from diverset.inference.result import Selection
-from diverset.inference.rows import greedy_rows, squared_norms
-from diverset.numerics._loops import all_finite
-from diverset.numerics.linalg import EPS, log_det_gram, log_det_psd
-from diverset.numerics.validation import (
-    as_hermitian,
-    check_fits_in_memory,
-    check_positive_semidefinite,
-    is_sparse,
-)
+from diverset.inference.rows import squared_norms
+from diverset.inference.scores import calibrated, check_scale, warn_once
+from diverset.inference.similarity import Similarity, SimilarityLike, read_similarity
+from diverset.numerics._loops import count_above
+from diverset.numerics.validation import as_number, is_blocked, is_sparse
 
 if TYPE_CHECKING:
     from diverset.core import DPP
 
-__all__ = ["Problem", "after_picks"]
+__all__ = ["Problem", "check_dial", "read_problem"]
+
+#: Exponents of the weights of a k-DPP are kept within this range, so that no kernel entry over- or underflows.
+_LARGEST_EXPONENT = 150.0
 
 
+@dataclass(frozen=True, eq=False)
 class Problem:
-    """Similarity and quality, read once; knows how to score and pick."""
+    """What is to be chosen from.
 
-    def __init__(self, items: Items, similarity: str | Callable[..., Any], quality: Any, dial: float) -> None:
-        self.items = items
-        self.n = items.n
-        self.dial = dial
-        self.plain = quality is None
-        self.quality = (
-            np.zeros(self.n) if quality is None else as_column(quality, self.n, name="quality", labels=items.labels)
-        )
-        self.rows: Array | None = None  # features of a linear kernel,
-        self.sparse_rows: Any = None  # or a CSR matrix of them,
-        self.kernel: Array | None = None  # or the kernel itself
-        if similarity in ("cosine", "dot"):
-            self._read_rows(similarity == "cosine")
-        else:
-            self._read_kernel(similarity)
+    Parameters
+    ----------
+    similarity : Similarity
+        How alike the items are.
+    k : int
+        Number of picks wanted.
+    scores : ndarray of shape (n,)
+        Calibrated scores; 0 for items without one, which cannot be picked.
+    quality : ndarray of shape (n,) or None
+        The scores as they came, higher is better; None if there are none.
+    limits : Limits
+        What may be picked.
+    given : ndarray of int64
+        Items already shown: picks keep away from them.
+    labels : sequence or None
+        Labels of the items.
+    scale : str or None
+        How the scores were calibrated.
+    """
 
-    def _read_rows(self, cosine: bool) -> None:
-        rows = self.items.features
-        if is_sparse(rows):
-            from diverset.kernels._arrays import as_features
-
-            rows = as_features(rows, name="features", allow_sparse=True)
-        elif not isinstance(rows, np.memmap) and not rows.flags.c_contiguous:
-            rows = np.ascontiguousarray(rows)
-        norms = _row_norms(rows)
-        if cosine and not norms.all():
-            i = int(norms.argmin())
-            raise KernelError(
-                f"features[{i}] is all zeros, and a zero vector has no direction; leave the item out, or use "
-                'similarity="dot" or "rbf"'
-            )
-        if is_sparse(rows):
-            self.sparse_rows = rows
-        else:
-            self.rows = rows
-        self.factor = 1.0 / norms if cosine else np.ones(self.n)
-        # Unit vectors have norm 1 exactly, so that equal items tie exactly.
-        self.scale = np.ones(self.n) if cosine else norms
-
-    def _read_kernel(self, similarity: str | Callable[..., Any]) -> None:
-        X = self.items.features
-        check_fits_in_memory(24 * self.n**2, what=f"the similarity of {self.n} items")
-        if similarity == "precomputed":
-            S = as_hermitian(X, name="features")
-        elif callable(similarity):
-            S = as_hermitian(similarity(X), name="similarity(features)")
-        elif similarity == "rbf":
-            from diverset.kernels import rbf
-
-            S = rbf(X.toarray() if is_sparse(X) else X) if self.n > 1 else np.ones((self.n, self.n))
-        else:
-            raise DiversetError(
-                f"similarity is {similarity!r}; choose cosine, rbf, dot, precomputed, or pass a function"
-            )
-        if len(S) != self.n:
-            raise KernelError(f"similarity(features) has shape {S.shape} for {self.n} items; it must be square")
-        if similarity == "precomputed" or callable(similarity):
-            check_positive_semidefinite(
-                S,
-                name="similarity",
-                given=X,
-                remedy="a similarity must be positive semidefinite (diverset.kernels.nearest_psd repairs one)",
-            )
-        self.kernel = S
+    similarity: Similarity
+    k: int
+    scores: FloatArray
+    quality: FloatArray | None
+    limits: Limits
+    given: IntArray
+    labels: Any
+    scale: str | None
 
     @property
-    def bonus(self) -> FloatArray:
-        """What each item earns for itself."""
-        return (1.0 - self.dial) * self.quality
+    def n(self) -> int:
+        """Number of items, with those of ``given_features`` at the end."""
+        return self.similarity.n
 
-    def greedy(self, k: int, shown: IntArray, limits: Limits) -> Picks:
-        """One item after the other, each the best beside those before it; plain top-k where the dial is 0."""
-        if self.dial == 0.0:
+    # picks ----------------------------------------------------------------------------------------------------------
+
+    def greedy(self, dial: float, k: int, given: IntArray, limits: Limits) -> Picks:
+        """One item after the other, each the best beside those before it; plain top-k at dial 0."""
+        if dial == 0.0:
             return self._top(k, limits)
-        bonus = self.bonus
+        bonus = (1.0 - dial) * self.scores
         if len(limits.costs):
-            bonus -= self.dial * np.log(limits.costs)
-        if self.rows is not None:
-            given = np.sqrt(self.factor[shown])[:, None] * self.rows[shown].astype(np.float64) if len(shown) else None
-            picks = greedy_rows(
-                self.rows,
-                min(k, self.n),
-                scale=self.scale,
-                factor=self.factor,
-                bonus=bonus,
-                weight=self.dial,
-                limits=limits,
-                given=given,
-            )
-        elif self.sparse_rows is not None:
-            from diverset.inference.sparse import greedy_sparse
-
-            picks = greedy_sparse(
-                self.sparse_rows,
-                k,
-                scale=self.scale,
-                factor=self.factor,
-                bonus=bonus,
-                weight=self.dial,
-                limits=limits,
-                given=shown,
-            )
-        else:
-            assert self.kernel is not None
-            picks = self._greedy_kernel(min(k, self.n), shown, limits, bonus)
-        if len(limits.costs):
-            gains = picks.gains + self.dial * np.log(limits.costs[picks.positions])
-            picks = replace(picks, gains=gains)
-        return picks
-
-    def _greedy_kernel(self, k: int, shown: IntArray, limits: Limits, bonus: FloatArray) -> Picks:
-        assert self.kernel is not None
-        picks = greedy_dense(self.kernel, k, bonus=bonus, weight=self.dial, limits=limits, given=shown)
-        if len(picks.positions) == k or picks.rank_spent is None:
-            return picks
-        # Past the rank: eigenvectors give features of the kernel, and the row engine goes on from the picks so far.
-        done = picks.positions
-        lam, V = np.linalg.eigh(self.kernel)
-        rows = np.ascontiguousarray((V * np.sqrt(np.maximum(lam, 0.0)))[:, lam > self.n * EPS * max(lam[-1], 0.0)])
-        more = greedy_rows(
-            rows,
-            k - len(done),
-            scale=np.einsum("ij,ij->i", rows, rows),
-            factor=np.ones(self.n),
-            bonus=bonus,
-            weight=self.dial,
-            limits=after_picks(limits, done),
-            given=rows[np.concatenate([shown, done])],
-        )
-        # Nothing more: the caps or the budget were spent, and not the rank.
-        spent = picks.rank_spent if len(more.positions) else None
-        return Picks(np.concatenate([done, more.positions]), np.concatenate([picks.gains, more.gains]), spent)
+            prices = dial * np.log(limits.costs)
+            picks = self.similarity.greedy(k, bonus - prices, dial, limits, given)
+            return replace(picks, gains=picks.gains + prices[picks.positions])
+        return self.similarity.greedy(k, bonus, dial, limits, given)
 
     def _top(self, k: int, limits: Limits) -> Picks:
-        order = np.argsort(-self.quality, kind="stable")
+        room = Room(limits)
         chosen: list[int] = []
-        caps, left = limits.caps.copy(), limits.budget
-        for i in order:
+        for i in np.argsort(-self.scores, kind="stable").tolist():
             if len(chosen) == k:
                 break
-            if not limits.available[i]:
-                continue
-            if len(limits.costs) and limits.costs[i] > left:
-                continue
-            if len(caps):
-                if caps[limits.groups[i]] == 0:
-                    continue
-                caps[limits.groups[i]] -= 1
-            left -= limits.costs[i] if len(limits.costs) else 0.0
-            chosen.append(int(i))
+            if room.open[i]:
+                room.take(i)
+                chosen.append(i)
         positions = np.array(chosen, dtype=np.int64)
-        return Picks(positions, self.quality[positions], None)
+        return Picks(positions, self.scores[positions], None)
 
-    def log_det(self, positions: IntArray) -> float:
-        """Log-determinant of the similarity over the positions."""
-        if self.kernel is None:
-            if self.rows is not None:
-                B = np.sqrt(self.factor[positions])[:, None] * self.rows[positions].astype(np.float64)
-            else:
-                from diverset.inference.sparse import dense_rows
-
-                B = dense_rows(self.sparse_rows, self.factor, positions)
-            return log_det_gram(B, EPS * np.sqrt(np.einsum("ij,ij->i", B, B)))
-        S = self.kernel[np.ix_(positions, positions)]
-        return log_det_psd(S, EPS * np.diagonal(S).real)
-
-    def selection(
-        self,
-        positions: IntArray,
-        gains: FloatArray,
-        spent: int | None,
-        *,
-        log_det: float | None = None,
-        upper_bound: float | None = None,
-    ) -> Selection:
-        """Picks with the numbers that speak for them."""
-        log_det = self.log_det(positions) if log_det is None else log_det
-        objective = (1.0 - self.dial) * float(self.quality[positions].sum())
-        if self.dial > 0.0:
-            objective += self.dial * log_det
-        labels = None if self.items.labels is None else self.items.labels[positions]
-        return Selection(
-            indices=positions,
-            gains=gains,
-            log_det=log_det,
-            objective=objective,
-            rank_spent=spent,
-            labels=labels,
-            upper_bound=upper_bound,
+    def windowed(self, dial: float, window: int) -> Picks:
+        """Greedy in which only the last `window` picks (and shown items, first in line) repel: O(n D w) a pick."""
+        recent = self.given.tolist()
+        limits = self.limits
+        steps: list[Picks] = []
+        while len(steps) < min(self.k, self.n):
+            last = np.array(recent[len(recent) - window :] if window else [], dtype=np.int64)
+            step = self.greedy(dial, 1, last, limits)
+            if len(step.positions) == 0:
+                break
+            steps.append(step)
+            recent.append(int(step.positions[0]))
+            limits = limits.after(step.positions)
+        empty = Picks(np.zeros(0, dtype=np.int64), np.zeros(0), None)
+        return Picks(
+            np.concatenate([empty.positions, *(step.positions for step in steps)]),
+            np.concatenate([empty.gains, *(step.gains for step in steps)]),
+            None,
         )
 
-    def dpp(self, shown: IntArray, limits: Limits) -> DPP:
+    def exchange(self, dial: float, picks: Picks, share: float, width: float) -> Picks | None:
+        """The set of largest volume that differs in one item and keeps a share of quality from `share` to `width` more.
+
+        With P the inverse of S over the set and T = S P, exchanging a for j multiplies the determinant by
+        :math:`P_{aa} r_j + T_{ja}^2`, where r is what is left of item j beside the set. O(n k^2), and one pass over the
+        features. None where there is no such set, or limits other than availability apply.
+        """
+        Y, quality, limits = picks.positions, self.quality, self.limits
+        if quality is None or len(limits.groups) or len(limits.costs) or not self.similarity.has_columns:
+            return None
+        base = np.concatenate([Y, self.given])
+        if self.similarity.log_det(base) == -math.inf:
+            return None
+        k, C = len(Y), self.similarity.columns(base)
+        P = np.linalg.inv(C[base])
+        T = C @ P
+        residual = np.maximum(self.similarity.diagonal() - np.einsum("ij,ij->i", T, C), 0.0)
+        ratios = np.diagonal(P)[:k] * residual[:, None] + T[:, :k] ** 2
+        mean = float(quality[limits.available].mean())
+        top = float(quality[self.best(k)].sum()) - k * mean
+        kept = (quality[:, None] - quality[Y] + (quality[Y].sum() - k * mean)) / top
+        outside = limits.available.copy()
+        outside[Y] = False
+        allowed = outside[:, None] & (kept >= share) & (kept <= share + width)
+        if not allowed.any():
+            return None
+        j, a = divmod(int(np.where(allowed, ratios, -math.inf).argmax()), k)
+        positions = np.where(np.arange(k) == a, j, Y)
+        return Picks(positions, self._gains_in_order(dial, positions), None)
+
+    def dpp(self, dial: float) -> DPP:
         """The DPP of the same objective, over what can be picked beside the items already shown."""
-        from diverset.core import DPP
+        exponent = 0.5 * (1.0 - dial) / dial * self.scores
+        open_ = np.flatnonzero(self.limits.available)
+        if len(open_):
+            # A common factor changes no k-DPP. The k-th best score gets weight 1.
+            k = min(max(self.k, 1), len(open_))
+            exponent = exponent - np.partition(exponent[open_], len(open_) - k)[len(open_) - k]
+        weights = np.exp(np.clip(exponent, -_LARGEST_EXPONENT, _LARGEST_EXPONENT))
+        closed = ~self.limits.available
+        closed[self.given] = False
+        return self.similarity.dpp(weights).condition(include=self.given, exclude=np.flatnonzero(closed))
 
-        w = (1.0 - self.dial) / self.dial
-        # A common factor changes no k-DPP; without it the exponential could overflow.
-        q = np.exp(0.5 * w * (self.quality - self.quality.max(initial=0.0)))
-        if self.rows is not None:
-            dpp = DPP.from_features(self.rows, quality=q * np.sqrt(self.factor))
-        elif self.sparse_rows is not None:
-            # These methods need the whole kernel anyway, and words of texts are more than the texts.
-            from diverset.kernels import dot
-
-            S = dot(self.sparse_rows.multiply(np.sqrt(self.factor)[:, None]).tocsr())
-            np.fill_diagonal(S, self.scale)
-            dpp = DPP.from_quality_diversity(q, S)
-        else:
-            assert self.kernel is not None
-            dpp = DPP.from_quality_diversity(q, self.kernel)
-        closed = np.flatnonzero(~limits.available & ~np.isin(np.arange(self.n), shown))
-        return dpp.condition(include=shown, exclude=closed)
-
-    def whole(self, method: str, k: int, shown: IntArray, limits: Limits, rng: RNGLike) -> Selection:
-        """Methods that look at sets, through the DPP of the same objective."""
-        dpp = self.dpp(shown, limits)
-        size = min(k, dpp.rank)
+    def whole(self, method: str, dial: float, rng: RNGLike) -> Selection:
+        """A method that looks at sets as a whole, through the DPP of the same objective."""
+        dpp = self.dpp(dial)
+        size = min(self.k, dpp.rank)
+        bound = None
         if method == "sample":
-            found = Selection(dpp.of_size(size).sample(rng=rng), np.zeros(size), 0.0, 0.0)
-        elif method == "exact":
-            from diverset.inference.exact import map_exact
-
-            found = map_exact(dpp, size)
+            positions = np.asarray(dpp.of_size(size).sample(rng=rng), dtype=np.int64)
         else:
+            from diverset.inference.exact import map_exact
             from diverset.inference.local_search import map_local_search
 
-            found = map_local_search(dpp, size)
-        positions = np.asarray(found.indices, dtype=np.int64)
-        gains = self._gains_in_order(positions, shown)
-        bound = None
-        if found.upper_bound is not None:
-            bound = self.dial * found.upper_bound + (1.0 - self.dial) * size * float(self.quality.max(initial=0.0))
-        if len(positions) < min(k, int(limits.available.sum())):
-            rest = limits.available.copy()
-            rest[positions] = False
-            more = self.greedy(k - len(positions), np.union1d(shown, positions), replace(limits, available=rest))
-            spent = len(positions)
-            positions = np.concatenate([positions, more.positions])
-            return self.selection(positions, np.concatenate([gains, more.gains]), spent)
-        return self.selection(positions, gains, None, upper_bound=bound)
+            found = map_exact(dpp, size) if method == "exact" else map_local_search(dpp, size)
+            positions = np.asarray(found.indices, dtype=np.int64)
+            if found.upper_bound is not None:
+                bound = dial * (found.upper_bound - found.objective)  # the gap, in units of the objective
+        gains = self._gains_in_order(dial, positions)
+        picks = Picks(positions, gains, None)
+        if len(positions) < min(self.k, int(self.limits.available.sum())):
+            more = self.greedy(
+                dial, self.k - len(positions), np.union1d(self.given, positions), self.limits.after(positions)
+            )
+            together = np.concatenate([positions, more.positions])
+            return self.selection(dial, Picks(together, np.concatenate([gains, more.gains]), len(positions)))
+        return self.selection(dial, picks, bound=None if bound is None else float(gains.sum()) + bound)
 
-    def _gains_in_order(self, positions: IntArray, shown: IntArray) -> FloatArray:
-        """What each item adds to those before it."""
-        before = self.log_det(shown) if len(shown) else 0.0
-        gains = np.empty(len(positions))
-        for t in range(len(positions)):
-            after = self.log_det(np.concatenate([shown, positions[: t + 1]]))
-            gains[t] = self.bonus[positions[t]] + self.dial * (after - before)
-            before = after
-        return gains
+    def _gains_in_order(self, dial: float, positions: IntArray) -> FloatArray:
+        """What each item adds to the objective beside the shown ones and those before it."""
+        volumes = [
+            self.similarity.log_det(np.concatenate([self.given, positions[:t]])) for t in range(len(positions) + 1)
+        ]
+        return (1.0 - dial) * self.scores[positions] + dial * np.diff(volumes)
+
+    # the result -----------------------------------------------------------------------------------------------------
+
+    def selection(
+        self, dial: float, picks: Picks, *, bound: float | None = None, notes: tuple[str, ...] = ()
+    ) -> Selection:
+        """Picks with the numbers about them."""
+        positions = picks.positions
+        return Selection(
+            indices=positions,
+            gains=picks.gains,
+            log_det=self.similarity.log_det(positions) if picks.log_det is None else picks.log_det,
+            objective=float(picks.gains.sum()),
+            upper_bound=bound,
+            rank_spent=picks.rank_spent,
+            labels=None if self.labels is None else self.labels[positions],
+            diversity=dial,
+            scale=None if self.quality is None else self.scale,
+            notes=notes + self._remarks(dial, positions),
+            _facts=self,
+        )
+
+    def _remarks(self, dial: float, positions: IntArray) -> tuple[str, ...]:
+        """What deserves attention about picks: plain top-k, or nothing of the better half; warns of it once."""
+        if self.quality is None or dial == 0.0 or len(positions) == 0:
+            return ()
+        scores, picked = self.scores, self.scores[positions]
+        n = len(scores)
+        if not self.limits.available.all():
+            scores = np.where(self.limits.available, scores, -math.inf)
+            n = int(self.limits.available.sum())
+        low, high = float(picked.min()), float(picked.max())
+        above_low, above_high = count_above(scores, low, high)
+        if len(positions) < n and above_low == int((picked > low).sum()):
+            note = f"the picks are the best {len(positions)} by quality alone, although diversity is {dial:g}"
+            warn_once("top-k", note)
+            return (note,)
+        if 2 * above_high >= n > 1:
+            note = f"no pick is among the better half by quality; diversity is {dial:g}"
+            warn_once("worse half", note)
+            return (note,)
+        return ()
+
+    def best(self, k: int) -> IntArray:
+        """The k best items by quality alone, of those that may be picked."""
+        items = np.flatnonzero(self.limits.available)
+        return items[np.argsort(-self.scores[items], kind="stable")[:k]]
+
+    def kept(self, positions: IntArray) -> float | None:
+        """Share of the way from the mean of all candidates to the mean of as many of the best; None without scores.
+
+        Candidates are the items that may be picked, and their scores count as they came, whatever the scale.
+        """
+        quality = self.quality
+        if quality is None or len(positions) == 0:
+            return None
+        mean = float(quality[self.limits.available].mean())
+        top = float(quality[self.best(len(positions))].mean()) - mean
+        return 1.0 if top <= 0.0 else (float(quality[positions].mean()) - mean) / top
+
+    def redundancy(self, positions: IntArray) -> float:
+        """Mean, over the items, of the similarity to the item most like it; 0 for fewer than two."""
+        if len(positions) < 2:
+            return 0.0
+        S = self.similarity.among(positions)
+        root = np.sqrt(np.maximum(np.diagonal(S), np.finfo(np.float64).tiny))
+        S = S / root[:, None] / root
+        np.fill_diagonal(S, -math.inf)
+        return float(np.clip(S.max(axis=1), 0.0, 1.0).mean())
 
 
-def after_picks(limits: Limits, picks: IntArray) -> Limits:
-    """What the limits leave once these have been picked."""
-    available = limits.available.copy()
-    available[picks] = False
-    caps, budget = limits.caps, limits.budget
-    if len(caps):
-        caps = caps - np.bincount(limits.groups[picks], minlength=len(caps))
-        available &= caps[limits.groups] > 0
-    if len(limits.costs):
-        budget = budget - float(limits.costs[picks].sum())
-    return replace(limits, available=available, caps=caps, budget=budget)
+def check_dial(diversity: Any) -> float:
+    """The dial as a number between 0 and 1."""
+    try:
+        dial = float(diversity)
+    except (TypeError, ValueError):
+        dial = math.nan
+    if not 0.0 <= dial <= 1.0:
+        raise DiversetError(f"diversity is {diversity!r}; it lies between 0 (plain top-k) and 1 (diversity only)")
+    return dial
 
 
-def _row_norms(rows: Any) -> FloatArray:
-    """Squared norms in double precision; refuses what is not finite, naming it."""
-    if is_sparse(rows):
+def read_problem(
+    features: Any,
+    k: Any,
+    *,
+    quality: Any,
+    similarity: SimilarityLike,
+    scale: Any,
+    given: Any,
+    exclude: Any,
+    given_features: Any = None,
+    query: Any = None,
+    lower_is_better: bool = False,
+    costs: Any = None,
+    budget: Any = None,
+    min_quality: Any = None,
+    groups: Any = None,
+    per_group: Any = None,
+) -> Problem:
+    """Check all arguments of a selection; :func:`diverset.select` explains them."""
+    scale = check_scale(scale)
+    if is_blocked(features):
+        n, labels, form = _read_blocks(features, given_features, query, similarity)
+        quality, costs, groups = (_in_memory(column) for column in (quality, costs, groups))
+        raw = _read_quality(quality, n, labels, lower_is_better)
+    else:
+        items = read_items(features)
+        n, labels = items.n, items.labels
+        raw = _read_quality(quality, n, labels, lower_is_better)
+        if query is not None:
+            if raw is not None:
+                raise DiversetError("quality and query are both given; the cosine to the query is a quality: give one")
+            raw = _cosines(items.features, as_column(query, items.features.shape[1], name="query"))
+        if given_features is not None:
+            items = _with_given(items, given_features, similarity)
+        form = read_similarity(items, similarity)
+    wanted = as_size(k, n)
+    available: BoolArray = np.ones(n, dtype=bool)
+    shown = as_positions(given, n, name="given", labels=labels)
+    if len(shown):
+        available[shown] = False
+    if exclude is not None:
+        available[as_positions(exclude, n, name="exclude", labels=labels)] = False
+    if raw is None:
+        if min_quality is not None:
+            raise DiversetError("min_quality is given without quality; pass the scores it refers to")
+        scores = np.zeros(n)
+    else:
+        scores = calibrated(raw, scale)
+        if n and scores.min() == -math.inf:
+            known = scores > -math.inf
+            available &= known
+            scores = np.where(known, scores, 0.0)
+        if min_quality is not None:
+            least = as_number(min_quality, name="min_quality")
+            available &= raw >= (-least if lower_is_better else least)
+    limits = read_limits(available, costs, budget, groups, per_group, labels=labels)
+    if form.n > n:
+        shown = np.concatenate([shown, np.arange(n, form.n)])
+        limits = _padded(limits, form.n)
+        scores = np.concatenate([scores, np.zeros(form.n - n)])
+        raw = None if raw is None else np.concatenate([raw, np.zeros(form.n - n)])
+    return Problem(form, wanted, scores, raw, limits, shown, labels, scale)
+
+
+def _with_given(items: Items, given_features: Any, similarity: SimilarityLike) -> Items:
+    """The items, and behind them rows that were shown earlier and are not among the candidates."""
+    if similarity == "precomputed":
+        raise DiversetError(
+            'given_features needs rows of features; with similarity="precomputed", put the shown items into the matrix '
+            "and name them with given"
+        )
+    shown = read_items(given_features, name="given_features").features
+    X = items.features
+    if shown.shape[1] != X.shape[1]:
+        raise DiversetError(f"given_features has {shown.shape[1]} columns and features has {X.shape[1]}; use one model")
+    if is_sparse(X) or is_sparse(shown):
+        import scipy.sparse
+
+        return Items(scipy.sparse.vstack([X, shown], format="csr"))
+    return Items(np.vstack([X, shown.astype(X.dtype, copy=False)]))
+
+
+def _read_blocks(features: Any, given_features: Any, query: Any, similarity: Any) -> tuple[int, None, Similarity]:
+    """Number, labels and similarities of items in a dask array."""
+    from diverset.distributed.select import BlockRows
+
+    for name, value in (("given_features", given_features), ("query", query)):
+        if value is not None:
+            raise DiversetError(f"{name} needs features in memory, and they are a dask array; pass features.compute()")
+    form = BlockRows(features, similarity)
+    return form.n, None, form
+
+
+def _in_memory(column: Any) -> Any:
+    return np.asarray(column.compute()) if is_blocked(column) else column
+
+
+def _read_quality(quality: Any, n: int, labels: Any, lower_is_better: bool) -> FloatArray | None:
+    """Scores, higher is better; None if there are none."""
+    if quality is None:
+        return None
+    scores = as_column(quality, n, name="quality", labels=labels, infinite=not lower_is_better)
+    return -scores if lower_is_better else scores
+
+
+def _cosines(features: Any, query: FloatArray) -> FloatArray:
+    """Cosine of each row to the query; 0 for a row of zeros."""
+    if not query.any():
+        raise DiversetError("query is all zeros, and a zero vector has no direction; give another")
+    products = np.asarray(features @ (query / np.linalg.norm(query)).astype(features.dtype), dtype=np.float64)
+    if is_sparse(features):
         from diverset.inference.sparse import squared_norms_sparse
 
-        with np.errstate(over="ignore", invalid="ignore"):
-            norms = squared_norms_sparse(rows)
+        norms = np.sqrt(squared_norms_sparse(features))
     else:
-        norms = squared_norms(rows)
-    if not all_finite(norms):
-        i = int(np.flatnonzero(~np.isfinite(norms))[0])
-        if not is_sparse(rows) and not np.isfinite(rows[i]).all():  # sparse entries were looked at when read
-            j = int(np.flatnonzero(~np.isfinite(rows[i]))[0])
-            raise KernelError(f"features[{i}, {j}] is {rows[i, j]}; every entry must be finite")
-        raise KernelError(f"features[{i}] has a norm beyond the range of floats; divide the features by a constant")
-    return norms
+        norms = np.sqrt(squared_norms(np.ascontiguousarray(features)))
+    return np.divide(products, norms, out=np.zeros(len(norms)), where=norms > 0.0)
+
+
+def _padded(limits: Limits, n: int) -> Limits:
+    """The limits for n items, of which those added at the end cannot be picked."""
+    more = n - len(limits.available)
+    return replace(
+        limits,
+        available=np.concatenate([limits.available, np.zeros(more, dtype=bool)]),
+        groups=np.concatenate([limits.groups, np.zeros(more, dtype=np.int64)]) if len(limits.groups) else limits.groups,
+        costs=np.concatenate([limits.costs, np.ones(more)]) if len(limits.costs) else limits.costs,
+    )

@@ -29,7 +29,8 @@ import numpy as np
 
 from diverset._typing import Array, FloatArray, IntArray
 from diverset.inference import _greedy_loops
-from diverset.inference.engine import Limits, Picks
+from diverset.inference.engine import Picks
+from diverset.inference.limits import Limits
 from diverset.numerics.linalg import EPS, row_norms_squared
 
 __all__ = ["greedy_rows", "leverages", "orthonormal_rows", "rounding", "squared_norms"]
@@ -52,6 +53,7 @@ def greedy_rows(
     weight: float,
     limits: Limits,
     given: Array | None = None,
+    lone: int = 0,
     beyond_rank: bool = True,
 ) -> Picks:
     """Up to k picks among the rows of X, item i standing for ``sqrt(factor[i]) * X[i]``.
@@ -72,10 +74,12 @@ def greedy_rows(
         What may be picked.
     given : ndarray of shape (g, D), optional
         Rows already shown, as scaled as the items: they repel, and are not picked.
+    lone : int
+        Number of items with factor 0: such an item has no direction, and is unlike every other.
     beyond_rank : bool
         Whether to go on past the rank.
     """
-    run = _Run(X, scale, factor, bonus, weight, limits)
+    run = _Run(X, scale, factor, bonus, weight, limits, lone)
     log_det = run.by_volume(k, given)
     spent = None
     if run.made < k and beyond_rank and limits.stop == -math.inf:
@@ -90,9 +94,17 @@ class _Run:
     """Picks made so far, and what they leave of the limits."""
 
     def __init__(
-        self, X: Array, scale: FloatArray, factor: FloatArray, bonus: FloatArray, weight: float, limits: Limits
+        self,
+        X: Array,
+        scale: FloatArray,
+        factor: FloatArray,
+        bonus: FloatArray,
+        weight: float,
+        limits: Limits,
+        lone: int,
     ) -> None:
         self._X = X
+        self._lone = lone
         self._items = (scale, factor, bonus)
         self._weight = weight
         self._limits = limits
@@ -128,7 +140,7 @@ class _Run:
         scale, _, bonus = self._items
         basis = np.zeros((0, D)) if given is None else orthonormal_rows(given, self._tolerance)
         keys = _greedy_loops.first_keys(scale, bonus, self._weight, self._limits.available.view(np.uint8))
-        own = self._pick(min(k, D - len(basis)), scale, keys, basis, np.zeros((0, 0)), 0.0)
+        own = self._pick(min(k, D - len(basis) + self._lone), scale, keys, basis, np.zeros((0, 0)), 0.0)
         # The determinant is the product of what was left of each item beside those before it.
         return float(np.log(own[: self.made]).sum()) if given is None else None
 

@@ -3,24 +3,15 @@ r"""The front door: ten good, different things out of a thousand, with one dial.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from diverset._typing import BoolArray, IntArray, RNGLike
+from diverset._typing import RNGLike
 from diverset.errors import DiversetError
-from diverset.inference.engine import Limits, Picks
-from diverset.inference.inputs import as_column, as_groups, read_items
-from diverset.inference.problem import Problem, after_picks
+from diverset.inference.engine import Picks
+from diverset.inference.problem import Problem, check_dial, read_problem
 from diverset.inference.result import Selection
-from diverset.numerics.validation import (
-    check_positive,
-    check_size,
-    find_positions,
-    is_blocked,
-)
+from diverset.numerics.validation import as_number, check_size
 
 if TYPE_CHECKING:
     from diverset.core import KDPP
@@ -28,18 +19,28 @@ if TYPE_CHECKING:
 __all__ = ["select", "selection_law"]
 
 _METHODS = ("greedy", "local-search", "exact", "sample")
+#: Settings of the dial that a search for ``keep`` tries between 0 and 1, and the range of log-ratios it looks at.
+_TRIALS = 6
+_LOG_RATIOS = (-4.0, 10.0)
+#: How near to ``keep`` the share of quality should come.
+_NEAR = 0.02
 
 
 def select(
     features: Any,
-    k: int = 10,
+    k: int | float = 10,
     *,
     quality: Any = None,
     diversity: float = 0.5,
-    similarity: str | Callable[..., Any] = "cosine",
+    scale: str | None = "rank",
+    keep: float | None = None,
+    similarity: str | Callable[[Any, Any], Any] = "cosine",
     method: str = "greedy",
-    given: Iterable[int] | None = None,
-    exclude: Iterable[int] | None = None,
+    given: Any = None,
+    exclude: Any = None,
+    given_features: Any = None,
+    query: Any = None,
+    lower_is_better: bool = False,
     costs: Any = None,
     budget: float | None = None,
     window: int | None = None,
@@ -52,39 +53,59 @@ def select(
 
     Maximises, over sets Y of k items,
 
-    .. math::  (1 - d) \sum_{i \in Y} q_i + d \log\det S_Y,
+    .. math::  (1 - d) \sum_{i \in Y} z_i + d \log\det S_Y,
 
-    with d the `diversity` dial, q the quality and S the similarity. At d = 0 this is plain top-k, at d = 1 pure
-    volume; in between it is the most probable set of a k-DPP with
-    :math:`L_{ij} = e^{w q_i/2} S_{ij} e^{w q_j/2}`, :math:`w = (1-d)/d`.
+    with d the `diversity` dial, z the scores on a common `scale` and S the similarity. At d = 0 this is plain top-k, at
+    d = 1 pure volume. In between it is the most probable set of a k-DPP with
+    :math:`L_{ij} = e^{w z_i/2} S_{ij} e^{w z_j/2}`, :math:`w = (1-d)/d`. With `given` items G the volume is that of
+    their complement, :math:`\det S_{Y \cup G} / \det S_G`.
 
     Parameters
     ----------
     features : array_like of shape (n_items, n_features)
         One row per item: NumPy (float32 stays float32), lists, scipy.sparse, memory maps, torch CPU tensors, pandas
-        and polars frames (a pandas column beside a frame must have its index); dask arrays and frames, whose blocks
-        stay where they are (:mod:`diverset.distributed`). With ``similarity="precomputed"``, the
-        (n_items, n_items) similarity matrix.
-    k : int
-        How many; fewer come back only if there are fewer items, or `costs`, `per_group` or `min_quality` say so.
+        and polars frames, columns of lists (pandas, polars, pyarrow), dask arrays and frames, whose blocks stay where
+        they are (:mod:`diverset.distributed`). With ``similarity="precomputed"``, the (n_items, n_items) matrix. A row
+        of zeros has no direction; under the cosine such an item is unlike every other.
+    k : int or float
+        Number of picks, or a share of the items between 0 and 1. Fewer come back only if there are fewer items, or
+        `costs`, `per_group` or `min_quality` leave fewer.
     quality : array_like of shape (n_items,), optional
-        Scores, higher is better, on a scale where differences near 1 matter; all equal by default.
+        Scores. Higher is better, and -inf excludes an item. All are equal by default.
     diversity : float
-        0 to 1; 1 is diverse (in MMR as LangChain writes it, ``lambda_mult = 1 - diversity``).
+        The dial, from 0 (plain top-k) to 1 (diversity only).
+    scale : {"rank", "standard", None}
+        How scores are calibrated over the candidates. ``"rank"`` takes :math:`z_i = -\log_2 r_i` with r the rank, 1 for
+        the best: only the order of the scores matters. ``"standard"`` subtracts the mean and divides by the standard
+        deviation: the unit of the scores does not matter, but gaps between them do. None takes scores as they are:
+        differences near 1 count.
+    keep : float, optional
+        The share of quality to keep, instead of `diversity`: the most diverse set found along the dial whose mean score
+        comes at least this far from the mean of all candidates (0) to the mean of the best k (1). Costs at most as much
+        as eight selections. ``Selection.diversity`` is the dial that was found. ``Selection.notes`` says so where the
+        set keeps over 0.02 more, and why.
     similarity : {"cosine", "rbf", "dot", "precomputed"} or callable
-        A callable gets all features (2-D) and returns the (n_items, n_items) similarity.
+        A callable gets two groups of rows and returns one number per pair, as the functions of :mod:`diverset.kernels`
+        do.
     method : {"greedy", "local-search", "exact", "sample"}
         Greedy; greedy improved by swaps; branch and bound with proof; or a draw of the k-DPP.
-    given : iterable of int, optional
-        Items already shown: the picks keep away from them, and they are not picked.
-    exclude : iterable of int, optional
+    given : positions, labels or boolean mask, optional
+        Items already shown: the picks keep away from them, and they are not picked. Whole numbers are positions; other
+        values, and a pandas index, are labels of a pandas frame.
+    exclude : positions, labels or boolean mask, optional
         Items not to pick, which do not repel.
+    given_features : array_like of shape (m, n_features), optional
+        Rows already shown that are not among the candidates: the picks keep away from them, too.
+    query : array_like of shape (n_features,), optional
+        A vector: the quality of an item is its cosine to it.
+    lower_is_better : bool
+        Whether `quality` holds distances or ranks, of which the lowest is best.
     costs, budget : array_like of shape (n_items,) and float, optional
-        Picks cost no more than `budget` in all; ranked by gain less log-cost, probability per unit of cost.
+        Picks cost no more than `budget` in all; they are ranked by gain less d times the log-cost.
     window : int, optional
         Only the last `window` picks repel, as on a long page of which a reader sees a part.
     min_quality : float, optional
-        Items of lower quality are not picked.
+        Items with a lower score (with `lower_is_better`, a higher one) are not picked. In the unit of `quality`.
     groups, per_group : array_like of shape (n_items,) and int, optional
         At most `per_group` picks with the same value of `groups` (a source, an author).
     rng : int, Generator or None
@@ -93,167 +114,160 @@ def select(
     Returns
     -------
     Selection
-        ``indices`` in pick order, ``gains`` (what each added to the objective), ``log_det`` of S over the set,
-        ``objective``; ``labels`` for a data frame with an index. ``x[selection]`` takes the rows.
+        ``indices`` in pick order, ``gains`` (what each added to the objective), ``objective`` (their sum), ``log_det``
+        of S over the set, ``kept`` (share of quality), ``redundancy`` of the picks and ``redundancy_before`` of the
+        best k, ``notes``; ``labels`` for a data frame with an index. ``x[selection]`` and ``selection.take(x)`` give
+        the rows.
 
     Notes
     -----
     Greedy from features never forms the n x n matrix: O(nD) a pick at worst and O(n + kD) memory, by lazy
     evaluation with exact finalists in double precision. Sparse features stay sparse: O(nnz) a pick, and
     O(nnz + n + kD) memory. Past the rank of the features, where every further set has volume zero, picks follow the
-    limit of a vanishing ridge (the D-optimal design), and ``rank_spent`` says where that began.
+    limit of a vanishing ridge (the D-optimal design), ``rank_spent`` says where that began, and the volume in the
+    objective is the product of the nonzero eigenvalues.
+
+    A :class:`~diverset.errors.DiversetWarning` appears, once a process, where the picks are exactly the best k although
+    diversity was asked for, or where no pick is among the better half.
 
     Examples
     --------
-    Two near copies at the top; the second pick is the other kind.
+    Two near-duplicates at the top; the second pick is the other kind.
 
     >>> import diverset as dv
-    >>> dv.select([[1.0, 0.0], [1.0, 0.05], [0.0, 1.0]], k=2, quality=[0.9, 0.8, 0.5]).indices
+    >>> X = [[1.0, 0.0], [1.0, 0.05], [0.0, 1.0], [0.5, 1.0]]
+    >>> dv.select(X, k=2, quality=[0.9, 0.8, 0.7, 0.1]).indices
     array([0, 2])
-    >>> dv.select([[1.0, 0.0], [1.0, 0.05], [0.0, 1.0]], k=2, quality=[0.9, 0.8, 0.5], diversity=0.0).indices
+    >>> dv.select(X, k=2, quality=[0.9, 0.8, 0.7, 0.1], diversity=0.0).indices
     array([0, 1])
     """
     if method not in _METHODS:
         raise DiversetError(f"method is {method!r}; choose one of {', '.join(_METHODS)}")
-    wanted = check_size(k)
-    dial = _check_dial(diversity)
-    if is_blocked(features):
-        from diverset.distributed.select import select_blocks
-
-        return select_blocks(
-            features, wanted, quality=quality, dial=dial, similarity=similarity, method=method, given=given,
-            exclude=exclude, costs=costs, budget=budget, window=window, min_quality=min_quality, groups=groups,
-            per_group=per_group, rng=rng,
-        )  # fmt: skip
-    items = read_items(features)
-    problem = Problem(items, similarity, quality, dial)
-    shown = _positions(given, items.n, "given")
-    limits = _limits(problem, shown, exclude, costs, budget, min_quality, groups, per_group)
+    dial = check_dial(diversity)
     steps = None if window is None else check_size(window, name="window")
+    problem = read_problem(
+        features, k, quality=quality, similarity=similarity, scale=scale, given=given, exclude=exclude,
+        given_features=given_features, query=query, lower_is_better=lower_is_better, costs=costs, budget=budget,
+        min_quality=min_quality, groups=groups, per_group=per_group,
+    )  # fmt: skip
+    if method not in problem.similarity.methods:
+        raise DiversetError(
+            f"method is {method!r}; a dask array takes {' or '.join(problem.similarity.methods)} "
+            "(dv.distributed.greedi has local search, features.compute() the rest)"
+        )
+    if keep is not None:
+        return _keeping(problem, _check_share(keep), method, steps)
     if method == "greedy" or dial == 0.0:
-        if steps is not None and dial > 0.0:
-            picks = _windowed(problem, wanted, shown, limits, steps)
-        else:
-            picks = problem.greedy(wanted, shown, limits)
-        return problem.selection(picks.positions, picks.gains, picks.rank_spent, log_det=picks.log_det)
-    if steps is not None or len(limits.costs) or len(limits.groups):
+        return problem.selection(dial, _greedy(problem, dial, steps))
+    if steps is not None or len(problem.limits.costs) or len(problem.limits.groups):
         raise DiversetError(f'window, costs and groups need method="greedy"; {method!r} looks at the set as a whole')
-    return problem.whole(method, wanted, shown, limits, rng)
+    return problem.whole(method, dial, rng)
 
 
 def selection_law(
     features: Any,
-    k: int = 10,
+    k: int | float = 10,
     *,
     quality: Any = None,
     diversity: float = 0.5,
-    similarity: str | Callable[..., Any] = "cosine",
-    given: Iterable[int] | None = None,
-    exclude: Iterable[int] | None = None,
+    scale: str | None = "rank",
+    similarity: str | Callable[[Any, Any], Any] = "cosine",
+    given: Any = None,
+    exclude: Any = None,
+    given_features: Any = None,
+    query: Any = None,
+    lower_is_better: bool = False,
     min_quality: float | None = None,
 ) -> KDPP:
     r"""The k-DPP of which ``select(method="sample")`` is a draw, for its probabilities.
 
-    .. math::  \Pr(Y) \propto \exp\Bigl(\frac{1-d}{d} \sum_{i \in Y} q_i\Bigr) \det S_Y, \qquad |Y| = k,
+    .. math::  \Pr(Y) \propto \exp\Bigl(\frac{1-d}{d} \sum_{i \in Y} z_i\Bigr) \det S_Y, \qquad |Y| = k,
 
-    with d the `diversity` dial, q the quality and S the similarity: the larger d is, the less quality decides.
+    with d the `diversity` dial, z the calibrated scores and S the similarity: the larger d is, the less quality decides.
 
     Parameters
     ----------
-    features, k, quality, diversity, similarity, given, exclude, min_quality
-        As for :func:`select`; the dial must be above 0, where all weight is on the best k.
+    features, k, quality, diversity, scale, similarity, given, exclude, given_features, query, lower_is_better, min_quality
+        As for :func:`select`. The dial must be above 0, where all weight is on the best k.
 
     Returns
     -------
     KDPP
-        Over the items that can be picked, by their numbers.
+        Over the items that can be picked, by their positions.
 
     Examples
     --------
     >>> import diverset as dv
-    >>> law = dv.selection_law([[1.0, 0.0], [1.0, 0.05], [0.0, 1.0]], k=2, quality=[0.9, 0.8, 0.5])
+    >>> X = [[1.0, 0.0], [1.0, 0.05], [0.0, 1.0], [0.5, 1.0]]
+    >>> law = dv.selection_law(X, k=2, quality=[0.9, 0.8, 0.7, 0.1])
     >>> law.inclusion_probabilities.round(2)
-    array([0.53, 0.48, 1.  ])
+    array([0.73, 0.26, 0.66, 0.35])
     >>> law.sample(rng=0)
     array([0, 2])
-    """
-    wanted, dial = check_size(k), _check_dial(diversity)
+    """  # noqa: E501
+    dial = check_dial(diversity)
     if dial == 0.0:
         raise DiversetError("diversity is 0, where the best k are picked without chance; give more than 0")
-    problem = Problem(read_items(features), similarity, quality, dial)
-    shown = _positions(given, problem.n, "given")
-    limits = _limits(problem, shown, exclude, None, None, min_quality, None, None)
-    return problem.dpp(shown, limits).of_size(wanted)
+    problem = read_problem(
+        features, k, quality=quality, similarity=similarity, scale=scale, given=given, exclude=exclude,
+        given_features=given_features, query=query, lower_is_better=lower_is_better, min_quality=min_quality,
+    )  # fmt: skip
+    return problem.dpp(dial).of_size(problem.k)
 
 
-def _check_dial(diversity: Any) -> float:
-    try:
-        dial = float(diversity)
-    except (TypeError, ValueError):
-        dial = math.nan
-    if not 0.0 <= dial <= 1.0:
-        raise DiversetError(f"diversity is {diversity!r}; it lies between 0 (plain top-k) and 1 (volume only)")
-    return dial
+def _greedy(problem: Problem, dial: float, window: int | None) -> Picks:
+    if window is not None and dial > 0.0:
+        return problem.windowed(dial, window)
+    return problem.greedy(dial, problem.k, problem.given, problem.limits)
 
 
-def _positions(labels: Iterable[int] | None, n: int, name: str) -> IntArray:
-    return find_positions(() if labels is None else labels, range(n), name=name)
+def _check_share(keep: Any) -> float:
+    share = as_number(keep, name="keep")
+    if not 0.0 <= share <= 1.0:
+        raise DiversetError(f"keep is {keep!r}; it is a share of quality, between 0 and 1 (1 keeps the best k)")
+    return share
 
 
-def _limits(
-    problem: Problem,
-    shown: IntArray,
-    exclude: Iterable[int] | None,
-    costs: Any,
-    budget: float | None,
-    min_quality: float | None,
-    groups: Any,
-    per_group: int | None,
-) -> Limits:
-    """Everything that restricts the picks, checked."""
-    n = problem.n
-    available: BoolArray = np.ones(n, dtype=bool)
-    if len(shown):
-        available[shown] = False
-    if exclude is not None:
-        available[_positions(exclude, n, "exclude")] = False
-    if min_quality is not None:
-        if problem.plain:
-            raise DiversetError("min_quality is given without quality; pass the scores it refers to")
-        available &= problem.quality >= float(min_quality)
-    limits = Limits(available)
-    if (costs is None) != (budget is None):
-        raise DiversetError("costs and budget go together; give both or neither")
-    if costs is not None and budget is not None:
-        prices = as_column(costs, n, name="costs", labels=problem.items.labels)
-        if n and prices.min() <= 0.0:
-            i = int(prices.argmin())
-            raise DiversetError(f"costs[{i}] is {prices[i]:.6g}; costs must be positive")
-        limits = replace(limits, costs=prices, budget=check_positive(budget, name="budget"))
-    if (groups is None) != (per_group is None):
-        raise DiversetError("groups and per_group go together; give both or neither")
-    if groups is not None and per_group is not None:
-        numbers = as_groups(groups, n, labels=problem.items.labels)
-        cap = check_size(per_group, name="per_group")
-        if cap == 0:
-            raise DiversetError("per_group is 0, so nothing could be picked; give at least 1")
-        caps = np.full(numbers.max(initial=-1) + 1, cap, dtype=np.int64)
-        limits = replace(limits, groups=numbers, caps=caps)
-    return limits
+def _keeping(problem: Problem, share: float, method: str, window: int | None) -> Selection:
+    """The most diverse picks along the dial that keep this share of quality.
 
+    The search is over t with ``diversity = 1 / (1 + exp(-t))``, the logarithm of the ratio of the two weights. It keeps
+    a bracket, and tries next where a line between its ends crosses the share. Sets are few, so the share may lie
+    between those of two neighbours. Then the more diverse one gets back quality by the best exchange of one item.
+    """
+    if method != "greedy":
+        raise DiversetError(f'keep needs method="greedy", and method is {method!r}; give diversity instead')
+    if problem.quality is None:
+        raise DiversetError("keep is given without quality; pass the scores of which to keep a share")
 
-def _windowed(problem: Problem, k: int, shown: IntArray, limits: Limits, window: int) -> Picks:
-    """Greedy in which only the last `window` picks (and shown items, first in line) repel: O(n D w) a pick."""
-    recent = shown.tolist()
-    positions: list[int] = []
-    gains: list[float] = []
-    while len(positions) < min(k, problem.n) and limits.available.any():
-        last = np.array(recent[len(recent) - window :] if window else [], dtype=np.int64)
-        step = problem.greedy(1, last, limits)
-        if len(step.positions) == 0:
-            break
-        positions.append(int(step.positions[0]))
-        gains.append(float(step.gains[0]))
-        recent.append(positions[-1])
-        limits = after_picks(limits, step.positions)
-    return Picks(np.array(positions, dtype=np.int64), np.array(gains), None)
+    def tried(dial: float) -> tuple[float, float, Picks]:
+        picks = _greedy(problem, dial, window)
+        kept = problem.kept(picks.positions)
+        return 1.0 if kept is None else kept, dial, picks
+
+    best, last = tried(1.0), None
+    if best[0] < share:
+        last, best = best, tried(0.0)
+        low, high = (_LOG_RATIOS[0], best[0]), (_LOG_RATIOS[1], last[0])
+        for _ in range(_TRIALS):
+            if best[0] <= share + 0.25 * _NEAR:
+                break
+            # Not too near an end of the bracket, so that it shrinks.
+            part = min(max((low[1] - share) / (low[1] - high[1]), 0.2), 0.8)
+            t = low[0] + part * (high[0] - low[0])
+            trial = tried(1.0 / (1.0 + math.exp(-t)))
+            if trial[0] >= share:
+                best, low = trial, (t, trial[0])
+            else:
+                last, high = trial, (t, trial[0])
+        if best[0] > share + _NEAR:
+            nearer = problem.exchange(last[1], last[2], share, _NEAR)
+            best = best if nearer is None else (problem.kept(nearer.positions) or 1.0, last[1], nearer)
+    kept, dial, picks = best
+    notes: tuple[str, ...] = ()
+    if kept > share + _NEAR:
+        why = "even diversity 1 keeps more" if last is None else f"the next more diverse set tried keeps {last[0]:.2f}"
+        notes = (f"the picks keep {kept:.2f} of quality where {share:.2f} was asked for: {why}",)
+    elif kept < share:
+        notes = (f"the picks keep {kept:.2f} of quality where {share:.2f} was asked for: the limits allow no more",)
+    return problem.selection(dial, picks, notes=notes)

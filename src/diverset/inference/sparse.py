@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from diverset._typing import FloatArray, IntArray
-from diverset.inference.engine import Limits, Picks
+from diverset.inference.engine import Picks
+from diverset.inference.limits import Limits, Room
 from diverset.numerics.linalg import EPS, block_length
 from diverset.numerics.validation import check_fits_in_memory
 
@@ -77,7 +78,7 @@ def greedy_sparse(
     for j in given:
         if residual[j] > tolerance * scale[j]:
             span.add(int(j), residual)
-    room = _Room(limits)
+    room = Room(limits)
     picked: list[int] = []
     gains: list[float] = []
 
@@ -104,29 +105,6 @@ def greedy_sparse(
     return Picks(np.array(picked, dtype=np.int64), np.array(gains), spent)
 
 
-class _Room:
-    """What may still be picked under the limits."""
-
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
-        self._caps, self._left = limits.caps.copy(), limits.budget
-        self.open = limits.available.copy()
-        if len(limits.costs):
-            self.open &= limits.costs <= self._left
-
-    def take(self, i: int) -> None:
-        limits = self._limits
-        self.open[i] = False
-        if len(limits.groups):
-            group = limits.groups[i]
-            self._caps[group] -= 1
-            if self._caps[group] == 0:
-                self.open[limits.groups == group] = False
-        if len(limits.costs):
-            self._left -= limits.costs[i]
-            self.open[limits.costs > self._left] = False
-
-
 class _Span:
     """Orthonormal directions of the picks so far, and the products of all items with them."""
 
@@ -148,6 +126,9 @@ class _Span:
     def add(self, i: int, residual: FloatArray) -> None:
         """Take item i in, and lower every residual by its part along the new direction."""
         z = self._row(i)
+        if not z.any():  # an item without a direction lowers no other residual
+            residual[i] = 0.0
+            return
         for _ in range(2):  # twice is enough to be orthogonal to rounding
             z -= self.Z.T @ (self.Z @ z)
         z /= math.sqrt(z @ z)

@@ -7,10 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from diverset._typing import FloatArray
 from diverset.errors import DiversetError
 from diverset.inference import select
-from diverset.inference.inputs import as_column
 
 __all__ = ["fill_gaps", "rerank"]
 
@@ -61,28 +59,11 @@ def rerank(
                 "use the same model for all"
             )
     X = np.stack(vectors)
-    quality = _unit_range(_relevance(X, scores, query))
-    return list(select(X, len(X) if k is None else k, quality=quality, diversity=diversity))
-
-
-def _relevance(X: Any, scores: Sequence[float | None], query: Any) -> FloatArray:
+    relevance: dict[str, Any] = {"query": query}
     present = [score for score in scores if score is not None]
     if present:
         lowest = min(present)
-        return as_column([lowest if score is None else score for score in scores], len(X), name="scores")
-    if query is None:
-        return np.arange(len(X), 0.0, -1.0)
-    q = as_column(query, X.shape[1], name="the embedding of the query")
-    if not q.any():
-        raise DiversetError("the embedding of the query is all zeros, and a zero vector has no direction")
-    rows = X.astype(np.float64)
-    # Zero rows are refused by select, with their position; here they only must not divide by zero.
-    norms = np.maximum(np.linalg.norm(rows, axis=1), np.finfo(np.float64).tiny)
-    return np.asarray(rows @ (q / np.linalg.norm(q)) / norms)
-
-
-def _unit_range(values: FloatArray) -> FloatArray:
-    """Values moved and scaled to 0..1: retrievers score on scales from cosines near 0.8 to BM25 in the tens."""
-    values = values / max(np.abs(values).max(), np.finfo(np.float64).tiny)
-    spread = values.max() - values.min()
-    return (values - values.min()) / spread if spread > 0.0 else np.zeros(len(values))
+        relevance = {"quality": [lowest if score is None else score for score in scores]}
+    elif query is None:
+        relevance = {"quality": np.arange(len(X), 0.0, -1.0)}
+    return list(select(X, len(X) if k is None else k, diversity=diversity, **relevance))

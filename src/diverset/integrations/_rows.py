@@ -10,9 +10,8 @@ import numpy as np
 from diverset._typing import IntArray, RNGLike
 from diverset.errors import DiversetError, SizeError
 from diverset.inference import select
-from diverset.inference.inputs import as_column, read_items
+from diverset.inference.inputs import as_column, read_items, take_rows
 from diverset.inference.result import Selection
-from diverset.numerics.validation import is_sparse
 
 __all__ = ["check_same_rows", "class_sizes", "count_rows", "select_by_class", "take_rows"]
 
@@ -21,21 +20,6 @@ def count_rows(data: Any) -> int:
     """Number of rows of an array, sparse matrix, data frame, tensor or list."""
     shape = getattr(data, "shape", None)
     return int(shape[0]) if shape else len(data)
-
-
-def take_rows(data: Any, rows: IntArray) -> Any:
-    """Rows in the order given, in the kind of container they came in; None stays None."""
-    if data is None:
-        return None
-    if is_sparse(data):
-        return data.tocsr()[rows]
-    if hasattr(data, "iloc"):
-        return data.iloc[rows]
-    if hasattr(data, "shape"):
-        return data[rows]
-    if hasattr(data, "__array__"):
-        return np.asarray(data)[rows]
-    return [data[i] for i in rows.tolist()]
 
 
 def class_sizes(counts: IntArray, wanted: int, *, leave: int) -> IntArray:

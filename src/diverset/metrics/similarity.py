@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.linalg
 
-from diverset._typing import FloatArray, IntArray
+from diverset._typing import FloatArray
 from diverset.errors import DiversetError, KernelError
-from diverset.kernels import cosine, dot, median_heuristic, normalize_rows, rbf
-from diverset.kernels._arrays import as_features
+from diverset.inference.inputs import read_items
+from diverset.inference.similarity import SimilarityLike, read_similarity
+from diverset.kernels import cosine, normalize_rows
 from diverset.numerics.linalg import EPS, block_length, log_det_psd
-from diverset.numerics.validation import as_hermitian, as_number, find_positions, is_sparse, plain_array
+from diverset.numerics.validation import as_number, find_positions, is_sparse
 
 if TYPE_CHECKING:
     from diverset.kernels._arrays import Features
 
 __all__ = ["intra_list_diversity", "log_volume", "mean_pairwise_similarity", "vendi_score"]
-
-#: What may be passed as ``similarity`` or ``kernel``.
-SimilarityLike: TypeAlias = Literal["cosine", "rbf", "dot", "precomputed"] | Callable[[Any, Any], Any]
 
 _NAME = "similarity_or_features"
 _UNIT_DIAGONAL = 1e-6  # single precision, summed
@@ -238,63 +236,10 @@ def _dual(U: Any) -> FloatArray:
     return C
 
 
-def _similarities(given: Any, indices: Iterable[int] | None, similarity: SimilarityLike) -> tuple[FloatArray, float]:
+def _similarities(given: Any, indices: Any, similarity: SimilarityLike) -> tuple[FloatArray, float]:
     """Similarities over a set, symmetric, and the rounding of their entries."""
-    array = plain_array(given, name=_NAME)
-    if array.ndim != 2:
-        raise KernelError(f"{_NAME} has shape {array.shape}; expected 2 dimensions")
-    items = np.arange(array.shape[0])
-    if indices is not None:
-        items = find_positions(indices, items, name="indices")
-    if similarity == "precomputed":
-        return _part_of_matrix(array, None if indices is None else items)
-    X = as_features(array, name=_NAME, allow_sparse=True)
-    rows = X if indices is None else X[items]
-    if callable(similarity):
-        S = as_hermitian(similarity(rows, rows), name="similarity(A, A)")
-        if np.iscomplexobj(S) or len(S) != len(items):
-            raise DiversetError(
-                f"similarity(A, A) has {S.dtype} entries and shape {S.shape} for {len(items)} rows; "
-                "it must be one real number for each pair of rows"
-            )
-        return S, 16.0 * EPS
-    rounding = EPS * max(1.0, math.sqrt(X.shape[1]))
-    if similarity == "cosine":
-        empty = abs(rows).sum(axis=1) == 0.0
-        if empty.any():
-            raise KernelError(
-                f"row {items[int(np.argmax(empty))]} of {_NAME} is all zero and has no direction; drop the item, or "
-                "give every item a constant feature (with_constant_feature)"
-            )
-        return cosine(rows), rounding
-    if similarity == "dot":
-        return dot(rows), rounding
-    if similarity == "rbf":
-        return _rbf(X, rows), 16.0 * EPS
-    raise DiversetError(
-        f'similarity is {similarity!r}; it must be "precomputed", "cosine", "rbf", "dot" or a function of two arrays'
-    )
-
-
-def _part_of_matrix(array: Any, items: IntArray | None) -> tuple[FloatArray, float]:
-    if array.shape[0] != array.shape[1]:
-        raise KernelError(
-            f"{_NAME} has shape {array.shape}; a matrix of similarities is square "
-            '(for features, one row per item, say similarity="cosine")'
-        )
-    rounding = float(np.finfo(array.dtype).eps) if array.dtype.kind == "f" else EPS
-    if items is not None:
-        array = array.tocsr()[items][:, items] if is_sparse(array) else array[np.ix_(items, items)]
-    S = as_hermitian(array, name=_NAME)
-    if np.iscomplexobj(S):
-        raise KernelError(f"{_NAME} is complex; similarities are real numbers")
-    return S, rounding
-
-
-def _rbf(X: Any, rows: Any) -> FloatArray:
-    """The rbf kernel over some rows, at the length that fits all of them."""
-    if is_sparse(X) or rows is X or len(rows) == 0:
-        return rbf(rows)
-    if (rows == rows[0]).all():
-        return np.ones((len(rows), len(rows)))  # at any length, and there may be none
-    return rbf(rows, length_scale=median_heuristic(X))
+    items = read_items(given, name=_NAME)
+    found = read_similarity(items, similarity)
+    chosen = np.arange(found.n) if indices is None else find_positions(indices, range(found.n), name="indices")
+    S = found.among(chosen)
+    return S / 2.0 + S.T / 2.0, found.rounding  # halves, for a sum may overflow

@@ -23,7 +23,16 @@ else:
 
     _uncompiled.warn_once()
 
-__all__ = ["COMPILED", "all_finite", "count_distribution", "instruction_set", "selection_masses"]
+__all__ = [
+    "COMPILED",
+    "all_finite",
+    "average_ranks",
+    "count_above",
+    "count_distribution",
+    "instruction_set",
+    "selection_masses",
+    "standardize",
+]
 
 #: Whether this module, and with it all loops, is compiled.
 COMPILED = cython.compiled
@@ -44,6 +53,77 @@ def all_finite(values: cython.const[cython.double][::1]) -> bool:
         for i in range(values.shape[0]):
             finite = finite & (values[i] - values[i] == 0.0)  # the difference is nan for nan and for infinities
     return finite
+
+
+def standardize(scores: cython.const[cython.double][::1], result: cython.double[::1]):
+    """Write (score - mean) / deviation to `result`; all zero if the scores are equal.
+
+    Scores of -inf stay, and count neither in the mean nor in the deviation.
+    """
+    n: cython.Py_ssize_t = scores.shape[0]
+    i: cython.Py_ssize_t
+    known: cython.Py_ssize_t = 0
+    unit: cython.double = 0.0
+    mean: cython.double = 0.0
+    square: cython.double = 0.0
+    z: cython.double
+    with cython.nogil:
+        for i in range(n):
+            if scores[i] - scores[i] == 0.0:
+                known += 1
+                unit = max(unit, abs(scores[i]))
+        if unit > 0.0:
+            # Divided by the largest score, so that neither the sum nor a square overflows.
+            for i in range(n):
+                if scores[i] - scores[i] == 0.0:
+                    mean += scores[i] / unit
+            mean /= known
+            for i in range(n):
+                if scores[i] - scores[i] == 0.0:
+                    z = scores[i] / unit - mean
+                    square += z * z
+            square /= known
+        # A deviation of a few rounding errors is none.
+        if square > 1e-28 * (mean * mean):
+            square = square**0.5
+            for i in range(n):
+                result[i] = (scores[i] / unit - mean) / square
+        else:
+            for i in range(n):
+                result[i] = 0.0 if scores[i] - scores[i] == 0.0 else scores[i]
+
+
+def average_ranks(
+    scores: cython.const[cython.double][::1], order: cython.const[cython.longlong][::1], ranks: cython.double[::1]
+):
+    """Write to `ranks` the rank of each score, 1 for the highest; equal scores share their mean rank.
+
+    `order` sorts the scores to be ranked, ascending; entries of `ranks` for others are left alone.
+    """
+    n: cython.Py_ssize_t = order.shape[0]
+    start: cython.Py_ssize_t = 0
+    end: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    with cython.nogil:
+        while start < n:
+            end = start + 1
+            while end < n and scores[order[end]] == scores[order[start]]:
+                end += 1
+            for j in range(start, end):
+                ranks[order[j]] = n - 0.5 * (start + end - 1)
+            start = end
+
+
+def count_above(values: cython.const[cython.double][::1], low: cython.double, high: cython.double):
+    """How many values exceed `low`, and how many exceed `high`."""
+    i: cython.Py_ssize_t
+    above_low: cython.Py_ssize_t = 0
+    above_high: cython.Py_ssize_t = 0
+    with cython.nogil:
+        for i in range(values.shape[0]):
+            above_low += values[i] > low
+            above_high += values[i] > high
+    return above_low, above_high
 
 
 @cython.cfunc

@@ -1,0 +1,114 @@
+"""What may be picked: availability, caps per group, costs and a budget.
+
+:class:`Limits` is the request, and never changes. :class:`Room` follows the picks, for the engines in Python; the
+compiled engines keep the same account themselves (``_State`` in ``_greedy_loops.py``).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from diverset._typing import BoolArray, FloatArray, IntArray
+from diverset.errors import DiversetError
+from diverset.inference.inputs import as_column, as_groups
+from diverset.numerics.validation import check_positive, check_size
+
+__all__ = ["Limits", "Room", "read_limits"]
+
+_NO_ITEMS = np.zeros(0, dtype=np.int64)
+_NO_COSTS = np.zeros(0)
+for _empty in (_NO_ITEMS, _NO_COSTS):
+    _empty.flags.writeable = False
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """What may be picked; empty arrays mean that there is no limit of that kind.
+
+    Parameters
+    ----------
+    available : ndarray of bool of shape (n,)
+        Items that may be picked.
+    groups, caps : ndarray of int64
+        Group of each item, and the number of picks that each group may have.
+    costs, budget : ndarray of shape (n,) and float
+        Cost of each item, and what all picks may cost together.
+    stop : float
+        Every pick must gain more than this.
+    """
+
+    available: BoolArray
+    groups: IntArray = field(default_factory=lambda: _NO_ITEMS)
+    caps: IntArray = field(default_factory=lambda: _NO_ITEMS)
+    costs: FloatArray = field(default_factory=lambda: _NO_COSTS)
+    budget: float = math.inf
+    stop: float = -math.inf
+
+    def after(self, picks: IntArray) -> Limits:
+        """The limits that are left once these items have been picked."""
+        room = Room(self)
+        for i in picks.tolist():
+            room.take(i)
+        return replace(self, available=room.open, caps=room.caps, budget=room.left)
+
+
+class Room:
+    """The items that can still be picked.
+
+    Attributes
+    ----------
+    open : ndarray of bool
+        Items that can be picked now.
+    caps : ndarray of int64
+        Picks that each group has left.
+    left : float
+        What is left of the budget.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self._groups, self._costs = limits.groups, limits.costs
+        self.caps, self.left = limits.caps.copy(), limits.budget
+        self.open = limits.available.copy()
+        if len(self._costs):
+            self.open &= self._costs <= self.left
+
+    def take(self, i: int) -> None:
+        """Pick item i, and close the items that no longer fit."""
+        self.open[i] = False
+        if len(self._groups):
+            group = self._groups[i]
+            self.caps[group] -= 1
+            if self.caps[group] == 0:
+                self.open[self._groups == group] = False
+        if len(self._costs):
+            self.left -= float(self._costs[i])
+            self.open[self._costs > self.left] = False
+
+
+def read_limits(
+    available: BoolArray, costs: Any, budget: Any, groups: Any, per_group: Any, *, labels: Any = None
+) -> Limits:
+    """Check costs, budget, groups and their cap, as :func:`diverset.select` takes them."""
+    limits = Limits(available)
+    n = len(available)
+    if (costs is None) != (budget is None):
+        raise DiversetError("costs and budget go together; give both or neither")
+    if (groups is None) != (per_group is None):
+        raise DiversetError("groups and per_group go together; give both or neither")
+    if costs is not None:
+        prices = as_column(costs, n, name="costs", labels=labels)
+        if n and prices.min() <= 0.0:
+            i = int(prices.argmin())
+            raise DiversetError(f"costs[{i}] is {prices[i]:.6g}; costs must be positive")
+        limits = replace(limits, costs=prices, budget=check_positive(budget, name="budget"))
+    if groups is not None:
+        numbers = as_groups(groups, n, labels=labels)
+        cap = check_size(per_group, name="per_group")
+        if cap == 0:
+            raise DiversetError("per_group is 0, so nothing could be picked; give at least 1")
+        limits = replace(limits, groups=numbers, caps=np.full(numbers.max(initial=-1) + 1, cap, dtype=np.int64))
+    return limits

@@ -1,0 +1,61 @@
+r"""Scores on a common scale, so that the dial means the same whatever the unit of the scores.
+
+``"rank"``
+    :math:`z_i = -\log_2 r_i` with r the rank, 1 for the best; equal scores share their mean rank. Only the order of the
+    scores matters. Each doubling of the rank costs 1, so picks depend neither on how many poor candidates follow nor on
+    the gaps between scores. The default, chosen on judged data: see the page on the quality of the picks.
+``"standard"``
+    :math:`z_i = (q_i - \bar q) / \mathrm{sd}(q)`. Neither the unit nor the origin of the scores matters; gaps between
+    scores count.
+``None``
+    The scores as they are.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from diverset._typing import FloatArray
+from diverset.errors import DiversetError, DiversetWarning
+from diverset.numerics import _loops
+
+__all__ = ["SCALES", "calibrated", "check_scale", "warn_once"]
+
+SCALES = ("rank", "standard", None)
+#: Warnings that this process has given already.
+_given: set[str] = set()
+
+
+def check_scale(scale: Any) -> str | None:
+    """One of :data:`SCALES`."""
+    if scale not in SCALES:
+        raise DiversetError(f'scale is {scale!r}; choose "rank", "standard" or None (scores as they are)')
+    return scale  # type: ignore[no-any-return]
+
+
+def calibrated(scores: FloatArray, scale: str | None) -> FloatArray:
+    """Scores on the scale asked for. Items of score -inf keep it, and count neither in the mean nor in the ranks."""
+    if scale is None:
+        return scores
+    result = np.empty(len(scores))
+    if scale == "standard":
+        _loops.standardize(scores, result)
+        return result
+    order = scores.argsort()
+    known = order[int((scores == -math.inf).sum()) :]
+    if len(known) < len(order):
+        result[order] = math.inf  # the rank of what cannot be picked
+    _loops.average_ranks(scores, known, result)
+    np.log2(result, out=result)
+    return np.negative(result, out=result)
+
+
+def warn_once(topic: str, message: str) -> None:
+    """Warn about a topic, once a process."""
+    if topic not in _given:
+        _given.add(topic)
+        warnings.warn(f"{message} (later cases are only in the notes of the result)", DiversetWarning, stacklevel=5)

@@ -1,0 +1,522 @@
+"""How alike items are, in one of four forms, each with its greedy engine.
+
+==================  ==============================================  ============================================
+form                holds                                           serves
+==================  ==============================================  ============================================
+:class:`Rows`       rows of features                                "cosine" and "dot"; no n x n matrix
+:class:`SparseRows` a CSR matrix                                    the same for sparse features
+:class:`Matrix`     the n x n matrix                                "precomputed"
+:class:`Function`   rows and a function of two groups of rows       "rbf" and callables; the matrix on demand
+==================  ==============================================  ============================================
+
+Features in blocks have a form of their own in :mod:`diverset.distributed.select`.
+"""
+
+from __future__ import annotations
+
+import abc
+import math
+from collections.abc import Callable, Iterator
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from diverset._typing import Array, BoolArray, FloatArray, IntArray
+from diverset.errors import DiversetError, KernelError
+from diverset.inference import _greedy_loops
+from diverset.inference.engine import Picks, greedy_dense
+from diverset.inference.inputs import Items
+from diverset.inference.limits import Limits
+from diverset.inference.rows import greedy_rows, squared_norms
+from diverset.numerics._loops import all_finite
+from diverset.numerics.linalg import EPS, block_length, log_det_gram, log_det_psd, row_norms_squared
+from diverset.numerics.validation import (
+    as_hermitian,
+    check_finite,
+    check_fits_in_memory,
+    check_positive_semidefinite,
+    is_sparse,
+    plain_array,
+)
+
+if TYPE_CHECKING:
+    from diverset.core import DPP
+
+__all__ = ["Function", "Matrix", "Rows", "Similarity", "SimilarityLike", "SparseRows", "read_similarity"]
+
+#: What may be passed as ``similarity``. A callable gets two groups of rows and returns one number per pair.
+SimilarityLike: TypeAlias = str | Callable[[Any, Any], Any]
+
+#: Columns are asked for so many bytes at a time.
+_BLOCK_BYTES = 1 << 24
+#: Squared norms outside this range may have lost digits to over- or underflow.
+_SAFE = (1e-280, 1e280)
+
+
+class Similarity(abc.ABC):
+    """Similarities of n items.
+
+    Parameters
+    ----------
+    n : int
+        Number of items.
+    rank : int
+        No set with more items than this has an invertible similarity matrix.
+    rounding : float
+        Error of an entry, relative to the similarity of an item to itself.
+    unit : float
+        What an item's similarity to itself typically is.
+    """
+
+    #: Methods of :func:`diverset.select` that this form offers.
+    methods: tuple[str, ...] = ("greedy", "local-search", "exact", "sample")
+    #: Whether :meth:`columns` is available.
+    has_columns = True
+
+    def __init__(self, n: int, *, rank: int, rounding: float = EPS, unit: float = 1.0) -> None:
+        self.n = n
+        self.rank = rank
+        self.rounding = rounding
+        self.unit = unit
+
+    @abc.abstractmethod
+    def columns(self, items: IntArray) -> FloatArray:
+        """Similarities of all items to `items`, in a fresh array of shape (n, len(items))."""
+
+    def column(self, item: int) -> FloatArray:
+        """Similarities of all items to one, of shape (n,)."""
+        return self.columns(np.array([item]))[:, 0]
+
+    def blocks(self, items: IntArray) -> Iterator[tuple[IntArray, FloatArray]]:
+        """Go through `items`, a bounded number of columns at a time."""
+        step = max(1, _BLOCK_BYTES // (8 * max(self.n, 1)))
+        for start in range(0, len(items), step):
+            some = items[start : start + step]
+            yield some, self.columns(some)
+
+    @abc.abstractmethod
+    def diagonal(self) -> FloatArray:
+        """Similarity of each item to itself."""
+
+    @abc.abstractmethod
+    def among(self, items: IntArray) -> FloatArray:
+        """Similarities among `items`."""
+
+    def log_det(self, items: IntArray) -> float:
+        """Log-determinant over `items`; -inf where they are dependent."""
+        if len(items) > self.rank:
+            return -math.inf
+        S = self.among(items)
+        S = (S + S.T) / 2.0
+        return log_det_psd(S, self.rounding * np.abs(np.diagonal(S)))
+
+    @abc.abstractmethod
+    def greedy(self, k: int, bonus: FloatArray, weight: float, limits: Limits, given: IntArray) -> Picks:
+        """Up to k picks, each of the largest ``bonus + weight * log(residual)`` beside `given` and earlier picks."""
+
+    @abc.abstractmethod
+    def dpp(self, quality: FloatArray) -> DPP:
+        """The DPP of the kernel ``quality[i] * S[i, j] * quality[j]``."""
+
+
+class Rows(Similarity):
+    """Inner products of dense rows, each divided by its length for the cosine.
+
+    A row of zeros has no direction. Under the cosine such an item is unlike every other: its similarity is 1 to itself
+    and 0 to the rest.
+    """
+
+    def __init__(self, X: Array, *, cosine: bool) -> None:
+        n, D = X.shape
+        if not isinstance(X, np.memmap) and not X.flags.c_contiguous:
+            X = np.ascontiguousarray(X)
+        norms = squared_norms(X)
+        if not all_finite(norms) or (cosine and n and not _SAFE[0] < norms.min()):
+            X, norms = _safe_rows(X, norms, cosine)
+        self.X = X
+        self.lone: BoolArray | None = None  # rows of zeros, if there are any
+        if cosine:
+            if n and norms.min() == 0.0:
+                self.lone = norms == 0.0
+                self.factor = np.divide(1.0, norms, out=np.zeros(n), where=norms > 0.0)
+            else:
+                self.factor = 1.0 / norms
+            # Exactly 1, so that equal items tie exactly.
+            self.scale = np.ones(n)
+            unit = 1.0
+        else:
+            self.factor, self.scale = np.ones(n), norms
+            unit = _typical(norms)
+        n_lone = 0 if self.lone is None else int(self.lone.sum())
+        super().__init__(n, rank=D + n_lone, rounding=EPS * max(1.0, math.sqrt(D)), unit=unit)
+        self._cosine = cosine
+
+    def _unit_rows(self, items: IntArray) -> FloatArray:
+        rows: FloatArray = np.sqrt(self.factor[items])[:, None] * self.X[items].astype(np.float64)
+        return rows
+
+    def columns(self, items: IntArray) -> FloatArray:
+        """Similarities of all items to `items`."""
+        block = np.empty((self.n, len(items)))
+        right = self._unit_rows(items).T
+        if self.X.dtype == np.float64:
+            np.matmul(self.X, right, out=block)
+        else:
+            step = block_length(self.X.shape[1])
+            for start in range(0, self.n, step):
+                np.matmul(self.X[start : start + step].astype(np.float64), right, out=block[start : start + step])
+        if self._cosine:
+            block *= np.sqrt(self.factor)[:, None]
+            np.clip(block, -1.0, 1.0, out=block)
+            if self.lone is not None:
+                at = np.flatnonzero(self.lone[items])
+                block[items[at], at] = 1.0
+        return block
+
+    def column(self, item: int) -> FloatArray:
+        """Similarities of all items to one."""
+        column = np.empty(self.n)
+        row = math.sqrt(self.factor[item]) * self.X[item].astype(np.float64)
+        _greedy_loops.row_products(self.X, row, column)
+        if self._cosine:
+            column *= np.sqrt(self.factor)
+            np.clip(column, -1.0, 1.0, out=column)
+            if self.lone is not None and self.lone[item]:
+                column[item] = 1.0
+        return column
+
+    def diagonal(self) -> FloatArray:
+        """Similarity of each item to itself."""
+        return self.scale
+
+    def among(self, items: IntArray) -> FloatArray:
+        """Similarities among `items`."""
+        rows = self._unit_rows(items)
+        S: FloatArray = rows @ rows.T
+        if self.lone is not None:
+            at = np.flatnonzero(self.lone[items])
+            S[at, at] = 1.0
+        return S
+
+    def log_det(self, items: IntArray) -> float:
+        """Log-determinant over `items`; -inf where they are dependent."""
+        # Items of their own direction change no determinant.
+        rows = self._unit_rows(items if self.lone is None else items[~self.lone[items]])
+        return log_det_gram(rows, EPS * np.sqrt(row_norms_squared(rows)))
+
+    def greedy(self, k: int, bonus: FloatArray, weight: float, limits: Limits, given: IntArray) -> Picks:
+        """Up to k greedy picks beside `given`."""
+        shown = given if self.lone is None else given[~self.lone[given]]
+        return greedy_rows(
+            self.X,
+            min(k, self.n),
+            scale=self.scale,
+            factor=self.factor,
+            bonus=bonus,
+            weight=weight,
+            limits=limits,
+            given=self._unit_rows(shown) if len(shown) else None,
+            lone=self.rank - self.X.shape[1],
+        )
+
+    def dpp(self, quality: FloatArray) -> DPP:
+        """The DPP of the similarity with these weights."""
+        from diverset.core import DPP
+
+        if self.lone is None:
+            return DPP.from_features(self.X, quality=quality * np.sqrt(self.factor))
+        everything = np.arange(self.n)
+        check_fits_in_memory(24 * self.n**2, what=f"the similarity of {self.n} items, some with vectors of zeros,")
+        return DPP.from_quality_diversity(quality, self.among(everything))
+
+
+class SparseRows(Similarity):
+    """The same for the rows of a CSR matrix, which stays sparse."""
+
+    def __init__(self, X: Any, *, cosine: bool) -> None:
+        from diverset.inference.sparse import squared_norms_sparse
+        from diverset.kernels._arrays import as_features
+
+        X = as_features(X, name="features", allow_sparse=True)
+        n, D = X.shape
+        with np.errstate(over="ignore", under="ignore"):
+            norms = squared_norms_sparse(X)
+            if n and not (_SAFE[0] < norms.min() and norms.max() < _SAFE[1]) and cosine:
+                largest = np.zeros(n)
+                np.maximum.at(largest, np.repeat(np.arange(n), np.diff(X.indptr)), np.abs(X.data))
+                X.data /= np.repeat(np.where(largest > 0.0, largest, 1.0), np.diff(X.indptr))
+                norms = squared_norms_sparse(X)
+        if not all_finite(norms):
+            raise _beyond_range(int(np.flatnonzero(~np.isfinite(norms))[0]))
+        self.X = X
+        self.lone = norms == 0.0 if cosine else np.zeros(n, dtype=bool)
+        if cosine:
+            self.factor, self.scale, unit = 1.0 / np.where(self.lone, 1.0, norms), np.ones(n), 1.0
+        else:
+            self.factor, self.scale, unit = np.ones(n), norms, _typical(norms)
+        super().__init__(n, rank=D + int(self.lone.sum()), rounding=EPS * max(1.0, math.sqrt(D)), unit=unit)
+        self._cosine = cosine
+
+    def columns(self, items: IntArray) -> FloatArray:
+        """Similarities of all items to `items`."""
+        root = np.sqrt(self.factor)
+        block = np.asarray((self.X @ self.X[items].T).toarray(), dtype=np.float64) * root[:, None] * root[items]
+        if self._cosine:
+            np.clip(block, -1.0, 1.0, out=block)
+            block[items, np.arange(len(items))] = 1.0
+        return block
+
+    def diagonal(self) -> FloatArray:
+        """Similarity of each item to itself."""
+        return self.scale
+
+    def among(self, items: IntArray) -> FloatArray:
+        """Similarities among `items`."""
+        rows = self.X[items]
+        root = np.sqrt(self.factor[items])
+        S = np.asarray((rows @ rows.T).toarray(), dtype=np.float64) * root[:, None] * root
+        if self._cosine:
+            np.fill_diagonal(S, 1.0)
+        return S
+
+    def log_det(self, items: IntArray) -> float:
+        """Log-determinant over `items`; -inf where they are dependent."""
+        from diverset.inference.sparse import dense_rows
+
+        rows = dense_rows(self.X, self.factor, items[~self.lone[items]])
+        return log_det_gram(rows, EPS * np.sqrt(row_norms_squared(rows)))
+
+    def greedy(self, k: int, bonus: FloatArray, weight: float, limits: Limits, given: IntArray) -> Picks:
+        """Up to k greedy picks beside `given`."""
+        from diverset.inference.sparse import greedy_sparse
+
+        return greedy_sparse(
+            self.X, k, scale=self.scale, factor=self.factor, bonus=bonus, weight=weight, limits=limits, given=given
+        )
+
+    def dpp(self, quality: FloatArray) -> DPP:
+        """The DPP of the similarity with these weights."""
+        # Methods that look at whole sets need the kernel anyway, and texts have more words than there are texts.
+        from diverset.core import DPP
+
+        check_fits_in_memory(24 * self.n**2, what=f"the similarity of {self.n} items")
+        return DPP.from_quality_diversity(quality, self.among(np.arange(self.n)))
+
+
+class Matrix(Similarity):
+    """A matrix of similarities; log-volumes need it to be positive semidefinite, the baselines do not."""
+
+    def __init__(self, S: Array, *, given: Any, rounding: float = EPS) -> None:
+        super().__init__(
+            len(S), rank=len(S), rounding=rounding, unit=_typical(np.abs(np.diagonal(S)).astype(np.float64))
+        )
+        self.S = S
+        self._given = given
+
+    def columns(self, items: IntArray) -> FloatArray:
+        """Similarities of all items to `items`."""
+        block: FloatArray = self.S[:, items]
+        return block
+
+    def diagonal(self) -> FloatArray:
+        """Similarity of each item to itself."""
+        return np.diagonal(self.S).real
+
+    def among(self, items: IntArray) -> FloatArray:
+        """Similarities among `items`."""
+        block: FloatArray = self.S[np.ix_(items, items)]
+        return block
+
+    def log_det(self, items: IntArray) -> float:
+        """Log-determinant over `items`; -inf where they are dependent."""
+        S = self.among(items)
+        return log_det_psd(S, self.rounding * np.abs(np.diagonal(S)))
+
+    @cached_property
+    def kernel(self) -> Array:
+        """The matrix, checked to be positive semidefinite."""
+        check_positive_semidefinite(
+            self.S,
+            name="similarity",
+            given=self._given,
+            remedy="a similarity must be positive semidefinite (diverset.kernels.nearest_psd repairs one)",
+        )
+        return self.S
+
+    def greedy(self, k: int, bonus: FloatArray, weight: float, limits: Limits, given: IntArray) -> Picks:
+        """Up to k greedy picks beside `given`."""
+        k = min(k, self.n)
+        picks = greedy_dense(self.kernel, k, bonus=bonus, weight=weight, limits=limits, given=given)
+        if len(picks.positions) == k or picks.rank_spent is None:
+            return picks
+        # Past the rank: eigenvectors give features of the kernel, and the row engine continues from the picks so far.
+        done = picks.positions
+        lam, V = np.linalg.eigh(self.S)
+        rows = np.ascontiguousarray((V * np.sqrt(np.maximum(lam, 0.0)))[:, lam > self.n * EPS * max(lam[-1], 0.0)])
+        more = greedy_rows(
+            rows,
+            k - len(done),
+            scale=row_norms_squared(rows),
+            factor=np.ones(self.n),
+            bonus=bonus,
+            weight=weight,
+            limits=limits.after(done),
+            given=rows[np.concatenate([given, done])],
+        )
+        # Nothing more: the caps or the budget ended the picking, and not the rank.
+        spent = picks.rank_spent if len(more.positions) else None
+        return Picks(np.concatenate([done, more.positions]), np.concatenate([picks.gains, more.gains]), spent)
+
+    def dpp(self, quality: FloatArray) -> DPP:
+        """The DPP of the similarity with these weights."""
+        from diverset.core import DPP
+
+        return DPP.from_quality_diversity(quality, self.kernel)
+
+
+class Function(Similarity):
+    """Similarities by a function of two groups of rows; columns are computed when they are asked for."""
+
+    def __init__(self, X: Any, function: Callable[[Any, Any], Any]) -> None:
+        super().__init__(X.shape[0], rank=X.shape[0], rounding=16.0 * EPS)
+        self._X = X
+        self._function = function
+
+    def _call(self, A: Any, B: Any) -> FloatArray:
+        block = plain_array(self._function(A, B), name="similarity(A, B)")
+        if is_sparse(block):
+            block = block.toarray()
+        if block.shape != (A.shape[0], B.shape[0]) or block.dtype.kind not in "biuf":
+            raise DiversetError(
+                f"similarity(A, B) returned {block.dtype} of shape {block.shape} for {A.shape[0]} and {B.shape[0]} "
+                "rows; it must return one real number for each pair of rows"
+            )
+        if block.dtype.kind == "f":
+            self.rounding = max(self.rounding, float(np.finfo(block.dtype).eps))
+        check_finite(block, name="similarity(A, B)")
+        return np.array(block, dtype=np.float64)
+
+    def columns(self, items: IntArray) -> FloatArray:
+        """Similarities of all items to `items`."""
+        other = self._X[items]
+        block = np.empty((self.n, len(items)))
+        # Distances need a copy of the rows they are between; a block bounds it.
+        step = block_length(max(self._X.shape[1], len(items)), _BLOCK_BYTES)
+        for start in range(0, self.n, step):
+            rows = slice(start, start + step)
+            block[rows] = self._call(self._X[rows], other)
+        return block
+
+    def diagonal(self) -> FloatArray:
+        """Similarity of each item to itself."""
+        return self.matrix.diagonal()
+
+    def among(self, items: IntArray) -> FloatArray:
+        """Similarities among `items`."""
+        rows = self._X[items]
+        return self._call(rows, rows)
+
+    @cached_property
+    def matrix(self) -> Matrix:
+        """All similarities."""
+        check_fits_in_memory(24 * self.n**2, what=f"the similarity of {self.n} items")
+        given = self._function(self._X, self._X)
+        S = as_hermitian(given, name="similarity(features, features)")
+        if len(S) != self.n or np.iscomplexobj(S):
+            raise DiversetError(
+                f"similarity(A, B) returned {S.dtype} of shape {S.shape} for {self.n} and {self.n} rows; it must "
+                "return one real number for each pair of rows"
+            )
+        return Matrix(S, given=given)
+
+    def greedy(self, k: int, bonus: FloatArray, weight: float, limits: Limits, given: IntArray) -> Picks:
+        """Up to k greedy picks beside `given`."""
+        return self.matrix.greedy(k, bonus, weight, limits, given)
+
+    def dpp(self, quality: FloatArray) -> DPP:
+        """The DPP of the similarity with these weights."""
+        return self.matrix.dpp(quality)
+
+
+def read_similarity(items: Items, similarity: Any) -> Similarity:
+    """Check features, or a matrix of similarities, and choose the form in which to hold them."""
+    X = items.features
+    if isinstance(similarity, str):
+        if similarity in ("cosine", "dot"):
+            return (SparseRows if is_sparse(X) else Rows)(X, cosine=similarity == "cosine")
+        if similarity == "precomputed":
+            return _read_matrix(X)
+        if similarity == "rbf":
+            X = _dense(X)
+            check_finite(X, name="features")
+            from diverset.kernels import rbf
+
+            return Function(X, partial(rbf, length_scale=_length_scale(X)))
+    elif callable(similarity):
+        if not is_sparse(X):
+            check_finite(X, name="features")
+        return Function(X, similarity)
+    raise DiversetError(
+        f'similarity is {similarity!r}; choose "cosine", "rbf", "dot" or "precomputed", or pass a function of two '
+        "groups of rows"
+    )
+
+
+def _read_matrix(X: Any) -> Matrix:
+    if X.shape[0] != X.shape[1]:
+        raise KernelError(
+            f'features has shape {X.shape}; similarity="precomputed" needs a square matrix of similarities '
+            '(features, one row per item, go with similarity="cosine")'
+        )
+    return Matrix(as_hermitian(X, name="features"), given=X, rounding=float(np.finfo(X.dtype).eps))
+
+
+def _safe_rows(X: Array, norms: FloatArray, cosine: bool) -> tuple[Array, FloatArray]:
+    """Rows whose squared norms neither overflow nor underflow; refuses entries that are not finite.
+
+    Under the cosine, a row may be divided by its largest entry. Otherwise a row that is too long is refused.
+    """
+    odd = np.flatnonzero(~(norms < _SAFE[1]) | (norms < _SAFE[0]))
+    for i in odd.tolist():
+        if not np.isfinite(X[i]).all():
+            j = int(np.flatnonzero(~np.isfinite(X[i]))[0])
+            raise KernelError(f"features[{i}, {j}] is {X[i, j]}; every entry must be finite")
+    if not cosine:
+        raise _beyond_range(int(odd[0]))
+    largest = np.abs(X[odd]).max(axis=1, initial=0.0)
+    if largest.any():
+        X = np.array(X)
+        X[odd] /= np.where(largest > 0.0, largest, 1.0)[:, None]
+        norms = squared_norms(X)
+    return X, norms
+
+
+def _beyond_range(i: int) -> KernelError:
+    return KernelError(f"features[{i}] has a norm beyond the range of floats; divide the features by a constant")
+
+
+def _typical(diagonal: FloatArray) -> float:
+    """The median, or 0 where there is none."""
+    unit = float(np.median(diagonal)) if len(diagonal) else 0.0
+    return unit if math.isfinite(unit) else 0.0
+
+
+def _dense(X: Any) -> Any:
+    if not is_sparse(X):
+        return X
+    check_fits_in_memory(
+        8 * X.shape[0] * X.shape[1],
+        what="the dense form of features, which distances need,",
+        remedy='similarity="cosine" and "dot" keep them sparse',
+    )
+    return X.toarray()
+
+
+def _length_scale(X: Any) -> float:
+    """The median distance of two rows; 1 where all rows are equal."""
+    from diverset.kernels import median_heuristic
+
+    if len(X) < 2 or (np.array_equal(X[0], X[-1]) and bool((X == X[0]).all())):
+        return 1.0
+    return median_heuristic(X)
