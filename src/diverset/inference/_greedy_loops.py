@@ -35,7 +35,7 @@ else:
 
     _uncompiled.warn_once()
 
-__all__ = ["DenseState", "RowState", "as_panels", "first_keys", "row_products", "squared_norms"]
+__all__ = ["Batch", "DenseState", "RowState", "as_panels", "first_keys", "mmr_picks", "row_products", "squared_norms"]
 
 #: Panels that a row meets at a time.
 _PANELS = cython.declare(cython.Py_ssize_t, 3)
@@ -103,6 +103,74 @@ def row_products(
                 products[i] = kernels.dot_float(cython.address(direction[0]), cython.address(X[i, 0]), D)
             else:
                 products[i] = kernels.dot(cython.address(direction[0]), cython.address(X[i, 0]), D)
+
+
+def mmr_picks(
+    X: cython.const[real][:, ::1],
+    root: cython.const[cython.double][::1],
+    relevance: cython.const[cython.double][::1],
+    weight: cython.double,
+    slack: cython.double,
+    unit: cython.double,
+    nearest: cython.double[::1],
+    available: cython.uchar[::1],
+    Z: cython.double[:, ::1],
+    picks: cython.longlong[::1],
+    gains: cython.double[::1],
+):
+    """Picks of maximal ``relevance - weight * nearest``, with `nearest` the largest product with an earlier pick.
+
+    Row i counts as ``root[i] * X[i]``. After the first pick scores only fall, so an old one is an upper bound, and most
+    items are never compared with most picks. Scores within `slack`, relative to the magnitude of their terms, are
+    equal: the first wins. `unit` is the magnitude of a product of a row with itself. `nearest` is -inf where nothing
+    was picked before; it, `available` and `Z`, which has a row per pick, are changed in place.
+    """
+    n: cython.Py_ssize_t = X.shape[0]
+    D: cython.Py_ssize_t = X.shape[1]
+    k: cython.Py_ssize_t = picks.shape[0]
+    seen: cython.longlong[::1] = np.zeros(n, dtype=np.int64)
+    bound: cython.double[::1] = np.empty(n)
+    t: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    turn: cython.Py_ssize_t
+    best: cython.Py_ssize_t
+    theta: cython.double
+    product: cython.double
+    with cython.nogil:
+        for i in range(n):
+            bound[i] = relevance[i] if nearest[i] == -HUGE_VAL else relevance[i] - weight * nearest[i]
+        for t in range(k):
+            best = -1
+            for i in range(n):
+                if available[i] and (best < 0 or bound[i] > bound[best]):
+                    best = i
+            theta = -HUGE_VAL
+            for turn in range(n + 1):
+                # The item with the largest bound goes first: its score lets the others stop early.
+                i = best if turn == 0 else turn - 1
+                while available[i] and seen[i] < t and (bound[i] >= theta or nearest[i] == -HUGE_VAL):
+                    if cython.compiled:
+                        if real is cython.float:
+                            product = kernels.dot_float(cython.address(Z[seen[i], 0]), cython.address(X[i, 0]), D)
+                        else:
+                            product = kernels.dot(cython.address(Z[seen[i], 0]), cython.address(X[i, 0]), D)
+                    else:
+                        product = kernels.dot(Z[seen[i]], X[i], D)
+                    nearest[i] = max(nearest[i], root[i] * product)
+                    bound[i] = relevance[i] - weight * nearest[i]
+                    seen[i] += 1
+                if available[i] and seen[i] == t:
+                    product = 0.0 if nearest[i] == -HUGE_VAL else weight * (unit + abs(nearest[i]))
+                    theta = max(theta, bound[i] - slack * (abs(relevance[i]) + product))
+            best = 0
+            while not (available[best] and seen[best] == t and bound[best] >= theta):
+                best += 1
+            picks[t] = best
+            gains[t] = bound[best]
+            available[best] = 0
+            for j in range(D):
+                Z[t, j] = root[best] * X[best, j]
 
 
 def first_keys(
@@ -330,6 +398,35 @@ class RowState(_State):
                 prefetch(cython.address(self.X32[c, 0]), 4 * self.D)
             else:
                 prefetch(cython.address(self.X64[c, 0]), 8 * self.D)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _squared_norm(self, c: cython.Py_ssize_t) -> cython.double:
+        """Squared norm of row c, in double precision."""
+        if cython.compiled:
+            if self.single:
+                return kernels.dot_floats(cython.address(self.X32[c, 0]), cython.address(self.X32[c, 0]), self.D)
+            return kernels.dot(cython.address(self.X64[c, 0]), cython.address(self.X64[c, 0]), self.D)
+        else:
+            x = self.X32[c] if self.single else self.X64[c]
+            return kernels.dot(x, x, self.D)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _clear_panels(self) -> cython.void:
+        """Forget all directions."""
+        p: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        w: cython.Py_ssize_t
+        for p in range(self.panels32.shape[0] if self.single else self.panels64.shape[0]):
+            for j in range(self.D):
+                for w in range(self.width):
+                    if self.single:
+                        self.panels32[p, j, w] = 0.0
+                    else:
+                        self.panels64[p, j, w] = 0.0
 
     @cython.cfunc
     @cython.nogil
@@ -587,6 +684,89 @@ class RowState(_State):
                 made += 1
                 self._commit(best)
         return made, key
+
+
+@cython.final
+@cython.cclass
+class Batch:
+    """Picks from many short lists of rows, one after the other, in the same memory.
+
+    Parameters
+    ----------
+    n, D, k : int
+        Rows and features of a list at most, and picks.
+    dtype : dtype
+        float32 or float64.
+    weight : float
+        Weight of the log-volume; scores have the weight ``1 - weight``.
+    unit : float
+        What a unit direction adds to the allowance for rounding.
+    tolerance : float
+        Share of an item's squared norm below which it counts as dependent on the picks.
+    """
+
+    state: RowState
+    k: cython.Py_ssize_t
+    factor: cython.double[::1]
+    bonus: cython.double[::1]
+    items: cython.const[cython.longlong][::1]
+
+    def __init__(self, n, D, k, dtype, weight, unit, tolerance):
+        none = np.zeros(0, dtype=np.int64)
+        bonus, factor, ones = np.zeros(n), np.ones(n), np.ones(n)
+        limits = (np.zeros(n), bonus, weight, tolerance, none, none.copy(), np.zeros(0), HUGE_VAL)
+        self.state = RowState(
+            np.zeros((1, D), dtype=dtype), ones, factor, ones, np.zeros((k, D)), 0, np.zeros(k + 1), unit,
+            np.zeros((0, 0)), np.ones(n), np.zeros(n, dtype=np.int64), limits,
+        )  # fmt: skip
+        self.k, self.factor, self.bonus, self.items = k, factor, bonus, np.arange(n)
+
+    def pick(self, X, scores: cython.const[cython.double][::1], picks: cython.longlong[::1], gains: cython.double[::1]):
+        """Pick from the unit vectors of the rows of X; returns how many, their log-determinant and total gain.
+
+        The number is -1 where a row is zero or not finite.
+        """
+        state: RowState = self.state
+        n: cython.Py_ssize_t = X.shape[0]
+        D: cython.Py_ssize_t = state.D
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        made: cython.Py_ssize_t = 0
+        best: cython.Py_ssize_t
+        seed: cython.Py_ssize_t = -1
+        norm: cython.double
+        key: cython.double
+        log_det: cython.double = 0.0
+        total: cython.double = 0.0
+        if state.single:
+            state.X32 = X
+        else:
+            state.X64 = X
+        with cython.nogil:
+            state._t = 0
+            state._clear_panels()
+            for i in range(n):
+                norm = state._squared_norm(i)
+                if not (norm > 1e-280 and norm < 1e280):
+                    made = -1
+                    break
+                self.factor[i] = 1.0 / norm
+                self.bonus[i] = (1.0 - state.weight) * scores[i]
+                state.keys[i] = self.bonus[i]
+                state.bound[i] = 1.0
+                state.step[i] = 0
+            j = min(self.k, min(n, D))
+            while 0 <= made < j:
+                best, key, seed = state._scan(seed, self.items[:n])
+                if best < 0:
+                    break
+                picks[made] = best
+                gains[made] = key
+                total += key
+                state._commit(best)
+                log_det += log(state._potentials[made])
+                made += 1
+        return made, log_det, total
 
 
 @cython.final

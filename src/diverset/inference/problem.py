@@ -20,13 +20,13 @@ from diverset.inference.result import Selection
 from diverset.inference.rows import squared_norms
 from diverset.inference.scores import calibrated, check_scale, warn_once
 from diverset.inference.similarity import Similarity, SimilarityLike, read_similarity
-from diverset.numerics._loops import count_above
+from diverset.numerics._loops import places
 from diverset.numerics.validation import as_number, is_blocked, is_sparse
 
 if TYPE_CHECKING:
     from diverset.core import DPP
 
-__all__ = ["Problem", "check_dial", "read_problem"]
+__all__ = ["Problem", "check_dial", "read_problem", "remarks"]
 
 #: Exponents of the weights of a k-DPP are kept within this range, so that no kernel entry over- or underflows.
 _LARGEST_EXPONENT = 150.0
@@ -207,30 +207,14 @@ class Problem:
             labels=None if self.labels is None else self.labels[positions],
             diversity=dial,
             scale=None if self.quality is None else self.scale,
-            notes=notes + self._remarks(dial, positions),
+            notes=notes
+            if self.quality is None
+            else notes + remarks(self.scores, positions, dial, self.limits.available),
             _facts=self,
         )
 
     def _remarks(self, dial: float, positions: IntArray) -> tuple[str, ...]:
-        """What deserves attention about picks: plain top-k, or nothing of the better half; warns of it once."""
-        if self.quality is None or dial == 0.0 or len(positions) == 0:
-            return ()
-        scores, picked = self.scores, self.scores[positions]
-        n = len(scores)
-        if not self.limits.available.all():
-            scores = np.where(self.limits.available, scores, -math.inf)
-            n = int(self.limits.available.sum())
-        low, high = float(picked.min()), float(picked.max())
-        above_low, above_high = count_above(scores, low, high)
-        if len(positions) < n and above_low == int((picked > low).sum()):
-            note = f"the picks are the best {len(positions)} by quality alone, although diversity is {dial:g}"
-            warn_once("top-k", note)
-            return (note,)
-        if 2 * above_high >= n > 1:
-            note = f"no pick is among the better half by quality; diversity is {dial:g}"
-            warn_once("worse half", note)
-            return (note,)
-        return ()
+        return () if self.quality is None else remarks(self.scores, positions, dial, self.limits.available)
 
     def best(self, k: int) -> IntArray:
         """The k best items by quality alone, of those that may be picked."""
@@ -258,6 +242,27 @@ class Problem:
         S = S / root[:, None] / root
         np.fill_diagonal(S, -math.inf)
         return float(np.clip(S.max(axis=1), 0.0, 1.0).mean())
+
+
+def remarks(
+    scores: FloatArray, positions: IntArray, dial: float, available: BoolArray | None = None
+) -> tuple[str, ...]:
+    """What deserves attention about picks: plain top-k, or nothing of the better half. Warns of each once a process."""
+    if dial == 0.0 or len(positions) == 0:
+        return ()
+    n = len(scores)
+    if available is not None and not available.all():
+        scores, n = np.where(available, scores, -math.inf), int(available.sum())
+    better, above_all = places(scores, positions)
+    if len(positions) < n and better == 0:
+        note = f"the picks are the best {len(positions)} by quality alone, although diversity is {dial:g}"
+        warn_once("top-k", note)
+        return (note,)
+    if 2 * above_all >= n > 1:
+        note = f"no pick is among the better half by quality; diversity is {dial:g}"
+        warn_once("worse half", note)
+        return (note,)
+    return ()
 
 
 def check_dial(diversity: Any) -> float:

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any
 from diverset._typing import RNGLike
 from diverset.errors import DiversetError
 from diverset.inference.engine import Picks
+from diverset.inference.inputs import as_size
 from diverset.inference.problem import Problem, check_dial, read_problem
 from diverset.inference.result import Selection
+from diverset.inference.scores import check_scale
+from diverset.inference.short import ShortLists, is_short
 from diverset.numerics.validation import as_number, check_size
 
 if TYPE_CHECKING:
@@ -145,6 +148,13 @@ def select(
         raise DiversetError(f"method is {method!r}; choose one of {', '.join(_METHODS)}")
     dial = check_dial(diversity)
     steps = None if window is None else check_size(window, name="window")
+    plain = keep is given is exclude is given_features is query is costs is budget is None
+    plain = plain and window is min_quality is groups is per_group is None and not lower_is_better
+    if plain and method == "greedy" and dial > 0.0 and similarity == "cosine" and is_short(features):
+        n, D = features.shape
+        found = ShortLists(n, D, features.dtype, as_size(k, n), dial, check_scale(scale)).select(features, quality)
+        if found is not None:
+            return found
     problem = read_problem(
         features, k, quality=quality, similarity=similarity, scale=scale, given=given, exclude=exclude,
         given_features=given_features, query=query, lower_is_better=lower_is_better, costs=costs, budget=budget,
