@@ -299,9 +299,7 @@ def test_a_query_gives_the_quality(form):
     X, _ = clustered(30)
     query = RNG.standard_normal(16)
     cosine = (X @ query) / np.linalg.norm(X, axis=1)
-    np.testing.assert_array_equal(
-        dv.select(form(X), 6, query=query).indices, dv.select(X, 6, quality=cosine).indices
-    )
+    np.testing.assert_array_equal(dv.select(form(X), 6, query=query).indices, dv.select(X, 6, quality=cosine).indices)
 
 
 @pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array])
@@ -339,7 +337,7 @@ def test_masks_labels_and_shares():
         dv.select(X, 6, given=[True, False, True])
     assert len(dv.select(X, 0.2)) == 6
     assert len(dv.select(X, 0.001)) == 1
-    with pytest.raises(SizeError, match="k is 1.5"):
+    with pytest.raises(SizeError, match=r"k is 1\.5"):
         dv.select(X, 1.5)
 
 
@@ -413,3 +411,41 @@ def test_many_lists_like_one_after_the_other(n_jobs):
     bad = [lists[0], np.full((3, 8), np.nan, dtype=np.float32)]
     with pytest.raises(DiversetError, match=r"features\[0, 0\] is nan"):
         dv.select_many(bad, 2)
+
+
+# what peers promise ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("lambda_mult", "expected"), [(0.0, [0, 2]), (1.0, [0, 1])])
+def test_mmr_beside_a_vector_of_zeros(lambda_mult, expected):
+    """Two copies of the query and a vector of zeros, as in LangChain's own tests of maximal_marginal_relevance."""
+    query = RNG.random(5)
+    found = baselines.mmr([query, query, np.zeros(5)], 2, quality=[1, 1, 0], diversity=1.0 - lambda_mult, scale=None)
+    assert found.indices.tolist() == expected
+
+
+def test_mmr_changes_its_second_pick_where_langchain_does():
+    """Vectors at 30, 45 and 75 degrees from the query: the third comes second while 0.71 l - 0.97 (1 - l) is less."""
+    angles = np.radians([30.0, 45.0, 75.0])
+    X, relevance = np.column_stack([np.cos(angles), np.sin(angles)]), np.cos(angles)
+    gap = math.cos(math.radians(15)) - math.cos(math.radians(45))  # what the second is nearer to the first by
+    turn = gap / (gap + relevance[1] - relevance[2])
+    for lambda_mult, expected in ((turn - 0.001, [0, 2]), (turn + 0.001, [0, 1])):
+        found = baselines.mmr(X, 2, quality=relevance, diversity=1.0 - lambda_mult, scale=None)
+        assert found.indices.tolist() == expected
+
+
+@pytest.mark.parametrize("theirs", [0.0, 0.5, 1.0])
+def test_select_holds_what_pyversity_tests_of_its_dpp(theirs):
+    """Between 1 and k picks, gains that fall, nothing from nothing; orthogonal items come by score."""
+    dial = 0.0 if theirs == 0.0 else 1.0 / (1.0 + 2.0 * (1.0 - theirs))
+    options = {"scale": "standard", "diversity": dial}
+    X, q = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], dtype=np.float32), np.array([0.1, 0.2, 0.3], dtype=np.float32)
+    for k in (2, 3):
+        found = dv.select(X, k, quality=q, **options)
+        assert len(found) == k
+        if found.rank_spent is None:
+            assert (np.diff(found.gains) <= 1e-7).all()
+    assert len(dv.select(np.empty((0, 3), dtype=np.float32), 3, quality=[], **options)) == 0
+    by_score = dv.select(np.eye(4, dtype=np.float32), 2, quality=[0.3, 0.7, 0.1, 0.5], **options)
+    assert by_score.indices.tolist() == ([1, 3] if theirs < 1.0 else [0, 1])
