@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -64,6 +64,7 @@ class Problem:
     given: IntArray
     labels: Any
     scale: str | None
+    _tops: dict[int, tuple[float, float]] = field(default_factory=dict, repr=False)
 
     @property
     def n(self) -> int:
@@ -126,16 +127,15 @@ class Problem:
         if quality is None or len(limits.groups) or len(limits.costs) or not self.similarity.has_columns:
             return None
         base = np.concatenate([Y, self.given])
-        if self.similarity.log_det(base) == -math.inf:
+        if not self.similarity.pivots(base).all():
             return None
         k, C = len(Y), self.similarity.columns(base)
         P = np.linalg.inv(C[base])
         T = C @ P
         residual = np.maximum(self.similarity.diagonal() - np.einsum("ij,ij->i", T, C), 0.0)
         ratios = np.diagonal(P)[:k] * residual[:, None] + T[:, :k] ** 2
-        mean = float(quality[limits.available].mean())
-        top = float(quality[self.best(k)].sum()) - k * mean
-        kept = (quality[:, None] - quality[Y] + (quality[Y].sum() - k * mean)) / top
+        mean, top = self._mean_and_top(k)
+        kept = (quality[:, None] - quality[Y] + (quality[Y].sum() - k * mean)) / (k * top)
         outside = limits.available.copy()
         outside[Y] = False
         allowed = outside[:, None] & (kept >= share) & (kept <= share + width)
@@ -185,10 +185,9 @@ class Problem:
 
     def _gains_in_order(self, dial: float, positions: IntArray) -> FloatArray:
         """What each item adds to the objective beside the shown ones and those before it."""
-        volumes = [
-            self.similarity.log_det(np.concatenate([self.given, positions[:t]])) for t in range(len(positions) + 1)
-        ]
-        return (1.0 - dial) * self.scores[positions] + dial * np.diff(volumes)
+        with np.errstate(divide="ignore"):
+            volumes = np.log(self.similarity.pivots(np.concatenate([self.given, positions]))[len(self.given) :])
+        return (1.0 - dial) * self.scores[positions] + dial * volumes
 
     # the result -----------------------------------------------------------------------------------------------------
 
@@ -226,12 +225,18 @@ class Problem:
 
         Candidates are the items that may be picked, and their scores count as they came, whatever the scale.
         """
-        quality = self.quality
-        if quality is None or len(positions) == 0:
+        if self.quality is None or len(positions) == 0:
             return None
-        mean = float(quality[self.limits.available].mean())
-        top = float(quality[self.best(len(positions))].mean()) - mean
-        return 1.0 if top <= 0.0 else (float(quality[positions].mean()) - mean) / top
+        mean, top = self._mean_and_top(len(positions))
+        return 1.0 if top <= 0.0 else (float(self.quality[positions].sum()) / len(positions) - mean) / top
+
+    def _mean_and_top(self, k: int) -> tuple[float, float]:
+        """Mean quality of the candidates, and how far that of the best k is above it."""
+        assert self.quality is not None
+        if k not in self._tops:
+            mean = float(self.quality[self.limits.available].mean())
+            self._tops[k] = (mean, float(self.quality[self.best(k)].mean()) - mean)
+        return self._tops[k]
 
     def redundancy(self, positions: IntArray) -> float:
         """Mean, over the items, of the similarity to the item most like it; 0 for fewer than two."""

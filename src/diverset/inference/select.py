@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 __all__ = ["select", "selection_law"]
 
 _METHODS = ("greedy", "local-search", "exact", "sample")
-#: Settings of the dial that a search for ``keep`` tries between 0 and 1, and the range of log-ratios it looks at.
-_TRIALS = 6
-_LOG_RATIOS = (-4.0, 10.0)
+#: Settings of the dial that a search for ``keep`` tries between those it starts with, and log-ratios of the latter.
+_TRIALS = 4
+_FIRST, _LARGEST = 2.0, 8.0
 #: How near to ``keep`` the share of quality should come.
 _NEAR = 0.02
 
@@ -255,10 +255,18 @@ def _keeping(problem: Problem, share: float, method: str, window: int | None) ->
         kept = problem.kept(picks.positions)
         return 1.0 if kept is None else kept, dial, picks
 
-    best, last = tried(1.0), None
-    if best[0] < share:
-        last, best = best, tried(0.0)
-        low, high = (_LOG_RATIOS[0], best[0]), (_LOG_RATIOS[1], last[0])
+    # Outwards from a moderate dial first: at high ones fewer items are skipped, so a selection takes longer.
+    low, high, last = (-_FIRST, 1.0), None, None
+    best: tuple[float, float, Picks] | None = None
+    for t in (0.0, _FIRST, 2.0 * _FIRST, math.inf) if share > 0.0 else (math.inf,):
+        trial = tried(1.0 / (1.0 + math.exp(-t)))
+        if trial[0] < share:
+            last, high = trial, (min(t, _LARGEST), trial[0])
+            break
+        best, low = trial, (t, trial[0])
+    if best is None:
+        best = tried(0.0)
+    if high is not None and last is not None:
         for _ in range(_TRIALS):
             if best[0] <= share + 0.25 * _NEAR:
                 break

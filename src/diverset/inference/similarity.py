@@ -111,6 +111,17 @@ class Similarity(abc.ABC):
         S = (S + S.T) / 2.0
         return log_det_psd(S, self.rounding * np.abs(np.diagonal(S)))
 
+    def pivots(self, items: IntArray) -> FloatArray:
+        """What each item adds to the determinant beside those before it; 0 for an item that depends on them."""
+        S = np.array(self.among(items), dtype=np.float64)
+        found = np.zeros(len(S))
+        floor = 64.0 * max(len(S), 1) * self.rounding * np.abs(np.diagonal(S))
+        for t in range(len(S)):
+            if S[t, t] > floor[t]:
+                found[t] = S[t, t]
+                S[t + 1 :] -= np.outer(S[t + 1 :, t] / S[t, t], S[t])
+        return found
+
     @abc.abstractmethod
     def greedy(self, k: int, bonus: FloatArray, weight: float, limits: Limits, given: IntArray) -> Picks:
         """Up to k picks, each of the largest ``bonus + weight * log(residual)`` beside `given` and earlier picks."""
@@ -204,6 +215,16 @@ class Rows(Similarity):
         # Items of their own direction change no determinant.
         rows = self._unit_rows(items if self.lone is None else items[~self.lone[items]])
         return log_det_gram(rows, EPS * np.sqrt(row_norms_squared(rows)))
+
+    def pivots(self, items: IntArray) -> FloatArray:
+        """What each item adds to the determinant beside those before it; 0 for an item that depends on them."""
+        rows = self._unit_rows(items)
+        if self.lone is not None:
+            rows = np.hstack([rows, np.diag(self.lone[items].astype(np.float64))])
+        R = np.linalg.qr(rows.T, mode="r")
+        found = np.zeros(len(items))
+        found[: len(R)] = np.diagonal(R)[: len(items)] ** 2
+        return np.where(found > 64.0 * self.X.shape[1] * EPS * self.scale[items], found, 0.0)
 
     def greedy(self, k: int, bonus: FloatArray, weight: float, limits: Limits, given: IntArray) -> Picks:
         """Up to k greedy picks beside `given`."""
