@@ -254,6 +254,9 @@ def test_a_row_of_zeros_is_unlike_every_other(form, dial):
         assert found.indices[:rank].tolist() == expected.indices[:rank].tolist()
         np.testing.assert_allclose(found.gains[:rank], expected.gains[:rank], atol=1e-6)
         assert len(set(found)) == k
+    assert any("2 items, item 10 the first, have a vector of zeros" in note for note in found.notes)
+    with pytest.raises(DiversetError, match=r"features\[10\] is all zeros"):
+        dv.select(form(X), 3, quality=q, zero_vectors="raise")
     shown = dv.select(form(X), 3, quality=q, given=[10])
     assert shown.indices.tolist() == dv.select(private, 3, quality=q, given=[10]).indices.tolist()
     sampled = dv.selection_law(form(X), 3, quality=q).inclusion_probabilities

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from diverset._typing import BoolArray, FloatArray, IntArray, RNGLike
-from diverset.errors import DiversetError
+from diverset.errors import DiversetError, KernelError
 from diverset.inference.engine import Picks
 from diverset.inference.inputs import Items, as_column, as_positions, as_size, read_items
 from diverset.inference.limits import Limits, Room, read_limits
@@ -206,14 +206,14 @@ class Problem:
             labels=None if self.labels is None else self.labels[positions],
             diversity=dial,
             scale=None if self.quality is None else self.scale,
-            notes=notes
-            if self.quality is None
-            else notes + remarks(self.scores, positions, dial, self.limits.available),
+            notes=notes + self._remarks(dial, positions),
             _facts=self,
         )
 
     def _remarks(self, dial: float, positions: IntArray) -> tuple[str, ...]:
-        return () if self.quality is None else remarks(self.scores, positions, dial, self.limits.available)
+        found = () if self.quality is None else remarks(self.scores, positions, dial, self.limits.available)
+        lone = self.similarity.lone
+        return found if lone is None else (*found, _about_zeros(lone))
 
     def best(self, k: int) -> IntArray:
         """The k best items by quality alone, of those that may be picked."""
@@ -270,6 +270,12 @@ def remarks(
     return ()
 
 
+def _about_zeros(lone: BoolArray) -> str:
+    first, count = int(lone.argmax()), int(lone.sum())
+    which = f"item {first} has" if count == 1 else f"{count} items, item {first} the first, have"
+    return f"{which} a vector of zeros, which has no direction: it counts as unlike every other"
+
+
 def check_dial(diversity: Any) -> float:
     """The dial as a number between 0 and 1."""
     try:
@@ -293,6 +299,7 @@ def read_problem(
     given_features: Any = None,
     query: Any = None,
     lower_is_better: bool = False,
+    zero_vectors: str = "unlike",
     costs: Any = None,
     budget: Any = None,
     min_quality: Any = None,
@@ -316,6 +323,13 @@ def read_problem(
         if given_features is not None:
             items = _with_given(items, given_features, similarity)
         form = read_similarity(items, similarity)
+    if zero_vectors not in ("unlike", "raise"):
+        raise DiversetError(f'zero_vectors is {zero_vectors!r}; choose "unlike" or "raise"')
+    if zero_vectors == "raise" and form.lone is not None:
+        raise KernelError(
+            f"features[{int(form.lone.argmax())}] is all zeros, and a zero vector has no direction; leave the item "
+            'out, or pass zero_vectors="unlike"'
+        )
     wanted = as_size(k, n)
     available: BoolArray = np.ones(n, dtype=bool)
     shown = as_positions(given, n, name="given", labels=labels)

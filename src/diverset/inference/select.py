@@ -44,6 +44,7 @@ def select(
     given_features: Any = None,
     query: Any = None,
     lower_is_better: bool = False,
+    zero_vectors: str = "unlike",
     costs: Any = None,
     budget: float | None = None,
     window: int | None = None,
@@ -103,6 +104,9 @@ def select(
         A vector: the quality of an item is its cosine to it.
     lower_is_better : bool
         Whether `quality` holds distances or ranks, of which the lowest is best.
+    zero_vectors : {"unlike", "raise"}
+        What to do with rows of zeros under the cosine: count them as unlike every other item, and say so in ``notes``,
+        or raise an error.
     costs, budget : array_like of shape (n_items,) and float, optional
         Picks cost no more than `budget` in all; they are ranked by gain less d times the log-cost.
     window : int, optional
@@ -149,7 +153,8 @@ def select(
     dial = check_dial(diversity)
     steps = None if window is None else check_size(window, name="window")
     plain = keep is given is exclude is given_features is query is costs is budget is None
-    plain = plain and window is min_quality is groups is per_group is None and not lower_is_better
+    plain = plain and window is min_quality is groups is per_group is None
+    plain = plain and not lower_is_better and zero_vectors == "unlike"
     if plain and method == "greedy" and dial > 0.0 and similarity == "cosine" and is_short(features):
         n, D = features.shape
         found = ShortLists(n, D, features.dtype, as_size(k, n), dial, check_scale(scale)).select(features, quality)
@@ -157,8 +162,9 @@ def select(
             return found
     problem = read_problem(
         features, k, quality=quality, similarity=similarity, scale=scale, given=given, exclude=exclude,
-        given_features=given_features, query=query, lower_is_better=lower_is_better, costs=costs, budget=budget,
-        min_quality=min_quality, groups=groups, per_group=per_group,
+        given_features=given_features, query=query, lower_is_better=lower_is_better,
+        zero_vectors=zero_vectors, costs=costs, budget=budget, min_quality=min_quality, groups=groups,
+        per_group=per_group,
     )  # fmt: skip
     if method not in problem.similarity.methods:
         raise DiversetError(
@@ -187,6 +193,7 @@ def selection_law(
     given_features: Any = None,
     query: Any = None,
     lower_is_better: bool = False,
+    zero_vectors: str = "unlike",
     min_quality: float | None = None,
 ) -> KDPP:
     r"""The k-DPP of which ``select(method="sample")`` is a draw, for its probabilities.
@@ -197,7 +204,8 @@ def selection_law(
 
     Parameters
     ----------
-    features, k, quality, diversity, scale, similarity, given, exclude, given_features, query, lower_is_better, min_quality
+    features, k, quality, diversity, scale, similarity, given, exclude, given_features, query, lower_is_better, zero_vectors,
+    min_quality
         As for :func:`select`. The dial must be above 0, where all weight is on the best k.
 
     Returns
@@ -220,7 +228,8 @@ def selection_law(
         raise DiversetError("diversity is 0, where the best k are picked without chance; give more than 0")
     problem = read_problem(
         features, k, quality=quality, similarity=similarity, scale=scale, given=given, exclude=exclude,
-        given_features=given_features, query=query, lower_is_better=lower_is_better, min_quality=min_quality,
+        given_features=given_features, query=query, lower_is_better=lower_is_better, zero_vectors=zero_vectors,
+        min_quality=min_quality,
     )  # fmt: skip
     return problem.dpp(dial).of_size(problem.k)
 

@@ -73,6 +73,8 @@ class Similarity(abc.ABC):
     methods: tuple[str, ...] = ("greedy", "local-search", "exact", "sample")
     #: Whether :meth:`columns` is available.
     has_columns = True
+    #: Items without a direction, which are unlike every other; None where there are none.
+    lone: BoolArray | None = None
 
     def __init__(self, n: int, *, rank: int, rounding: float = EPS, unit: float = 1.0) -> None:
         self.n = n
@@ -146,7 +148,6 @@ class Rows(Similarity):
         if not all_finite(norms) or (cosine and n and not _SAFE[0] < norms.min()):
             X, norms = _safe_rows(X, norms, cosine)
         self.X = X
-        self.lone: BoolArray | None = None  # rows of zeros, if there are any
         if cosine:
             if n and norms.min() == 0.0:
                 self.lone = norms == 0.0
@@ -159,8 +160,7 @@ class Rows(Similarity):
         else:
             self.factor, self.scale = np.ones(n), norms
             unit = _typical(norms)
-        n_lone = 0 if self.lone is None else int(self.lone.sum())
-        super().__init__(n, rank=D + n_lone, rounding=EPS * max(1.0, math.sqrt(D)), unit=unit)
+        super().__init__(n, rank=D + _count(self.lone), rounding=EPS * max(1.0, math.sqrt(D)), unit=unit)
         self._cosine = cosine
 
     def _unit_rows(self, items: IntArray) -> FloatArray:
@@ -271,12 +271,12 @@ class SparseRows(Similarity):
         if not all_finite(norms):
             raise _beyond_range(int(np.flatnonzero(~np.isfinite(norms))[0]))
         self.X = X
-        self.lone = norms == 0.0 if cosine else np.zeros(n, dtype=bool)
         if cosine:
-            self.factor, self.scale, unit = 1.0 / np.where(self.lone, 1.0, norms), np.ones(n), 1.0
+            self.lone = norms == 0.0 if n and norms.min() == 0.0 else None
+            self.factor, self.scale, unit = 1.0 / np.where(norms == 0.0, 1.0, norms), np.ones(n), 1.0
         else:
             self.factor, self.scale, unit = np.ones(n), norms, _typical(norms)
-        super().__init__(n, rank=D + int(self.lone.sum()), rounding=EPS * max(1.0, math.sqrt(D)), unit=unit)
+        super().__init__(n, rank=D + _count(self.lone), rounding=EPS * max(1.0, math.sqrt(D)), unit=unit)
         self._cosine = cosine
 
     def columns(self, items: IntArray) -> FloatArray:
@@ -305,7 +305,7 @@ class SparseRows(Similarity):
         """Log-determinant over `items`; -inf where they are dependent."""
         from diverset.inference.sparse import dense_rows
 
-        rows = dense_rows(self.X, self.factor, items[~self.lone[items]])
+        rows = dense_rows(self.X, self.factor, items if self.lone is None else items[~self.lone[items]])
         return log_det_gram(rows, EPS * np.sqrt(row_norms_squared(rows)))
 
     def greedy(self, k: int, bonus: FloatArray, weight: float, limits: Limits, given: IntArray) -> Picks:
@@ -515,6 +515,10 @@ def _safe_rows(X: Array, norms: FloatArray, cosine: bool) -> tuple[Array, FloatA
 
 def _beyond_range(i: int) -> KernelError:
     return KernelError(f"features[{i}] has a norm beyond the range of floats; divide the features by a constant")
+
+
+def _count(mask: BoolArray | None) -> int:
+    return 0 if mask is None else int(mask.sum())
 
 
 def _typical(diagonal: FloatArray) -> float:
