@@ -8,7 +8,7 @@ import numpy as np
 
 from diverset._typing import FloatArray, IntArray
 from diverset.baselines._picker import Picker, read_picker
-from diverset.inference import _greedy_loops
+from diverset.inference import _row_loops
 from diverset.inference.result import Selection
 from diverset.inference.similarity import Rows, SimilarityLike
 
@@ -105,7 +105,7 @@ def _picked_lazily(
 ) -> tuple[IntArray, FloatArray, float]:
     """Picks by a compiled loop that compares few items with few picks."""
     picks, gains = np.empty(p.k, dtype=np.int64), np.empty(p.k)
-    _greedy_loops.mmr_picks(
+    _row_loops.mmr_picks(
         rows.X, np.sqrt(rows.factor), relevance, p.diversity, p.rounding(1.0) if p.diversity else 0.0,
         p.similarity.unit, nearest,
         p.available.view(np.uint8), np.empty((p.k, rows.X.shape[1])), picks, gains,

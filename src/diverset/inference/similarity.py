@@ -24,7 +24,7 @@ import numpy as np
 
 from diverset._typing import Array, BoolArray, FloatArray, IntArray
 from diverset.errors import DiversetError, KernelError
-from diverset.inference import _greedy_loops
+from diverset.inference import _row_loops
 from diverset.inference.engine import Picks, greedy_dense
 from diverset.inference.inputs import Items
 from diverset.inference.limits import Limits
@@ -189,7 +189,7 @@ class Rows(Similarity):
         """Similarities of all items to one."""
         column = np.empty(self.n)
         row = math.sqrt(self.factor[item]) * self.X[item].astype(np.float64)
-        _greedy_loops.row_products(self.X, row, column)
+        _row_loops.row_products(self.X, row, column)
         if self._cosine:
             column *= np.sqrt(self.factor)
             np.clip(column, -1.0, 1.0, out=column)
