@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import diverset as dv
-from diverset.classics import Carries, Descents
 from diverset.errors import KernelError
 from diverset.numerics.accretive import equilibrated, log_det_general, resolvent, size_law
+from diverset.theory.classics import Carries, Descents
 
 mpmath = pytest.importorskip("mpmath")
 
