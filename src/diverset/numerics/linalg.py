@@ -35,6 +35,7 @@ __all__ = [
     "row_norms_squared",
     "solve_lower",
     "squared_modulus",
+    "tall_qr",
 ]
 
 #: Pivot below which LAPACK stops a Cholesky factorisation with complete pivoting; smaller ones are looked at here.
@@ -42,6 +43,9 @@ _TINY = 1e-290
 
 #: Departure from orthonormal columns that is let pass.
 _ORTHONORMAL = 1e-12
+
+#: Rows of one block of a tall QR factorisation.
+_QR_ROWS = 512
 
 #: Up to this order definiteness is checked by NumPy's Cholesky factorisation: SciPy brings a BLAS of its own, whose
 #: threads go on spinning for a while and would slow down an `eigh` that follows.
@@ -285,3 +289,21 @@ def orthonormal_columns(V: Array) -> Array:
     if np.abs(V.conj().T @ (V @ signs) - signs).max(initial=0.0) > _ORTHONORMAL:
         V = np.linalg.qr(V[:, ::-1])[0][:, ::-1]
     return np.ascontiguousarray(V)
+
+
+def tall_qr(a: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Reduced QR factorisation of a tall matrix: one of each block of rows, then one of the stacked factors R.
+
+    Sums over all rows of one column may err by a rounding unit per row, where the BLAS adds one after another and the
+    rows are alike. Here a sum runs over one block.
+    """
+    m, width = a.shape
+    if m <= 2 * _QR_ROWS or _QR_ROWS < 2 * width:
+        Q, R = np.linalg.qr(a)
+        return Q, R
+    blocks = -(-m // _QR_ROWS)
+    padded = np.zeros((blocks * _QR_ROWS, width))
+    padded[:m] = a
+    outer, small = np.linalg.qr(padded.reshape(blocks, _QR_ROWS, width))
+    inner, R = tall_qr(small.reshape(blocks * width, width))
+    return (outer @ inner.reshape(blocks, width, width)).reshape(-1, width)[:m], R
