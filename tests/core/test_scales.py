@@ -72,6 +72,60 @@ def test_a_k_dpp_does_not_feel_the_scale(scale):
         assert kdpp.probability([1], [6]) == pytest.approx(plain.probability([1], [6]), abs=1e-12)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_the_law_knows_the_rank_at_any_scale(seed):
+    # Four items of rank two: whatever rounding leaves of a set of three, times 1e25, would hide all pairs.
+    F = np.random.default_rng(seed).standard_normal((4, 2))
+    large = dv.law(dv.DPP.from_features(1e12 * F))
+    assert (large[[7, 11, 13, 14, 15]] == 0.0).all()
+    assert large == pytest.approx(dv.law(dv.DPP.from_features(F).of_size(2)), abs=1e-12)
+
+
+def test_the_law_of_duplicates_of_high_quality():
+    dpp = dv.DPP.from_features([[1.0, 0.3], [1.0, 0.3], [0.0, 1.0]], [1e8, 1e8, 1e-8])
+    law = dv.law(dpp)
+    assert (law[[3, 7]] == 0.0).all()
+    assert law == pytest.approx(np.exp(list(all_sets(dpp).values())), abs=1e-12)
+
+
+@pytest.mark.parametrize("complex_rows", [False, True])
+def test_restriction_tells_eigenvalues_near_one_apart(complex_rows):
+    """Two eigenvalues of K differ from 1, and from each other, by 1e-12: a set's rows need their eigenvectors."""
+    F = np.random.default_rng(5).integers(-4, 5, (5, 3)).astype(float)
+    F = F * (1.0 + 1j) if complex_rows else F
+    dpp = dv.DPP.from_features(1e6 * F)
+    part = dpp.restrict([0, 1, 3, 4])
+    for Y in ([0], [1], [3], [4]):
+        # Item 2 is left out, or in.
+        expected = np.logaddexp(dpp.log_prob(Y), dpp.log_prob(sorted([*Y, 2])))
+        assert part.log_prob(Y) == pytest.approx(expected, rel=1e-9)
+
+
+def test_restriction_keeps_what_is_nearly_certain_apart_from_what_is():
+    dpp = dv.DPP.from_features(1e13 * np.array([[1.0, 1.0], [0.0, 1.0], [1.0, 0.0]]))
+    part = dpp.restrict([0, 1])
+    # Neither of the two: a probability of 3e-27, which an eigenvalue 1 of K would make 0.
+    expected = np.logaddexp(dpp.log_prob([]), dpp.log_prob([2]))
+    assert part.log_prob([]) == pytest.approx(expected, abs=1e-3)
+    assert part.log_normalizer == pytest.approx(-expected, abs=1e-3)
+
+
+def test_restriction_beside_a_certain_eigenvalue_keeps_odds_of_a_trillion():
+    root = math.sqrt(0.5)
+    V = np.array([[0.0, root], [0.0, root], [1.0, 0.0]])
+    part = dv.DPP.from_spectrum([1e12, np.inf], V).restrict([0, 2])
+    # Item 0 appears half of the time, and item 2 is missing once in a trillion.
+    assert part.log_prob([0]) == pytest.approx(math.log(0.5e-12), abs=1e-3)
+    assert math.exp(part.log_prob([0, 2])) == pytest.approx(0.5, abs=1e-11)
+
+
+def test_more_exclusions_than_a_set_of_k_leaves_room_for():
+    dpp = dv.DPP.from_spectrum([800.0, *[np.inf] * 4], orthonormal(5))
+    for kdpp in (dpp.of_size(4), dpp.of_size(5)):
+        assert kdpp.probability(exclude=[1, 2]) == 0.0
+    assert dpp.log_probability(exclude=[1, 2]) == -math.inf
+
+
 def test_entropy_of_a_wide_spectrum():
     dpp = dv.DPP.from_spectrum([1e16, 2.0, 0.5], orthonormal(3))
     probabilities = np.exp(list(all_sets(dpp).values()))

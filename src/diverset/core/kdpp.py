@@ -135,7 +135,7 @@ class KDPP(SetDistribution):
 
     def _log_probability(self, inside: IntArray, outside: IntArray) -> float:
         remaining = self._k - len(inside)
-        if remaining < 0:
+        if remaining < 0 or self.n_items - len(outside) < self._k:
             return -math.inf
         if len(inside) + len(outside) == self.n_items:
             return self._log_prob(inside)

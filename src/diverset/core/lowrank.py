@@ -64,7 +64,7 @@ __all__ = ["LowRankLikelihood", "LowRankMarginal"]
 #: Above this norm of C, subtracting rows from it would leave more error than the identity it is added to.
 _DOWNDATE_LIMIT = 1e5
 #: Smallest eigenvalue of C, relative to the largest, that the Gram matrix gives with enough digits.
-_CERTAIN = 1e-7
+_CERTAIN = 1e-6
 #: Rounding error of an eigenvalue that may be felt in a probability.
 _FELT = 1e-11
 #: Entries of the rows up to which they are factored themselves where the Gram matrix does not suffice.
@@ -477,6 +477,8 @@ class LowRankMarginal(_LowRank):
 
     def log_probability(self, inside: IntArray, outside: IntArray) -> float:
         """Log-probability of a partial assignment, in time free of n."""
+        if self.n - len(outside) < self._least:
+            return -math.inf
         rows = self.factor.take(inside)
         log_volume = log_det_gram(rows, self.factor.row_noise(inside))
         if log_volume == -math.inf or len(outside) == 0:
