@@ -232,7 +232,9 @@ def graded_qr(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
     rank = int(np.count_nonzero(sigma > 8.0 * max(m, 8) * EPS * sigma.max(initial=0.0)))
     if rank == 0:
         return np.zeros((n, 0)), np.zeros((0, m))
-    columns = np.abs(rows).max(axis=0, initial=0.0)
+    # Columns of unit size among rows of unit size. Among the rows as they are, a column in which the largest row is
+    # zero would be scaled up, and pivoting would not begin with that row.
+    columns = np.abs(unit).max(axis=0, initial=0.0)
     columns[columns == 0.0] = 1.0
     order = np.argsort(-sizes, kind="stable")
     Q, R, pivots = qr((rows / columns)[order], mode="economic", pivoting=True, check_finite=False)
