@@ -259,7 +259,8 @@ class DenseLikelihood(Representation):
 
     def log_prob(self, inside: IntArray) -> float:
         """Log of det(L_Y) / det(L + I)."""
-        return min(log_det_psd(self._L[np.ix_(inside, inside)], self._noise[inside]) - self.log_normalizer, 0.0)
+        log_det = log_det_psd(self._L[np.ix_(inside, inside)], self._noise[inside], lambda: self.spectrum.rank)
+        return min(log_det - self.log_normalizer, 0.0)
 
     def log_probability(self, inside: IntArray, outside: IntArray) -> float:
         """Log-probability of a partial assignment, from the blocks of K and I - K."""

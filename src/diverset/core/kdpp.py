@@ -69,6 +69,13 @@ class KDPP(SetDistribution):
     k : int
         Size of the sets; at most the rank.
 
+    Notes
+    -----
+    Making a k-DPP takes the eigendecomposition of its DPP, unless that is known: :math:`O(n^3)`, or :math:`O(nD^2)`
+    from D features. A dense kernel is always factorised with its eigenvectors, which draws and inclusion probabilities
+    need. For ``log_prob`` alone the eigenvalues would do, in some 40% of the time; but a draw would then factorise
+    again.
+
     Examples
     --------
     With L = I every set of k items is equally likely, which no DPP can say.
