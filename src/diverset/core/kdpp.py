@@ -33,10 +33,10 @@ from diverset.numerics.validation import check_fits_in_memory, check_size
 if TYPE_CHECKING:
     from diverset.sampling.base import Sampler
 
-__all__ = ["KDPP", "near_size"]
+__all__ = ["KDPP", "UNLIKELY", "near_size"]
 
 #: Log-probability of the size below which a DPP is rescaled before it is conditioned on it.
-_UNLIKELY = -5.0
+UNLIKELY = -5.0
 
 #: Log-odds of an eigenvector that is to be chosen (or, with the other sign, not).
 _SURE = 5.0
@@ -160,7 +160,7 @@ class KDPP(SetDistribution):
     def _near_size(self) -> tuple[Representation, float]:
         """A DPP with this k-DPP within that draws k items often, and the log-probability that it does."""
         base, log_size = self._dpp._representation, self._log_size
-        if log_size < _UNLIKELY:
+        if log_size < UNLIKELY:
             base = near_size(base, self._k)
             log_size = base.spectrum.log_size_probability(self._k)
         return base, log_size
