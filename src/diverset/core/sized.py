@@ -102,7 +102,8 @@ class SizedDPP(SetDistribution):
 
         An event that is likely among sets of k items may be too rare to compute in a DPP that hardly draws k.
         """
-        left, base, found = self._sizes, self._dpp._representation, []
+        found: list[tuple[Representation, IntArray, FloatArray]] = []
+        left, base = self._sizes, self._dpp._representation
         while len(left):
             natural = poisson_binomial.log_pmf_many(base.spectrum.log_odds, left)
             often = natural > UNLIKELY
