@@ -2,12 +2,14 @@
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 
 import diverset as dv
 from diverset.errors import KernelError
 from reference import law_p_value
+from trust.exact_laws import DIGITS, ExactLaw, exact_matrix, product_kernel
 
 GRADED = [[1.0, 0.0, 1.0], [1.0, 2.0, 0.0], [0.0, 1.0, 1.0], [2.0, 1.0, 1.0]]
 HERMITIAN = np.array([[2, 1j, 0.5], [-1j, 2, 1j], [0.5, -1j, 2]])
@@ -70,6 +72,35 @@ def test_a_k_dpp_does_not_feel_the_scale(scale):
         assert kdpp.marginal([1, 6]) == pytest.approx(plain.marginal([1, 6]), abs=1e-12)
         assert kdpp.pair_probabilities([(1, 6)])[0] == pytest.approx(kdpp.marginal([1, 6]), abs=1e-12)
         assert kdpp.probability([1], [6]) == pytest.approx(plain.probability([1], [6]), abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_kernels_of_rank_three_times_large_numbers_against_mpmath(seed):
+    """Entropy at 1e16, and pairs of k-DPPs at 1e12, of integer kernels."""
+    F = np.random.default_rng(seed).integers(-3, 4, (6, 3)).astype(float)
+    L = F @ F.T
+    with mpmath.workdps(DIGITS):
+        exact = ExactLaw.of_likelihood(product_kernel(F) * mpmath.mpf(1e16), rank=3)
+        large = dv.DPP(1e16 * L)
+        assert float(large.entropy()) == pytest.approx(float(exact.entropy()), abs=1e-9)
+        assert all(log_p == -math.inf for mask, log_p in all_sets(large).items() if mask.bit_count() > 3)
+        for k in (2, 3):
+            of_size, kdpp = exact.of_size(k), dv.KDPP(1e12 * L, k)
+            for pair in ((1, 5), (0, 3)):
+                truth = float(of_size.probability(pair))
+                assert kdpp.marginal(pair) == pytest.approx(truth, abs=1e-12)
+                assert kdpp.pair_probabilities([pair])[0] == pytest.approx(truth, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_entropy_of_a_wide_spectrum_against_mpmath(seed):
+    Q = orthonormal(3, seed)
+    with mpmath.workdps(DIGITS):
+        V = exact_matrix(Q)
+        law = ExactLaw.of_likelihood(V * mpmath.diag([mpmath.mpf(x) for x in (1e16, 2.0, 0.5)]) * V.T)
+        assert float(dv.DPP.from_spectrum([1e16, 2.0, 0.5], Q).entropy()) == pytest.approx(
+            float(law.entropy()), abs=1e-9
+        )
 
 
 @pytest.mark.parametrize("seed", range(4))
