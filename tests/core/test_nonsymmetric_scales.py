@@ -10,6 +10,7 @@ import diverset as dv
 from diverset.classics import Carries, Descents
 from diverset.errors import KernelError
 from diverset.numerics.accretive import equilibrated, log_det_general, resolvent, size_law
+from reference import law_p_value
 
 mpmath = pytest.importorskip("mpmath")
 
@@ -171,6 +172,24 @@ def test_members_that_need_scales_of_their_items(seed):
 def test_thousands_of_members(block):
     for seed in range(1_000 * block, 1_000 * (block + 1)):
         check_member(seed)
+
+
+def law_of_sets(L):
+    return {frozenset(Y): float(p) for Y, p in exact_law(L).items() if p > 0}
+
+
+@pytest.mark.parametrize("seed", [104, 201])
+def test_draws_of_graded_kernels_follow_the_law(seed):
+    V, B, D, q = factors(6, 2, 2, seed, spread=8.0)
+    L = kernel(V, B, D) * q[:, None] * q
+    law = law_of_sets(L)
+    low = dv.NonsymmetricDPP.from_low_rank(q[:, None] * V, q[:, None] * B, D)
+    for dpp in (low, dv.NonsymmetricDPP(L)):
+        assert law_p_value(dpp.sample(3_000, rng=seed, method="sequential"), law) > 1e-4
+    # The twin: without the skew-symmetric part, which makes items attract.
+    faulty = dv.NonsymmetricDPP(q[:, None] * (V @ V.T).astype(float) * q)
+    draws = [Y for Y in faulty.sample(3_000, rng=seed) if frozenset(Y.tolist()) in law]
+    assert law_p_value(draws, law) < 1e-4
 
 
 def test_low_rank_kernels_times_large_numbers():
