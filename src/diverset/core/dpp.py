@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from diverset._typing import Array, FloatArray, IntArray, RNGLike
-from diverset.core.dense import DenseMarginal
+from diverset.core.dense_marginal import DenseMarginal
 from diverset.core.distribution import SetDistribution
 from diverset.core.eigenpairs import from_eigenpairs, likelihood_of_matrix
 from diverset.core.factor import RowFactor, as_feature_rows

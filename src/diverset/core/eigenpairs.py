@@ -20,7 +20,8 @@ from diverset._typing import Array, FloatArray, IntArray
 from diverset.core.cache import cached_property
 from diverset.core.dense import DenseLikelihood
 from diverset.core.factor import RowFactor
-from diverset.core.lowrank import LowRankLikelihood, LowRankMarginal, _LowRank
+from diverset.core.lowrank import LowRank, LowRankLikelihood
+from diverset.core.lowrank_marginal import LowRankMarginal
 from diverset.core.representation import Representation, impossible, open_positions
 from diverset.core.spectrum import Spectrum
 from diverset.numerics.graded import graded_rotation, graded_svd, pivoted_rows, row_space, without_rounding
@@ -53,7 +54,7 @@ _CANCELS = 1e-3
 _ALIGNED = 0.5
 
 
-class _Eigenpairs(_LowRank):
+class _Eigenpairs(LowRank):
     """What the two forms share. The base of the factor is V, its transform the roots of the eigenvalues."""
 
     _eigenpairs: Spectrum
