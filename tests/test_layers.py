@@ -35,7 +35,7 @@ ALLOWED = {
     "learn": BASE | {"numerics", "kernels", "core"},
     "text": BASE | {"numerics", "kernels", "core", "sampling", "inference", "baselines", "learn"},
     "images": BASE | {"numerics", "kernels"},
-    "integrations": BASE | {"numerics", "inference"},
+    "integrations": BASE | {"numerics", "kernels", "core", "sampling", "inference"},
     "processes": BASE | {"numerics", "kernels", "core", "sampling"},
     "plots": BASE | {"numerics", "kernels", "core", "sampling", "inference", "structured", "diverset"},
     "apps": BASE
