@@ -123,16 +123,23 @@ def test_coverage_visits_every_item_once(n, k, drop_last):
 
 
 def test_every_batch_of_a_covering_epoch_is_unbiased():
-    """Item and place in the epoch are independent, although the first draws of a block prefer long rows."""
-    n, k, epochs = 12, 3, 1500
-    F = rows(n, 4, seed=1)
+    """An item is as likely in the first batch as in the last, although the draws of a block spread out rare kinds."""
+    n, k, epochs = 12, 3, 400
+    F = np.repeat(np.eye(4), [7, 3, 1, 1], axis=0)
     sampler = DiverseBatchSampler(F, k, rng=0, cover=True)
-    places = np.zeros((4, n))
-    for _ in range(epochs):
-        for place, batch in enumerate(sampler):
-            places[place, batch] += 1
     np.testing.assert_array_equal(sampler.inclusion_probabilities, np.full(n, 0.25))
-    assert chisquare(places.ravel(), np.full(4 * n, epochs / 4)).pvalue > 1e-4
+
+    def p_value(epoch):
+        places = np.zeros((4, n))
+        for _ in range(epochs):
+            for place, batch in enumerate(epoch()):
+                places[place, batch] += 1
+        # An item has one place in an epoch, and a place three items.
+        return chisquare(places.ravel(), np.full(4 * n, epochs / 4), ddof=4 * n - 1 - 3 * (n - 1)).pvalue
+
+    assert p_value(lambda: sampler) > 1e-4
+    rng = np.random.default_rng(0)
+    assert p_value(lambda: sampler._divided(np.arange(n), rng)) < 1e-4  # in the order they were drawn
 
 
 def test_coverage_keeps_twins_apart():
