@@ -94,6 +94,7 @@ def test_every_citation_is_in_the_references():
         ".mrf",
         ".open_questions",
         ".images",
+        ".integrations",
         ".learn",
         ".metrics",
         ".text",

@@ -21,8 +21,10 @@ __all__ = ["Convergence", "Estimator", "check_fitted", "progress"]
 
 try:
     from sklearn.base import BaseEstimator as Estimator
+    from sklearn.exceptions import NotFittedError
 except ImportError:
     if not TYPE_CHECKING:
+        NotFittedError = ValueError
 
         class Estimator:
             """Parameters by the names of the constructor's arguments, as ``sklearn.base.BaseEstimator`` has them."""
@@ -48,11 +50,15 @@ except ImportError:
                 return f"{type(self).__name__}({shown})"
 
 
+class NotFitted(DiversetError, NotFittedError):
+    """A learner was asked before ``fit``; also the error that scikit-learn has for this, where it is installed."""
+
+
 def check_fitted(estimator: Any, attribute: str) -> None:
     """Refuse to answer before ``fit``."""
     if not hasattr(estimator, attribute):
         name = type(estimator).__name__
-        raise DiversetError(f"this {name} has not been fitted; call {name}().fit(...) first")
+        raise NotFitted(f"this {name} has not been fitted; call {name}().fit(...) first")
 
 
 @dataclass(frozen=True)
