@@ -149,6 +149,13 @@ def test_coverage_keeps_twins_apart():
     assert np.mean(distinct) > 7.5  # uniform batches hold 5.5 kinds
 
 
+def test_indicators_of_clusters_give_one_item_of_each():
+    labels = np.repeat(np.arange(4), [5, 10, 15, 20])
+    sampler = DiverseBatchSampler(np.eye(4)[labels], 4, rng=0)
+    assert all(sorted(labels[batch]) == [0, 1, 2, 3] for batch in sampler)
+    np.testing.assert_allclose(sampler.weights, np.array([5, 10, 15, 20])[labels])
+
+
 def test_kinds_of_features():
     F = rows(40, 5)
     expected = list(DiverseBatchSampler(F, 5, rng=0))

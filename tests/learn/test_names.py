@@ -185,6 +185,28 @@ def test_comparison_by_hand():
     assert [line.split()[0] for line in str(report).splitlines()[1:]] == ["model", "popularity", "co-occurrence"]
 
 
+def test_names_of_items_in_no_basket():
+    model = IndependentItems().fit(NAMED, n_items=["kiwi", *reversed(NAMES)])
+    assert model.names_.tolist() == ["kiwi", *reversed(NAMES)]
+    assert model.p_[0] == 0.5 / 7
+    assert np.isfinite(model.score([["kiwi", "tea"]]))
+    assert "kiwi" in [item for item, _ in model.recommend(["tea"])]
+    with pytest.raises(LabelError, match="names an item more than once"):
+        IndependentItems().fit(NAMED, n_items=[*NAMES, "tea"])
+    with pytest.raises(LabelError, match="no item 'tea' among the 1 items"):
+        IndependentItems().fit(NAMED, n_items=["milk"])
+
+
+def test_unknown_items_are_left_out_of_the_questions():
+    model = IndependentItems().fit(NAMED)
+    report = compare_next_item(model, NAMED, [["kiwi", "tea", "beer"], ["kiwi", "milk"]], n=1)
+    assert (report.n_baskets, report.n_unknown) == (1, 2)
+    assert "2 unknown items left out" in str(report)
+    plain = compare_next_item(model, NAMED, [["beer", "tea"]], n=1)
+    assert plain.scores["popularity"].mean_rank == report.scores["popularity"].mean_rank
+    assert "unknown" not in str(plain)
+
+
 def test_comparison_on_bundles():
     rng = np.random.default_rng(1)
     baskets = [[item for item in BUNDLES[rng.integers(3)] if rng.random() < 0.8] for _ in range(400)]

@@ -29,6 +29,7 @@ from diverset import (
     threads,
 )
 from diverset.integrations import coreset, d_optimal_design, diverse_split, inducing_points
+from diverset.integrations.torch import DiverseBatchSampler
 
 
 @dataclass(frozen=True)
@@ -846,6 +847,14 @@ CALLS: dict[str, Call] = {
     "diverset.integrations.diverse_split": call(diverse_split, X=X, train_size=0.5, diversity=0.5),
     "diverset.integrations.inducing_points": call(inducing_points, X=X, m=3, length_scale=1.0, method="greedy", move=2),
     "diverset.integrations.coreset": call(coreset, {"rng": 0}, X=X, m=3, ridge=0.1),
+    "diverset.integrations.torch.DiverseBatchSampler": call(
+        lambda features, **arguments: [*DiverseBatchSampler(features, rng=0, **arguments)],
+        features=X,
+        batch_size=4,
+        ridge=0.1,
+        cover=False,
+        drop_last=False,
+    ),
     "diverset.learn.compare_next_item": call(compared, train=BASKETS, test=BASKETS, n=2, max_baskets=5),
     "diverset.learn.FullRankKernel": call(
         fitted(learn.FullRankKernel, max_iter=3), pseudo_count=0.1, tol=1e-4, algorithm="picard", **LEARN

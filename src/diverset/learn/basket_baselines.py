@@ -55,7 +55,7 @@ class IndependentItems(BasketModel):
     def __init__(self, *, pseudo_count: float = 0.5) -> None:
         self.pseudo_count = pseudo_count
 
-    def fit(self, baskets: Any, y: Any = None, *, n_items: int | None = None) -> IndependentItems:
+    def fit(self, baskets: Any, y: Any = None, *, n_items: Any = None) -> IndependentItems:
         """Count the items.
 
         Parameters
@@ -64,8 +64,8 @@ class IndependentItems(BasketModel):
             Observed sets, in any form of :mod:`diverset.learn.basket_names`.
         y : None
             Ignored; scikit-learn passes it.
-        n_items : int, optional
-            Size of the ground set, for items that are numbers; by default the largest number plus one.
+        n_items : int or sequence of names, optional
+            Number of items, or the names of all, also of those in no basket; by default those that occur.
 
         Returns
         -------
@@ -153,7 +153,7 @@ class PoissonItems(BasketModel):
         self.max_iter = max_iter
         self.tol = tol
 
-    def fit(self, baskets: Any, y: Any = None, *, n_items: int | None = None) -> PoissonItems:
+    def fit(self, baskets: Any, y: Any = None, *, n_items: Any = None) -> PoissonItems:
         """Learn the rate and the weights.
 
         Parameters
@@ -162,8 +162,8 @@ class PoissonItems(BasketModel):
             Observed sets, in any form of :mod:`diverset.learn.basket_names`.
         y : None
             Ignored; scikit-learn passes it.
-        n_items : int, optional
-            Size of the ground set, for items that are numbers; by default the largest number plus one.
+        n_items : int or sequence of names, optional
+            Number of items, or the names of all, also of those in no basket; by default those that occur.
 
         Returns
         -------

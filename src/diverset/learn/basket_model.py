@@ -50,11 +50,17 @@ class BasketModel(Estimator, abc.ABC):
 
     def _observed(self, data: Any, n_items: Any) -> Baskets:
         """The baskets to learn from; keeps the names of the items."""
-        baskets, names = numbered(data) if n_items is None or not _is_list(data) else (data, None)
+        if n_items is not None and not isinstance(n_items, str) and hasattr(n_items, "__len__"):
+            names: Array | None = np.array([*n_items, None], dtype=object)[:-1]  # never a matrix
+            if len(set(n_items)) < len(n_items):
+                raise LabelError("n_items names an item more than once; give the name of each item once")
+            data, n_items = numbered(data, names)[0], None
+        else:
+            data, names = numbered(data) if n_items is None or not _is_list(data) else (data, None)
         if n_items is not None and names is not None:
-            raise DiversetError(f"n_items is {n_items}, but the baskets hold names, which say how many items there are")
+            raise DiversetError(f"n_items is {n_items}, but the baskets hold names; leave it out, or give all names")
         self.names_ = names
-        read = read_baskets(baskets, n_items)
+        read = read_baskets(data, n_items)
         if len(read) == 0:
             raise DiversetError("there are no baskets; learning needs at least one")
         return read

@@ -91,7 +91,7 @@ def positions_of(items: Any, names: Array) -> IntArray:
         shown = ", ".join(repr(name) for name in names[:3].tolist())
         raise LabelError(
             f"there is no item {missing.args[0]!r} among the {len(names)} items of the model ({shown}, ...); leave it "
-            "out, or fit the model to baskets that hold it"
+            "out, or name all items when the model is fitted: fit(baskets, n_items=names)"
         ) from None
 
 

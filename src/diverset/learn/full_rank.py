@@ -252,7 +252,7 @@ class FullRankKernel(KernelModel):
         self.rng = rng
         self.verbose = verbose
 
-    def fit(self, baskets: Any, y: Any = None, *, n_items: int | None = None) -> FullRankKernel:
+    def fit(self, baskets: Any, y: Any = None, *, n_items: Any = None) -> FullRankKernel:
         """Learn a kernel.
 
         Parameters
@@ -261,8 +261,8 @@ class FullRankKernel(KernelModel):
             Observed sets, in any form of :mod:`diverset.learn.basket_names`.
         y : None
             Ignored; scikit-learn passes it.
-        n_items : int, optional
-            Size of the ground set, for items that are numbers; by default the largest number plus one.
+        n_items : int or sequence of names, optional
+            Number of items, or the names of all, also of those in no basket; by default those that occur.
 
         Returns
         -------

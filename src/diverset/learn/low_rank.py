@@ -186,7 +186,7 @@ class _StochasticKernel(KernelModel):
     def _largest(rank: int) -> int:
         """Number of items in the largest set that is possible at this rank."""
 
-    def _prepared(self, baskets: Any, n_items: int | None) -> tuple[Baskets, int, np.random.Generator]:
+    def _prepared(self, baskets: Any, n_items: Any) -> tuple[Baskets, int, np.random.Generator]:
         read, rng = self._observed(baskets, n_items), np.random.default_rng(self.rng)
         self.rank_scores_ = {}
         if self.rank is not None:
@@ -306,7 +306,7 @@ class LowRankKernel(_StochasticKernel):
         self.rng = rng
         self.verbose = verbose
 
-    def fit(self, baskets: Any, y: Any = None, *, n_items: int | None = None) -> LowRankKernel:
+    def fit(self, baskets: Any, y: Any = None, *, n_items: Any = None) -> LowRankKernel:
         """Learn the factor.
 
         Parameters
@@ -315,8 +315,8 @@ class LowRankKernel(_StochasticKernel):
             Observed sets, in any form of :mod:`diverset.learn.basket_names`.
         y : None
             Ignored; scikit-learn passes it.
-        n_items : int, optional
-            Size of the ground set, for items that are numbers; by default the largest number plus one.
+        n_items : int or sequence of names, optional
+            Number of items, or the names of all, also of those in no basket; by default those that occur.
 
         Returns
         -------
@@ -419,7 +419,7 @@ class NonsymmetricKernel(_StochasticKernel):
         self.rng = rng
         self.verbose = verbose
 
-    def fit(self, baskets: Any, y: Any = None, *, n_items: int | None = None) -> NonsymmetricKernel:
+    def fit(self, baskets: Any, y: Any = None, *, n_items: Any = None) -> NonsymmetricKernel:
         """Learn the factors.
 
         Parameters
@@ -428,8 +428,8 @@ class NonsymmetricKernel(_StochasticKernel):
             Observed sets, in any form of :mod:`diverset.learn.basket_names`.
         y : None
             Ignored; scikit-learn passes it.
-        n_items : int, optional
-            Size of the ground set, for items that are numbers; by default the largest number plus one.
+        n_items : int or sequence of names, optional
+            Number of items, or the names of all, also of those in no basket; by default those that occur.
 
         Returns
         -------

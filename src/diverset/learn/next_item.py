@@ -12,7 +12,8 @@ from diverset._typing import FloatArray, IntArray, RNGLike
 from diverset.errors import DiversetError, ImpossibleEventError
 from diverset.learn._estimator import check_fitted
 from diverset.learn.basket_model import BasketModel
-from diverset.learn.baskets import Baskets
+from diverset.learn.basket_names import numbered
+from diverset.learn.baskets import Baskets, read_baskets
 from diverset.numerics.linalg import positions_outside
 from diverset.numerics.validation import check_count
 
@@ -57,18 +58,23 @@ class NextItemReport:
         How many recommendations count as a hit.
     n_baskets : int
         Baskets that an item was taken out of.
+    n_unknown : int
+        Items of test baskets that the models do not know, which were left out.
     """
 
     scores: dict[str, NextItemScores]
     n: int
     n_baskets: int
+    n_unknown: int = 0
 
     def __getitem__(self, name: str) -> NextItemScores:
         return self.scores[name]
 
     def __str__(self) -> str:
         width = max(len(name) for name in self.scores)
-        lines = [f"{'':{width}}  hit rate at {self.n:<3}  mean rank        percentile     ({self.n_baskets} baskets)"]
+        lines = [f"{'':{width}}  hit rate at {self.n:<3}  mean rank        percentile     {self.n_baskets} baskets"]
+        if self.n_unknown:
+            lines[0] += f", {self.n_unknown} unknown items left out"
         for name, row in self.scores.items():
             hit, rank = f"{row.hit_rate:.3f} ± {row.hit_error:.3f}", f"{row.mean_rank:6.1f} ± {row.rank_error:<6.1f}"
             lines.append(f"{name:{width}}  {hit}    {rank}  {row.percentile:5.1f} ± {row.percentile_error:.1f}")
@@ -93,7 +99,8 @@ def compare_next_item(
     train : baskets
         What the simple rules count: in any form that ``fit`` takes.
     test : baskets
-        Baskets that no model has seen; those of fewer than two items are left out.
+        Baskets that no model has seen; names that the models do not know are left out, and so are baskets of fewer than
+        two items.
     n : int
         How many recommendations count as a hit.
     max_baskets : int
@@ -126,7 +133,8 @@ def compare_next_item(
     if not named:
         raise DiversetError("there are no models to compare; give at least one")
     first = next(iter(named.values()))
-    seen, questions = first._read(train), first._read(test)
+    check_fitted(first, "n_items_")
+    seen, (questions, n_unknown) = first._read(train), _known_part(test, first)
     for name, model in named.items():
         check_fitted(model, "n_items_")
         if model.n_items_ != first.n_items_ or not _same(model.names_, first.names_):
@@ -143,7 +151,24 @@ def compare_next_item(
     rules: dict[str, Scores] = {name: model._scores for name, model in named.items()}
     rules |= {"popularity": _popularity(seen), "co-occurrence": _co_occurrence(seen)}
     scores = {name: _summary(rule, asked, first.n_items_, hits_within) for name, rule in rules.items()}
-    return NextItemReport(scores, hits_within, len(asked))
+    return NextItemReport(scores, hits_within, len(asked), n_unknown)
+
+
+def _known_part(data: Any, model: BasketModel) -> tuple[Baskets, int]:
+    """Baskets without the items that a model of names does not know, and how often such items were left out."""
+    if model.names_ is None:
+        return model._read(data), 0
+    found, names = numbered(data)
+    read = read_baskets(found)
+    if names is None:  # a sparse matrix: its columns are the items of the model
+        return model._read(data), 0
+    place = {name: i for i, name in enumerate(model.names_.tolist())}
+    positions = np.array([place.get(name, -1) for name in names.tolist()], dtype=np.int64)[read.flat]
+    owner = np.repeat(np.arange(len(read)), read.sizes)[positions >= 0]
+    starts = np.searchsorted(owner, np.arange(len(read) + 1))
+    flat = positions[positions >= 0]
+    flat = flat[np.lexsort((flat, owner))]
+    return Baskets(flat, starts.astype(np.int64), model.n_items_), int(np.count_nonzero(positions < 0))
 
 
 def _same(a: Any, b: Any) -> bool:
