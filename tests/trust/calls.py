@@ -1113,6 +1113,7 @@ EXCEPTIONS = {
     "diverset.images.ImageFeatures": "a record that extract fills",
     "diverset.images.Skipped": "a record that extract fills",
     "diverset.learn.NextItemReport": "a record that compare_next_item fills",
+    "diverset.learn.NextItemScores": "a record that compare_next_item fills",
     "diverset.threads.independent_threads": "takes a model and nothing else; the model's own call is fuzzed",
     "diverset.threads.greedy_threads": "takes a model and nothing else; the model's own call is fuzzed",
     "diverset.threads.dtm_threads": "seconds a call, in gensim; tests/threads gives it bad input",

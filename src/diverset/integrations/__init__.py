@@ -3,7 +3,7 @@ r"""diverset inside the tools people already use.
 =====================================================  ============================================  ===========
 name                                                   what it does                                  extra
 =====================================================  ============================================  ===========
-:func:`d_optimal_design`                               rows with the largest information determinant
+:func:`d_optimal_design`                               rows with the largest information matrix
 :func:`diverse_split`                                  training and test parts, the first diverse
 :func:`inducing_points`                                points for a sparse Gaussian process
 :func:`coreset`                                        rows with weights that stand for all of them

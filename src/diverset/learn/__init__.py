@@ -29,7 +29,7 @@ from diverset.learn.files import load_model, save_model
 from diverset.learn.full_rank import FullRankKernel
 from diverset.learn.instances import Instance
 from diverset.learn.low_rank import LowRankKernel, NonsymmetricKernel
-from diverset.learn.next_item import NextItemReport, compare_next_item
+from diverset.learn.next_item import NextItemReport, NextItemScores, compare_next_item
 from diverset.learn.quality import QualityModel
 from diverset.learn.quality_baselines import LogisticQuality
 from diverset.learn.quality_search import QualityModelCV
@@ -45,6 +45,7 @@ __all__ = [
     "LowRankKernel",
     "MMRMixtureLearner",
     "NextItemReport",
+    "NextItemScores",
     "NonsymmetricKernel",
     "PoissonItems",
     "QualityModel",
