@@ -230,11 +230,51 @@ def test_wrong_comparisons():
         compare_next_item(IndependentItems(), NAMED, NAMED)
 
 
-def test_scikit_learn_is_told_what_baskets_are():
-    pytest.importorskip("sklearn", reason="scikit-learn is not installed")
-    from sklearn.exceptions import NotFittedError
-    from sklearn.utils import get_tags
+LEARNERS = [
+    "FullRankKernel",
+    "LowRankKernel",
+    "NonsymmetricKernel",
+    "IndependentItems",
+    "PoissonItems",
+    "QualityModel",
+    "QualityModelCV",
+    "LogisticQuality",
+    "KDPPMixtureLearner",
+    "MMRMixtureLearner",
+]
 
-    assert not get_tags(LowRankKernel()).input_tags.two_d_array
-    with pytest.raises(NotFittedError, match="has not been fitted"):
+
+#: The checks of scikit-learn that feed no matrix of numbers.
+CHECKS = [
+    "parameters_default_constructible",
+    "no_attributes_set_in_init",
+    "get_params_invariance",
+    "set_params",
+    "do_not_raise_errors_in_init_or_set_params",
+    "estimator_repr",
+    "estimator_cloneable",
+    "valid_tag_types",
+]
+
+
+@pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.parametrize("name", LEARNERS)
+def test_learners_pass_the_checks_that_apply_to_them(name, check):
+    checks = pytest.importorskip("sklearn.utils.estimator_checks", reason="scikit-learn is not installed")
+    getattr(checks, f"check_{check}")(name, getattr(dv.learn, name)())
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_scikit_learn_is_told_that_sets_are_no_matrix(name):
+    checks = pytest.importorskip("sklearn.utils.estimator_checks", reason="scikit-learn is not installed")
+    from sklearn.exceptions import SkipTestWarning
+
+    with pytest.warns(SkipTestWarning, match="requires input"):
+        found = checks.check_estimator(getattr(dv.learn, name)(), on_skip=None)
+    assert {result["status"] for result in found} == {"passed"}
+
+
+def test_asking_before_fitting_is_the_error_of_scikit_learn():
+    exceptions = pytest.importorskip("sklearn.exceptions", reason="scikit-learn is not installed")
+    with pytest.raises(exceptions.NotFittedError, match="has not been fitted"):
         LowRankKernel().score(NAMED)

@@ -20,13 +20,13 @@ from diverset.errors import DiversetError
 __all__ = ["Convergence", "Estimator", "check_fitted", "progress"]
 
 try:
-    from sklearn.base import BaseEstimator as Estimator
+    from sklearn.base import BaseEstimator as _Base
     from sklearn.exceptions import NotFittedError
 except ImportError:
     if not TYPE_CHECKING:
         NotFittedError = ValueError
 
-        class Estimator:
+        class _Base:
             """Parameters by the names of the constructor's arguments, as ``sklearn.base.BaseEstimator`` has them."""
 
             @classmethod
@@ -48,6 +48,15 @@ except ImportError:
             def __repr__(self) -> str:
                 shown = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
                 return f"{type(self).__name__}({shown})"
+
+
+class Estimator(_Base):
+    """A learner, with parameters as in scikit-learn; it learns from sets, not from a matrix of numbers."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False  # so scikit-learn does not check it as an estimator of matrices
+        return tags
 
 
 class NotFitted(DiversetError, NotFittedError):

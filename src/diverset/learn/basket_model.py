@@ -153,14 +153,6 @@ class BasketModel(Estimator, abc.ABC):
             added.append(self.recommend([*inside, *added], 1)[0].item)
         return added
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        # Baskets are no matrix of numbers, so scikit-learn's checks of estimators of such matrices do not apply.
-        tags.input_tags.two_d_array = False
-        tags.input_tags.sparse = True
-        tags.input_tags.string = True
-        return tags
-
 
 def _is_list(data: Any) -> bool:
     return not is_sparse(data) and not hasattr(data, "columns")
