@@ -56,6 +56,7 @@ def test_law_by_enumeration(n, D, k, ridge):
     np.testing.assert_allclose(model.inclusion_probabilities(), expected, atol=1e-12)
 
 
+@pytest.mark.needs_compiled
 @pytest.mark.parametrize(("n", "D", "k", "ridge"), [(6, 3, 2, 0.0), (6, 2, 4, 0.3), (7, 2, 5, None)])
 def test_draws_follow_the_law(n, D, k, ridge):
     F = rows(n, D, seed=1)
@@ -122,9 +123,10 @@ def test_coverage_visits_every_item_once(n, k, drop_last):
     assert list(sampler) != batches
 
 
+@pytest.mark.needs_compiled
 def test_every_batch_of_a_covering_epoch_is_unbiased():
     """An item is as likely in the first batch as in the last, although the draws of a block spread out rare kinds."""
-    n, k, epochs = 12, 3, 400
+    n, k, epochs = 12, 3, 200
     F = np.repeat(np.eye(4), [7, 3, 1, 1], axis=0)
     sampler = DiverseBatchSampler(F, k, rng=0, cover=True)
     np.testing.assert_array_equal(sampler.inclusion_probabilities, np.full(n, 0.25))

@@ -120,7 +120,6 @@ def test_unknown_items_are_named():
 BUNDLES = [("chips", "beer", "salsa"), ("milk", "bread", "butter", "eggs"), ("pasta", "tomatoes", "cheese")]
 
 
-@pytest.mark.needs_compiled
 def test_the_rank_that_held_out_baskets_choose_finds_the_bundle():
     rng = np.random.default_rng(0)
     baskets = [list(BUNDLES[rng.integers(3)]) for _ in range(300)]
