@@ -1,8 +1,9 @@
 """Variance of gradients over diverse and uniform mini-batches; trace errors of inducing points.
 
 ``python -m experiments.training`` prints both tables and writes them as CSV. All data come with scikit-learn or are
-drawn here. The settings (64 random Fourier features at half the median distance, default ridge; median length scale)
-were chosen on mixture 0, which the tables leave out.
+drawn here. The features of the batches (64 random Fourier features at half the median distance, default ridge) were
+chosen on mixture 0, which the table leaves out. The default of ``inducing_points`` was designed on the three data sets
+of its table, among others, whole and at three length scales; the table has random parts of them, at the median length.
 """
 
 from __future__ import annotations
