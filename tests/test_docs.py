@@ -95,6 +95,7 @@ def test_every_citation_is_in_the_references():
         ".theory.mrf",
         ".theory.open_questions",
         ".images",
+        ".integrations",
         ".learn",
         ".metrics",
         ".text",

@@ -32,7 +32,7 @@ ALLOWED = {
     "learn": BASE | {"numerics", "kernels", "core"},
     "text": BASE | {"numerics", "kernels", "core", "sampling", "inference", "baselines", "learn"},
     "images": BASE | {"numerics", "kernels"},
-    "integrations": BASE | {"numerics", "inference"},
+    "integrations": BASE | {"numerics", "kernels", "core", "sampling", "inference"},
     "theory": BASE | {"numerics", "kernels", "core", "sampling", "inference", "structured"},
     "plots": BASE | {"numerics", "kernels", "core", "sampling", "inference", "structured", "diverset"},
     "apps": BASE

@@ -24,6 +24,8 @@ from diverset import (
     text,
     threads,
 )
+from diverset.integrations import coreset, d_optimal_design, diverse_split, inducing_points
+from diverset.integrations.torch import DiverseBatchSampler
 from diverset.theory import classics, mrf, open_questions, processes
 
 
@@ -253,6 +255,11 @@ def fitted(kind, **parameters):
         return [model.score(baskets), model.next_item_scores(basket), model.recommend(basket, k)]
 
     return function
+
+
+def compared(train, test, n, max_baskets):
+    model = learn.IndependentItems().fit(BASKETS, n_items=5)
+    return learn.compare_next_item(model, train, test, n=n, max_baskets=max_baskets).scores
 
 
 LEARN = {"baskets": BASKETS, "n_items": 5, "basket": [0], "k": 2}
@@ -845,6 +852,19 @@ CALLS: dict[str, Call] = {
     "diverset.learn.Instance": call(
         lambda features, diversity: learn.Instance(features, diversity=diversity).n_items, features=X, diversity=X
     ),
+    "diverset.integrations.d_optimal_design": call(d_optimal_design, X=X, k=3, ridge=0.1),
+    "diverset.integrations.diverse_split": call(diverse_split, X=X, train_size=0.5, diversity=0.5),
+    "diverset.integrations.inducing_points": call(inducing_points, X=X, m=3, length_scale=1.0, method="greedy", move=2),
+    "diverset.integrations.coreset": call(coreset, {"rng": 0}, X=X, m=3, ridge=0.1),
+    "diverset.integrations.torch.DiverseBatchSampler": call(
+        lambda features, **arguments: [*DiverseBatchSampler(features, rng=0, **arguments)],
+        features=X,
+        batch_size=4,
+        ridge=0.1,
+        cover=False,
+        drop_last=False,
+    ),
+    "diverset.learn.compare_next_item": call(compared, train=BASKETS, test=BASKETS, n=2, max_baskets=5),
     "diverset.learn.FullRankKernel": call(
         fitted(learn.FullRankKernel, max_iter=3), pseudo_count=0.1, tol=1e-4, algorithm="picard", **LEARN
     ),
@@ -1109,6 +1129,8 @@ EXCEPTIONS = {
     **{f"diverset.numerics.{m}.{name}": "trusts its callers" for m, names in _INNER.items() for name in names},
     "diverset.images.ImageFeatures": "a record that extract fills",
     "diverset.images.Skipped": "a record that extract fills",
+    "diverset.learn.NextItemReport": "a record that compare_next_item fills",
+    "diverset.learn.NextItemScores": "a record that compare_next_item fills",
     "diverset.threads.independent_threads": "takes a model and nothing else; the model's own call is fuzzed",
     "diverset.threads.greedy_threads": "takes a model and nothing else; the model's own call is fuzzed",
     "diverset.threads.dtm_threads": "seconds a call, in gensim; tests/threads gives it bad input",
