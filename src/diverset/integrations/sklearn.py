@@ -26,8 +26,7 @@ import numpy as np
 from diverset.errors import DiversetError, SizeError
 from diverset.integrations._extras import found, stand_in
 from diverset.integrations._rows import count_rows, select_by_class, take_rows
-from diverset.numerics.linalg import row_norms_squared
-from diverset.numerics.validation import check_size, is_sparse
+from diverset.numerics.validation import check_size
 
 __all__ = ["DiverseSelector", "SubsetFit"]
 
@@ -42,18 +41,6 @@ def _rows_wanted(n_select: Any, n: int, n_classes: int) -> int:
     if wanted == 0:
         raise SizeError("n_select is 0, so nothing would be selected; give at least 1")
     return min(wanted, n)
-
-
-def _with_directions(X: Any) -> Any:
-    """X with a column of its own for each row of zeros, so that the row has a direction, unlike all others."""
-    zeros = np.flatnonzero(X.power(2).sum(axis=1) == 0.0 if is_sparse(X) else row_norms_squared(X) == 0.0)
-    if len(zeros) == 0:
-        return X
-    from scipy import sparse
-
-    ones = np.ones(len(zeros), dtype=X.dtype)
-    extra = sparse.csr_array((ones, (zeros, np.arange(len(zeros)))), shape=(X.shape[0], len(zeros)))
-    return sparse.hstack([X, extra], format="csr") if is_sparse(X) else np.hstack([X, extra.toarray()])
 
 
 if TYPE_CHECKING or found("sklearn"):
@@ -164,9 +151,8 @@ if TYPE_CHECKING or found("sklearn"):
             if quality is None:
                 quality = self.quality(X, y) if callable(self.quality) else self.quality
             n_classes = 1 if classes is None else len(np.unique(classes))
-            by_cosine = isinstance(self.similarity, str) and self.similarity == "cosine"
             parts = select_by_class(
-                _with_directions(checked) if by_cosine else checked,
+                checked,
                 _rows_wanted(self.n_select, checked.shape[0], n_classes),
                 classes,
                 leave=0,
