@@ -140,7 +140,7 @@ def test_report():
     lines = str(drop_near_duplicates(np.eye(3)[[0, 1, 1, 2, 1]])).splitlines()
     assert lines == [
         "5 rows: 3 kept, 2 dropped (cosine 0.95 or more)",
-        "1 kept rows stand for others; largest groups: 3 (row 1)",
+        "kept rows that stand for others: 1; largest groups: 3 (row 1)",
         "similarity of dropped rows to the row kept: lowest 1.000, median 1.000",
     ]
     assert str(drop_near_duplicates(np.eye(3))) == "3 rows: 3 kept, 0 dropped (cosine 0.95 or more)"

@@ -11,6 +11,13 @@ FRAMEWORKS = {
     "langchain_reranker": "langchain_core",
     "haystack_reranker": "haystack",
     "llama_index_reranker": "llama_index.core",
+    "rag_elasticsearch": "numpy",
+    "rag_faiss": "faiss",
+    "rag_haystack": "haystack",
+    "rag_langchain": "langchain_core",
+    "rag_llama_index": "llama_index.core",
+    "rag_near_duplicates": "numpy",
+    "rag_prompt": "sklearn",
     "sklearn_subset": "sklearn",
 }
 

@@ -77,7 +77,7 @@ class NearDuplicates:
             largest = np.argsort(-sizes, kind="stable")[:3]
             named = ", ".join(f"{sizes[i]:,} (row {i})" for i in largest if sizes[i] > 1)
             low, middle = np.quantile(self.similarity[dropped], [0.0, 0.5])
-            lines.append(f"{int((sizes > 1).sum()):,} kept rows stand for others; largest groups: {named}")
+            lines.append(f"kept rows that stand for others: {int((sizes > 1).sum()):,}; largest groups: {named}")
             lines.append(f"similarity of dropped rows to the row kept: lowest {low:.3f}, median {middle:.3f}")
         if self.method == "hash":
             lines.append(f"found by hashing: a pair at the threshold is seen with probability {self.recall:.3f}")
@@ -130,7 +130,7 @@ def drop_near_duplicates(
     array([0, 1])
     >>> print(found)
     4 rows: 2 kept, 2 dropped (cosine 0.95 or more)
-    2 kept rows stand for others; largest groups: 2 (row 0), 2 (row 1)
+    kept rows that stand for others: 2; largest groups: 2 (row 0), 2 (row 1)
     similarity of dropped rows to the row kept: lowest 1.000, median 1.000
     """
     least = as_number(threshold, name="threshold")
@@ -197,8 +197,10 @@ class _Rows:
     def cosines(self, unit: Array, rows: IntArray) -> FloatArray:
         """Cosines of rows of length 1 to as many rows that were asked for before."""
         if not self.safe:
-            return np.einsum("ij,ij->i", unit, self.unit(rows)[0]).astype(np.float64)
-        cosines: FloatArray = np.einsum("ij,ij->i", unit, self.X[rows]) / self.lengths[rows]
+            others, lengths = self.unit(rows)[0], np.ones(len(rows))
+        else:
+            others, lengths = self.X[rows], self.lengths[rows]
+        cosines: FloatArray = np.einsum("ij,ij->i", unit, others) / lengths
         return cosines
 
 
