@@ -94,6 +94,8 @@ def test_every_citation_is_in_the_references():
         ".mrf",
         ".open_questions",
         ".images",
+        ".integrations.curation",
+        ".integrations.stores",
         ".learn",
         ".metrics",
         ".text",

@@ -13,7 +13,7 @@ pytest.importorskip("langchain_core", reason="langchain-core is not installed")
 from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import Runnable, RunnableLambda
+from langchain_core.runnables import ConfigurableField, Runnable, RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 from pydantic import ValidationError
 
@@ -420,6 +420,13 @@ def test_retriever_in_chains():
     assert chain.invoke("first question") == texts(retriever.invoke("first question"))
     assert len(chain.batch(list(QUERIES))) == 3
     assert texts(retriever.bind(k=2).invoke("first question")) == chain.invoke("first question")[:2]
+
+
+def test_settings_of_a_chain_can_be_configured():
+    retriever = DiverseRetriever(store=Plain(Counting()), k=4, fetch_k=30)
+    chain = retriever.configurable_fields(k=ConfigurableField(id="k"))
+    assert len(chain.invoke("first question", config={"configurable": {"k": 2}})) == 2
+    assert DiverseReranker(keep=0.8).model_copy(deep=True).keep == 0.8
 
 
 def test_behind_a_compression_retriever():

@@ -1,5 +1,7 @@
 """What the rerankers share, without any framework."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -145,6 +147,8 @@ def test_the_cache_forgets_what_was_not_used_for_longest():
     cache.find({"a"})
     cache.keep({"c": 3})
     assert cache.find({"a", "b", "c"}) == {"a": 1, "c": 3}
+    copy = pickle.loads(pickle.dumps(cache))
+    assert (copy.size, copy.find({"a"})) == (2, {})
     empty = VectorCache(0)
     empty.keep({"a": 1})
     assert empty.find({"a"}) == {}

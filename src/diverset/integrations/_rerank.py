@@ -156,12 +156,15 @@ def read_score(metadata: Mapping[str, Any], key: str | None) -> Any:
 
 
 class VectorCache:
-    """Vectors of texts that were embedded before, the `size` most recent ones."""
+    """Vectors of texts that were embedded before, the `size` most recent ones; copies and pickles start empty."""
 
     def __init__(self, size: int) -> None:
         self.size = size
         self._vectors: OrderedDict[str, Any] = OrderedDict()
         self._lock = threading.Lock()
+
+    def __reduce__(self) -> tuple[type[VectorCache], tuple[int]]:
+        return VectorCache, (self.size,)
 
     def find(self, texts: Collection[str]) -> dict[str, Any]:
         """The vectors that are known."""

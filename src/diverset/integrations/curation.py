@@ -28,7 +28,7 @@ __all__ = ["NearDuplicates", "drop_near_duplicates"]
 _BLOCK = 2048
 #: Rows from which the number of bits and tables is computed.
 _SAMPLE = 2000
-_MOST_BITS, _MOST_TABLES = 24, 400
+_MOST_BITS, _MOST_TABLES, _MOST_BYTES = 24, 400, 4 << 30
 #: Cost of following a row through one table, and of comparing it with a row elsewhere in memory, in multiplications.
 _VISIT, _JUMP = 3000.0, 3000.0
 
@@ -120,7 +120,7 @@ def drop_near_duplicates(
     Notes
     -----
     ``"exact"`` takes O(n m D) for m kept rows, and O(n) memory beside X. ``"hash"`` takes O(n L b D) for L tables of b
-    bits, and 4 L (n + 2^b) bytes.
+    bits, and 4 L (n + 2^b) bytes, at most 4 GB.
 
     Examples
     --------
@@ -293,6 +293,8 @@ def _planned(rows: _Rows, order: IntArray, least: float, recall: float, rng: RNG
         if found is None:
             continue
         tables, reached = found
+        if 4 * tables * (n + (1 << bits)) > _MOST_BYTES:
+            continue
         crowd = np.mean([_meetings(sides[:, at : at + bits]) for at in range(0, 512 - bits, bits)])
         cost = n * tables * (2.0 * bits * D + _VISIT + 0.5 * n * crowd * (2.0 * D + _JUMP))
         if best is None or cost < best[0]:
