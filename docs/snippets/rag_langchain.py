@@ -7,7 +7,7 @@ texts = ["a cat sleeps", "a cat sleeps", "a cat plays", "a dog barks", "a dog ru
 metadata = [{"source": f"page {i}"} for i in range(6)]
 store = InMemoryVectorStore.from_texts(texts, DeterministicFakeEmbedding(size=16), metadata)
 
-retriever = DiverseRetriever(store=store, k=3, fetch_k=6, diversity=0.7)
+retriever = DiverseRetriever(vectorstore=store, k=3, fetch_k=6, diversity=0.7)
 first = retriever.invoke("a cat sleeps")
 print(first[0].page_content)  # a cat sleeps
 print(len({document.page_content for document in first}))  # 3

@@ -329,7 +329,7 @@ def a_filter(name, source):
 
 def test_store_of_10000_documents_embeds_nothing_but_the_query(stored):
     name, store, model = stored
-    retriever = DiverseRetriever(store=store, k=8, fetch_k=60)
+    retriever = DiverseRetriever(vectorstore=store, k=8, fetch_k=60)
     for query in QUERIES:
         model.counter.clear()
         found = retriever.invoke(query)
@@ -350,7 +350,7 @@ def test_store_of_10000_documents_embeds_nothing_but_the_query(stored):
 def test_retriever_takes_all_settings(stored):
     name, store, model = stored
     query = "second question"
-    retriever = DiverseRetriever(store=store, k=5, fetch_k=50, filter=a_filter(name, "paper 3"))
+    retriever = DiverseRetriever(vectorstore=store, k=5, fetch_k=50, filter=a_filter(name, "paper 3"))
     first = retriever.invoke(query)
     positions, cosines = nearest(query, 50, allowed=lambda i: SOURCES[i] == "paper 3")
     X = VECTORS[positions]
@@ -358,7 +358,7 @@ def test_retriever_takes_all_settings(stored):
     assert {document.metadata["source"] for document in first} == {"paper 3"}
     model.counter.clear()
     # The next page: away from what was shown, among the candidates or from another question.
-    elsewhere = DiverseRetriever(store=store, k=1, fetch_k=50).invoke("first question")
+    elsewhere = DiverseRetriever(vectorstore=store, k=1, fetch_k=50).invoke("first question")
     model.counter.clear()
     second = retriever.invoke(query, given=[*first, *elsewhere], diversity=0.7)
     assert model.counter.documents == []
@@ -381,7 +381,7 @@ def test_retriever_takes_all_settings(stored):
 
 def test_the_least_quality_is_in_the_unit_of_the_store(stored):
     _, store, _ = stored
-    retriever = DiverseRetriever(store=store, k=50, fetch_k=50)
+    retriever = DiverseRetriever(vectorstore=store, k=50, fetch_k=50)
     scores = [document.metadata["score"] for document in retriever.invoke("first question")]
     bound = float(np.median(scores))
     kept = [document.metadata["score"] for document in retriever.invoke("first question", min_quality=bound)]
@@ -393,7 +393,7 @@ def test_the_least_quality_is_in_the_unit_of_the_store(stored):
 def test_other_stores_are_embedded_once(by_vector):
     model = Counting()
     store = Plain(model, by_vector)
-    retriever = DiverseRetriever(store=store, k=8, fetch_k=60, search_kwargs={"filter": "mine"})
+    retriever = DiverseRetriever(vectorstore=store, k=8, fetch_k=60, search_kwargs={"filter": "mine"})
     wanted = set()
     for query in (*QUERIES, "first question"):
         positions, _ = nearest(query, 60)
@@ -407,14 +407,14 @@ def test_other_stores_are_embedded_once(by_vector):
 
 def test_other_stores_asynchronously():
     model = Counting()
-    retriever = DiverseRetriever(store=Plain(model), k=4, fetch_k=30)
+    retriever = DiverseRetriever(vectorstore=Plain(model), k=4, fetch_k=30)
     found = asyncio.run(retriever.ainvoke("first question"))
-    assert found == DiverseRetriever(store=Plain(Counting()), k=4, fetch_k=30).invoke("first question")
+    assert found == DiverseRetriever(vectorstore=Plain(Counting()), k=4, fetch_k=30).invoke("first question")
     assert (model.asynchronous, model.counter.calls) == (2, 1)
 
 
 def test_retriever_in_chains():
-    retriever = DiverseRetriever(store=Plain(Counting()), k=4, fetch_k=30)
+    retriever = DiverseRetriever(vectorstore=Plain(Counting()), k=4, fetch_k=30)
     assert isinstance(retriever, BaseRetriever)
     chain = retriever | RunnableLambda(texts)
     assert chain.invoke("first question") == texts(retriever.invoke("first question"))
@@ -423,7 +423,7 @@ def test_retriever_in_chains():
 
 
 def test_settings_of_a_chain_can_be_configured():
-    retriever = DiverseRetriever(store=Plain(Counting()), k=4, fetch_k=30)
+    retriever = DiverseRetriever(vectorstore=Plain(Counting()), k=4, fetch_k=30)
     chain = retriever.configurable_fields(k=ConfigurableField(id="k"))
     assert len(chain.invoke("first question", config={"configurable": {"k": 2}})) == 2
     assert DiverseReranker(keep=0.8).model_copy(deep=True).keep == 0.8
@@ -438,7 +438,7 @@ def test_behind_a_compression_retriever():
 
 
 def test_an_empty_store():
-    assert DiverseRetriever(store=InMemoryVectorStore(Table())).invoke("pets") == []
+    assert DiverseRetriever(vectorstore=InMemoryVectorStore(Table())).invoke("pets") == []
 
 
 class Bare(Plain):
@@ -456,19 +456,20 @@ class Bare(Plain):
         ({"k": -3}, "k is -3"),
         ({"k": 300}, "k is 300 and fetch_k is 100; fetch at least as many"),
         ({"fetch_k": 0}, "fetch_k is 0"),
+        ({"store": 0}, "did you mean vectorstore"),
         ({"search_kwargs": {"k": 3}}, "search_kwargs holds k; pass k="),
         ({"search_kwargs": {"lambda_mult": 0.3}}, "search_kwargs holds lambda_mult; pass diversity="),
         ({"search_kwargs": {"filter": 1}, "filter": 2}, "filter is given twice"),
-        ({"store": Bare(None)}, "Bare has no embeddings; pass embeddings="),
+        ({"vectorstore": Bare(None)}, "Bare has no embeddings; pass embeddings="),
     ],
 )
 def test_wrong_settings_of_the_retriever(settings, message):
     with pytest.raises(ValidationError, match=message):
-        DiverseRetriever(**{"store": Plain(Counting()), **settings})
+        DiverseRetriever(**{"vectorstore": Plain(Counting()), **settings})
 
 
 def test_wrong_settings_of_a_call():
-    retriever = DiverseRetriever(store=Plain(Counting()))
+    retriever = DiverseRetriever(vectorstore=Plain(Counting()))
     with pytest.raises(TypeError, match="takes k, not top_k"):
         retriever.invoke("first question", top_k=3)
     with pytest.raises(ValueError, match="k is 10 and fetch_k is 5"):

@@ -4,7 +4,7 @@ Over a vector store, whose vectors and scores are used::
 
     from diverset.integrations.langchain import DiverseRetriever
 
-    retriever = DiverseRetriever(store=store, k=8, fetch_k=100, diversity=0.4)
+    retriever = DiverseRetriever(vectorstore=store, k=8, fetch_k=100, diversity=0.4)
     chain = retriever | prompt | model
 
 Behind any other retriever::
@@ -214,7 +214,7 @@ if TYPE_CHECKING or found("langchain_core"):
 
         Parameters
         ----------
-        store : VectorStore
+        vectorstore : VectorStore
             Where the documents are.
         k : int or None
             How many to return; None returns all that were fetched, in the new order.
@@ -238,13 +238,13 @@ if TYPE_CHECKING or found("langchain_core"):
         >>> from langchain_core.vectorstores import InMemoryVectorStore
         >>> from diverset.integrations.langchain import DiverseRetriever
         >>> store = InMemoryVectorStore.from_texts(["cats", "cats", "dogs"], DeterministicFakeEmbedding(size=8))
-        >>> sorted(d.page_content for d in DiverseRetriever(store=store, k=2, fetch_k=3).invoke("cats"))
+        >>> sorted(d.page_content for d in DiverseRetriever(vectorstore=store, k=2, fetch_k=3).invoke("cats"))
         ['cats', 'dogs']
         """
 
         model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
-        store: VectorStore
+        vectorstore: VectorStore
         k: int | None = 10
         fetch_k: int = 100
         filter: Any = None
@@ -275,19 +275,19 @@ if TYPE_CHECKING or found("langchain_core"):
                     raise ValueError(f"search_kwargs holds {name}; pass {instead} to DiverseRetriever itself")
             if "filter" in options and settings.get("filter") is not None:
                 raise ValueError("filter is given twice, also in search_kwargs; give it once")
-            if "store" in settings and settings.get("embeddings") is None:
-                if getattr(settings["store"], "embeddings", None) is None:
-                    raise ValueError(f"{type(settings['store']).__name__} has no embeddings; pass embeddings=")
+            if "vectorstore" in settings and settings.get("embeddings") is None:
+                if getattr(settings["vectorstore"], "embeddings", None) is None:
+                    raise ValueError(f"{type(settings['vectorstore']).__name__} has no embeddings; pass embeddings=")
             return settings
 
         def model_post_init(self, context: Any) -> None:
             """Look at the store, and start with no vectors."""
             self._cache = VectorCache(self.cache_size)
-            self._store = read_store(self.store)
+            self._store = read_store(self.vectorstore)
 
         @property
         def _model(self) -> Embeddings:
-            return self.store.embeddings if self.embeddings is None else self.embeddings
+            return self.vectorstore.embeddings if self.embeddings is None else self.embeddings
 
         def _get_relevant_documents(self, query: str, *, run_manager: Any, **settings: Any) -> list[Document]:
             query_vector = self._model.embed_query(query)
