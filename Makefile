@@ -18,7 +18,7 @@ PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 $(BIN)/pyth
 help:
 	@echo "make demo         ten diverse cities, a summary and threads of news: a map and pages in demo-output/"
 	@echo "make test         lint, types and the quick tests"
-	@echo "make test-all     the same with the slow tests, then test-loops"
+	@echo "make test-all     the same with the slow tests and more frameworks, then test-loops"
 	@echo "make test-loops   the compiled loops: uncompiled, by other instruction sets, with bounds checks and a sanitizer"
 	@echo "make bench        speed and accuracy, beside other libraries"
 	@echo "make docs         the documentation, in docs/_build/html"
@@ -35,7 +35,7 @@ demo: $(VENV)/.demo
 test: lint
 	$(PYTEST) -m "not slow"
 
-test-all: lint
+test-all: lint $(VENV)/.frameworks
 	$(PYTEST)
 	$(MAKE) test-loops
 
@@ -117,7 +117,7 @@ $(VENV)/.experiments: $(VENV)/.pip pyproject.toml $(LOOPS)
 	@$(BIN)/diverset --version
 	@touch $@
 
-$(VENV)/.test $(VENV)/.docs $(VENV)/.bench $(VENV)/.dist: $(VENV)/.%: $(VENV)/.pip pyproject.toml $(LOOPS)
+$(VENV)/.test $(VENV)/.frameworks $(VENV)/.docs $(VENV)/.bench $(VENV)/.dist: $(VENV)/.%: $(VENV)/.pip pyproject.toml $(LOOPS)
 	@$(INSTALL) ".[plots]" --group $*
 	@$(BIN)/diverset --version
 	@touch $@

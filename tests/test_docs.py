@@ -96,6 +96,8 @@ def test_every_citation_is_in_the_references():
         ".theory.open_questions",
         ".images",
         ".integrations",
+        ".integrations.curation",
+        ".integrations.stores",
         ".learn",
         ".metrics",
         ".text",

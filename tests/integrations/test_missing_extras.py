@@ -15,8 +15,10 @@ CASES = [
     ("sklearn", "sklearn", "DiverseSelector", "sklearn"),
     ("sklearn", "sklearn", "SubsetFit", "sklearn"),
     ("langchain", "langchain_core", "DiverseReranker", "langchain"),
+    ("langchain", "langchain_core", "DiverseRetriever", "langchain"),
     ("haystack", "haystack", "DiverseReranker", "haystack"),
     ("llama_index", "llama_index.core", "DiverseReranker", "llama-index"),
+    ("llama_index", "llama_index.core", "DiverseRetriever", "llama-index"),
 ]
 
 

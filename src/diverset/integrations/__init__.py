@@ -10,9 +10,13 @@ name                                                   what it does             
 ``diverset.integrations.torch.DiverseBatchSampler``    diverse mini-batches for PyTorch
 ``diverset.integrations.sklearn.DiverseSelector``      training subsets, as an estimator             sklearn
 ``diverset.integrations.sklearn.SubsetFit``            any estimator, fitted on such a subset        sklearn
-``diverset.integrations.langchain.DiverseReranker``    document compressor                           langchain
+``diverset.integrations.langchain``                    retriever ``DiverseRetriever``, document      langchain
+                                                       compressor ``DiverseReranker``
+``diverset.integrations.llama_index``                  retriever ``DiverseRetriever``, node          llama-index
+                                                       postprocessor ``DiverseReranker``
 ``diverset.integrations.haystack.DiverseReranker``     ranker component                              haystack
-``diverset.integrations.llama_index``                  node postprocessor ``DiverseReranker``        llama-index
+:mod:`diverset.integrations.stores`                    answers of vector stores, as candidates
+:mod:`diverset.integrations.curation`                  near-duplicates out of large collections
 =====================================================  ============================================  ===========
 
 Nothing here loads a framework until its module is imported. Where the framework is absent the module still imports,

@@ -9,29 +9,45 @@ Retrievers must return embeddings, which most leave out unless asked::
     pipeline.add_component("ranker", DiverseReranker(top_k=10, diversity=0.4))
     pipeline.connect("embedder.embedding", "retriever.query_embedding")
     pipeline.connect("retriever.documents", "ranker.documents")
+    pipeline.run({"embedder": {"text": query}, "ranker": {"query": query, "top_k": 5}})
 
-``diversity`` is 1 for diverse. Haystack 3 loads saved pipelines only from modules that are named as trusted::
+Settings are those of :func:`diverset.select`; ``diversity`` is 1 for diverse. Haystack 3 loads saved pipelines only
+from modules that are named as trusted::
 
     Pipeline.loads(text, allowed_modules=["diverset.integrations.haystack"])
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
+from diverset.errors import DiversetError
 from diverset.integrations._extras import found, stand_in
-from diverset.integrations._rerank import rerank
+from diverset.integrations._rerank import Candidate, Choice, Reranking, VectorCache, name_error, read_score
+from diverset.numerics.validation import check_size
 
 __all__ = ["DiverseReranker"]
 
+_SETTINGS = (
+    "top_k", "diversity", "keep", "scale", "groups", "per_group", "min_quality", "lower_is_better", "score_key",
+    "cache_size",
+)  # fmt: skip
+
 if TYPE_CHECKING or found("haystack"):
-    from haystack import Document, component
+    from haystack import Document, component, default_from_dict, default_to_dict
+    from haystack.core.serialization import component_to_dict
+    from haystack.utils.deserialization import deserialize_component_inplace
 
     @component
     class DiverseReranker:
-        """The best documents that do not repeat each other, best first.
+        """Ranker: the best documents that do not repeat each other, best first.
 
-        Relevance is the score of each document; if no document has one, the cosine similarity to the query embedding;
-        without one, the order of the documents, first best. It is brought to the range 0 to 1. Documents are returned
-        as they are, scores and metadata included.
+        Relevance is the score of each document, or the score in its meta; if no document has one, the cosine similarity
+        to the query; without an embedding of the query, the order of the documents, first best. If only some have a
+        score, the rest count as the least relevant, and are left out if `min_quality` is set.
+
+        Copies of the documents are returned. Their meta have ``diverset_gain``, what each added to the objective, and
+        ``diverset_kept``, the share of relevance that all keep.
 
         Parameters
         ----------
@@ -39,6 +55,27 @@ if TYPE_CHECKING or found("haystack"):
             How many to keep; None keeps all, in the new order.
         diversity : float
             0 ranks by relevance alone, 1 by diversity alone.
+        keep : float, optional
+            Share of relevance to keep, between 0 and 1, instead of `diversity`.
+        scale : {"rank", "standard", None}
+            How scores are calibrated.
+        groups : str or list, optional
+            Meta field (or one value per document) of which at most `per_group` picks have the same value.
+        per_group : int, optional
+            See `groups`.
+        min_quality : float, optional
+            Documents with a lower score are left out.
+        lower_is_better : bool
+            Whether scores are distances.
+        score_key : str, optional
+            Meta field with the relevance of documents without a score; ``relevance_score`` or ``score`` by default.
+        text_embedder : component, optional
+            Embeds the query, where no document has a score and no embedding of the query is given.
+        document_embedder : component, optional
+            Embeds the documents that come without an embedding, in one call.
+        cache_size : int
+            Number of documents embedded here whose vectors are remembered, so that they are not embedded again for the
+            next query. 10,000 vectors of 768 numbers take 61 MB.
 
         Examples
         --------
@@ -46,17 +83,82 @@ if TYPE_CHECKING or found("haystack"):
         >>> from diverset.integrations.haystack import DiverseReranker
         >>> vectors = {"cats": [1.0, 0.0], "cats again": [1.0, 0.0], "dogs": [0.0, 1.0]}
         >>> documents = [Document(content=text, embedding=vector) for text, vector in vectors.items()]
-        >>> [d.content for d in DiverseReranker().run(documents)["documents"]]
+        >>> [d.content for d in DiverseReranker().run(documents=documents)["documents"]]
         ['cats', 'dogs', 'cats again']
         """
 
-        def __init__(self, top_k: int | None = 10, diversity: float = 0.5) -> None:
+        def __init__(
+            self,
+            top_k: int | None = 10,
+            diversity: float = 0.5,
+            *,
+            keep: float | None = None,
+            scale: str | None = "rank",
+            groups: Any = None,
+            per_group: int | None = None,
+            min_quality: float | None = None,
+            lower_is_better: bool = False,
+            score_key: str | None = None,
+            text_embedder: Any = None,
+            document_embedder: Any = None,
+            cache_size: int = 10_000,
+            **unknown: Any,
+        ) -> None:
+            for name in unknown:
+                raise TypeError(name_error("DiverseReranker", name, (*_SETTINGS, "text_embedder", "document_embedder")))
             self.top_k = top_k
             self.diversity = diversity
+            self.keep = keep
+            self.scale = scale
+            self.groups = groups
+            self.per_group = per_group
+            self.min_quality = min_quality
+            self.lower_is_better = lower_is_better
+            self.score_key = score_key
+            self.text_embedder = text_embedder
+            self.document_embedder = document_embedder
+            self.cache_size = check_size(cache_size, name="cache_size")
+            Choice.of(self.__dict__, "top_k")
+            self._cache = VectorCache(cache_size)
+
+        def to_dict(self) -> dict[str, Any]:
+            """The settings, for a saved pipeline."""
+            settings = {name: getattr(self, name) for name in _SETTINGS}
+            for name in ("text_embedder", "document_embedder"):
+                embedder = getattr(self, name)
+                settings[name] = None if embedder is None else component_to_dict(embedder, name)
+            result: dict[str, Any] = default_to_dict(self, **settings)
+            return result
+
+        @classmethod
+        def from_dict(cls, data: dict[str, Any]) -> "DiverseReranker":
+            """From the settings of a saved pipeline."""
+            for name in ("text_embedder", "document_embedder"):
+                if data["init_parameters"].get(name) is not None:
+                    deserialize_component_inplace(data["init_parameters"], key=name)
+            result: DiverseReranker = default_from_dict(cls, data)
+            return result
+
+        def warm_up(self) -> None:
+            """Load the models of the embedders."""
+            for embedder in (self.text_embedder, self.document_embedder):
+                if hasattr(embedder, "warm_up"):
+                    embedder.warm_up()
 
         @component.output_types(documents=list[Document])
         def run(
-            self, documents: list[Document], query_embedding: list[float] | None = None, top_k: int | None = None
+            self,
+            documents: list[Document],
+            query: str | None = None,
+            query_embedding: list[float] | None = None,
+            top_k: int | None = None,
+            diversity: float | None = None,
+            keep: float | None = None,
+            scale: str | None = None,
+            given: list[Any] | None = None,
+            groups: Any = None,
+            per_group: int | None = None,
+            min_quality: float | None = None,
         ) -> dict[str, list[Document]]:
             """Keep the best documents that do not repeat each other.
 
@@ -64,25 +166,50 @@ if TYPE_CHECKING or found("haystack"):
             ----------
             documents : list of Document
                 Retrieved documents, with embeddings.
+            query : str, optional
+                Embedded by `text_embedder` where no document has a score; otherwise the scores already say how well
+                documents fit the query.
             query_embedding : list of float, optional
                 Used where no document has a score.
-            top_k : int, optional
-                In place of the component's own.
+            top_k, diversity, keep, scale, groups, per_group, min_quality : optional
+                For this run, in place of the component's own, which None leaves as they are.
+            given : list, optional
+                What was shown before: documents, ids or positions. They are not picked again, and the picks keep away
+                from them.
 
             Returns
             -------
             dict
                 ``{"documents": [...]}``, best first.
             """
-            order = rerank(
-                [document.embedding for document in documents],
-                [document.score for document in documents],
-                k=self.top_k if top_k is None else top_k,
-                diversity=self.diversity,
-                query=query_embedding,
-                remedy="ask the retriever for it (return_embedding=True), or embed the documents first",
-            )
-            return {"documents": [documents[i] for i in order]}
+            changes = {
+                "top_k": top_k, "diversity": diversity, "keep": keep, "scale": scale, "given": given, "groups": groups,
+                "per_group": per_group, "min_quality": min_quality,
+            }  # fmt: skip
+            changes = {name: value for name, value in changes.items() if value is not None}
+            choice = Choice.of(self.__dict__, "top_k").but("DiverseReranker", **changes)
+            work = Reranking(choice, [self._read(document) for document in documents], self._read, self._cache)
+            if work.needs_query and query_embedding is None and query is not None and self.text_embedder is not None:
+                query_embedding = self.text_embedder.run(text=query)["embedding"]
+            vectors: Sequence[Any] = []
+            if work.texts and self.document_embedder is not None:
+                wanted = set(work.texts)
+                missing = [each for each in (*documents, *choice.given) if getattr(each, "id", None) in wanted]
+                vectors = self._embedded(work.texts, {document.id: document for document in missing})
+            remedy = "ask the retriever for it (return_embedding=True), or pass document_embedder="
+            picks = work.finish(vectors, query_embedding, remedy)
+            return {"documents": [replace(document, meta={**document.meta, **more}) for document, more in picks]}
+
+        def _read(self, document: Any) -> Candidate:
+            if not isinstance(document, Document):
+                raise DiversetError(f"got {type(document).__name__}; give documents")
+            score = read_score(document.meta, self.score_key) if document.score is None else document.score
+            # The id stands for the text: embedders take documents, and may embed some of the meta, too.
+            return Candidate(document, document.id, document.id, document.embedding, score, document.meta)
+
+        def _embedded(self, ids: Sequence[str], documents: dict[str, Document]) -> list[Any]:
+            found = self.document_embedder.run(documents=[documents[key] for key in ids])["documents"]
+            return [document.embedding for document in found]
 
 else:
     DiverseReranker = stand_in("DiverseReranker", needs="haystack-ai", extra="haystack")

@@ -1,52 +1,85 @@
-"""LangChain: a document compressor that keeps good documents which do not repeat each other.
+"""LangChain: a retriever and a document compressor whose documents do not repeat each other.
 
-With embeddings computed on the spot, around any retriever::
+Over a vector store, whose vectors and scores are used::
 
-    from langchain_classic.retrievers import ContextualCompressionRetriever
+    from diverset.integrations.langchain import DiverseRetriever
+
+    retriever = DiverseRetriever(vectorstore=store, k=8, fetch_k=100, diversity=0.4)
+    chain = retriever | prompt | model
+
+Behind any other retriever::
+
     from diverset.integrations.langchain import DiverseReranker
 
-    reranker = DiverseReranker(embeddings=OpenAIEmbeddings(), k=8, diversity=0.4)
-    retriever = ContextualCompressionRetriever(base_compressor=reranker, base_retriever=store.as_retriever())
+    chain = retriever | DiverseReranker(embeddings=embeddings, top_n=8) | prompt | model
 
-Or with vectors and scores that the documents carry in their metadata::
-
-    DiverseReranker(embedding_key="vector", score_key="relevance_score").compress_documents(documents, query)
-
-``diversity`` is 1 for diverse; LangChain's own ``lambda_mult`` turns the other way.
+Settings are those of :func:`diverset.select`. ``diversity`` is 1 for diverse; LangChain's own ``lambda_mult`` turns the
+other way.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from diverset.errors import DiversetError
 from diverset.integrations._extras import found, stand_in
-from diverset.integrations._rerank import fill_gaps, rerank
+from diverset.integrations._langchain_stores import Store, read_store
+from diverset.integrations._rerank import Candidate, Choice, Reranking, VectorCache, name_error, read_score
+from diverset.numerics.validation import check_count, check_size
 
-__all__ = ["DiverseReranker"]
+__all__ = ["DiverseReranker", "DiverseRetriever"]
 
 if TYPE_CHECKING or found("langchain_core"):
     from langchain_core.documents import BaseDocumentCompressor, Document
     from langchain_core.embeddings import Embeddings
-    from pydantic import ConfigDict
+    from langchain_core.retrievers import BaseRetriever
+    from langchain_core.runnables import RunnableConfig, RunnableSerializable
+    from langchain_core.runnables.config import run_in_executor
+    from langchain_core.vectorstores import VectorStore
+    from pydantic import ConfigDict, Field, PrivateAttr, model_validator
 
-    class DiverseReranker(BaseDocumentCompressor):
-        """The best documents that do not repeat each other, best first.
+    class DiverseReranker(BaseDocumentCompressor, RunnableSerializable[Any, list[Document]]):
+        """Document compressor: the best documents that do not repeat each other, best first.
 
-        Relevance is the score in the metadata; if no document has one, the cosine similarity to the query under
-        `embeddings`; without `embeddings`, the order of the documents, first best. It is brought to the range 0 to 1.
-        Documents are returned as they are, with their metadata.
+        Documents may be ``(document, score)`` pairs. Relevance is that score, or the score in the metadata; if no
+        document has one, the cosine similarity to the query under `embeddings`; without these, the order of the
+        documents, first best. If only some have a score, the rest count as the least relevant, and are left out if
+        `min_quality` is set.
+
+        It can be piped: ``retriever | reranker`` takes the documents, and a dictionary with ``documents`` and ``query``
+        is accepted as well. Copies of the documents are returned. Their metadata have ``diverset_gain``, what each
+        added to the objective, and ``diverset_kept``, the share of relevance that all keep.
 
         Parameters
         ----------
-        k : int or None
+        top_n : int or None
             How many to keep; None keeps all, in the new order.
         diversity : float
             0 ranks by relevance alone, 1 by diversity alone.
+        keep : float, optional
+            Share of relevance to keep, between 0 and 1, instead of `diversity`.
+        scale : {"rank", "standard", None}
+            How scores are calibrated.
+        given : list, optional
+            What was shown before: documents, ids or positions. They are not picked again, and the picks keep away from
+            them.
+        groups : str or list, optional
+            Metadata entry (or one value per document) of which at most `per_group` picks have the same value.
+        per_group : int, optional
+            See `groups`.
+        min_quality : float, optional
+            Documents with a lower score are left out.
+        lower_is_better : bool
+            Whether scores are distances.
         embeddings : Embeddings, optional
-            Embeds the documents that carry no vector, and the query if no document has a score.
+            Embeds the documents that carry no vector, in one call, and the query if no document has a score.
         embedding_key : str
             Metadata entry with a document's vector.
-        score_key : str
-            Metadata entry with a document's relevance.
+        score_key : str, optional
+            Metadata entry with a document's relevance; ``relevance_score`` or ``score`` by default.
+        cache_size : int
+            Number of embedded texts whose vectors are remembered, so that they are not embedded again for the next
+            query. 10,000 vectors of 768 numbers take 61 MB.
 
         Examples
         --------
@@ -60,70 +93,274 @@ if TYPE_CHECKING or found("langchain_core"):
 
         model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
-        k: int | None = 10
+        top_n: int | None = 10
         diversity: float = 0.5
+        keep: float | None = None
+        scale: str | None = "rank"
+        given: Any = None
+        groups: Any = None
+        per_group: int | None = None
+        min_quality: float | None = None
+        lower_is_better: bool = False
         embeddings: Embeddings | None = None
         embedding_key: str = "embedding"
-        score_key: str = "relevance_score"
+        score_key: str | None = None
+        cache_size: int = 10_000
+        _cache: VectorCache = PrivateAttr()
+
+        @model_validator(mode="before")
+        @classmethod
+        def _check(cls, settings: Any) -> Any:
+            _check_names(cls, settings)
+            Choice.of(settings, "top_n")
+            check_size(settings.get("cache_size", 0), name="cache_size")
+            return settings
+
+        def model_post_init(self, context: Any) -> None:
+            """Start with no vectors."""
+            self._cache = VectorCache(self.cache_size)
 
         def compress_documents(
-            self, documents: Sequence[Document], query: str, callbacks: Any = None
+            self, documents: Sequence[Any], query: str | None = None, callbacks: Any = None, **settings: Any
         ) -> list[Document]:
             """Keep the best documents that do not repeat each other.
 
             Parameters
             ----------
-            documents : sequence of Document
+            documents : sequence of Document or of (Document, float)
                 Retrieved documents.
-            query : str
+            query : str, optional
                 What they were retrieved for.
             callbacks : optional
-                Not used.
+                Not used; LangChain passes it.
+            **settings
+                For this call, in place of the reranker's own: `top_n`, `diversity`, `keep`, `scale`, `given`,
+                `groups`, `per_group`, `min_quality`.
 
             Returns
             -------
             list of Document
-                At most k of the documents, best first.
+                At most `top_n` of the documents, best first.
             """
-            vectors, query_vector = self._carried(documents), None
+            work = self._work(documents, settings)
+            vectors: Sequence[Any] = []
+            query_vector = None
             if self.embeddings is not None:
-                texts = [d.page_content for d, vector in zip(documents, vectors, strict=True) if vector is None]
-                vectors = fill_gaps(vectors, self.embeddings.embed_documents(texts) if texts else [])
-                if self._needs_query(documents):
+                vectors = self.embeddings.embed_documents(work.texts) if work.texts else []
+                if work.needs_query and query is not None:
                     query_vector = self.embeddings.embed_query(query)
-            return self._best(documents, vectors, query_vector)
+            return self._picks(work, vectors, query_vector)
 
         async def acompress_documents(
-            self, documents: Sequence[Document], query: str, callbacks: Any = None
+            self, documents: Sequence[Any], query: str | None = None, callbacks: Any = None, **settings: Any
         ) -> list[Document]:
             """As :meth:`compress_documents`, with the asynchronous methods of `embeddings`."""
-            vectors, query_vector = self._carried(documents), None
+            work = self._work(documents, settings)
+            vectors: Sequence[Any] = []
+            query_vector = None
             if self.embeddings is not None:
-                texts = [d.page_content for d, vector in zip(documents, vectors, strict=True) if vector is None]
-                vectors = fill_gaps(vectors, await self.embeddings.aembed_documents(texts) if texts else [])
-                if self._needs_query(documents):
+                vectors = await self.embeddings.aembed_documents(work.texts) if work.texts else []
+                if work.needs_query and query is not None:
                     query_vector = await self.embeddings.aembed_query(query)
-            return self._best(documents, vectors, query_vector)
+            return self._picks(work, vectors, query_vector)
 
-        def _carried(self, documents: Sequence[Document]) -> list[Any]:
-            return [document.metadata.get(self.embedding_key) for document in documents]
+        def invoke(self, input: Any, config: RunnableConfig | None = None, **settings: Any) -> list[Document]:
+            """Rerank in a chain: documents, or a dictionary with ``documents`` and ``query``."""
 
-        def _scores(self, documents: Sequence[Document]) -> list[float | None]:
-            return [document.metadata.get(self.score_key) for document in documents]
+            def run(value: Any) -> list[Document]:
+                return self.compress_documents(*_documents_and_query(value), **settings)
 
-        def _needs_query(self, documents: Sequence[Document]) -> bool:
-            return len(documents) > 0 and all(score is None for score in self._scores(documents))
+            result: list[Document] = self._call_with_config(run, input, config)
+            return result
 
-        def _best(self, documents: Sequence[Document], vectors: list[Any], query_vector: Any) -> list[Document]:
-            order = rerank(
-                vectors,
-                self._scores(documents),
-                k=self.k,
-                diversity=self.diversity,
-                query=query_vector,
-                remedy=f"store it as metadata[{self.embedding_key!r}], or pass embeddings=",
+        async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **settings: Any) -> list[Document]:
+            """As :meth:`invoke`, with the asynchronous methods of `embeddings`."""
+
+            async def run(value: Any) -> list[Document]:
+                return await self.acompress_documents(*_documents_and_query(value), **settings)
+
+            result: list[Document] = await self._acall_with_config(run, input, config)
+            return result
+
+        def _work(self, documents: Sequence[Any], settings: dict[str, Any]) -> Reranking:
+            choice = Choice.of(self.__dict__, "top_n").but("DiverseReranker", **settings)
+            return Reranking(choice, [self._read(each) for each in documents], self._read, self._cache)
+
+        def _read(self, each: Any) -> Candidate:
+            document, score = each if isinstance(each, tuple) and len(each) == 2 else (each, None)
+            if not isinstance(document, Document):
+                raise DiversetError(f"got {type(document).__name__}; give documents, or (document, score) pairs")
+            metadata = document.metadata
+            if score is None:
+                score = read_score(metadata, self.score_key)
+            else:
+                document = _with_metadata(document, {self.score_key or "score": float(score)})
+            key = document.page_content if document.id is None else document.id
+            return Candidate(document, key, document.page_content, metadata.get(self.embedding_key), score, metadata)
+
+        def _picks(self, work: Reranking, vectors: Sequence[Any], query: Any) -> list[Document]:
+            remedy = f"store it as metadata[{self.embedding_key!r}], or pass embeddings="
+            return [_with_metadata(document, more) for document, more in work.finish(vectors, query, remedy)]
+
+    class DiverseRetriever(BaseRetriever):
+        """Retriever over a vector store: `fetch_k` documents are fetched, and `k` that do not repeat each other kept.
+
+        Vectors and scores come from the store where it gives them: ``InMemoryVectorStore``, ``FAISS``, ``Chroma`` and
+        ``QdrantVectorStore``. For other stores the documents are embedded, in one call, and the relevance is the cosine
+        similarity to the query. The query is embedded once.
+
+        Copies of the documents are returned. Their metadata have ``score`` (the store's own), ``diverset_gain``, what
+        each added to the objective, and ``diverset_kept``, the share of relevance that all keep.
+
+        Parameters
+        ----------
+        vectorstore : VectorStore
+            Where the documents are.
+        k : int or None
+            How many to return; None returns all that were fetched, in the new order.
+        fetch_k : int
+            How many to fetch.
+        filter : optional
+            Metadata filter, in the store's own form.
+        search_kwargs : dict
+            Further arguments of the store's search.
+        diversity, keep, scale, given, groups, per_group, min_quality
+            As for :class:`DiverseReranker`. `min_quality` is in the unit of the store's scores; where these are
+            distances, documents that are farther are left out.
+        embeddings : Embeddings, optional
+            Embeds the query, and documents whose vectors the store does not give; the store's own by default.
+        cache_size : int
+            As for :class:`DiverseReranker`.
+
+        Examples
+        --------
+        >>> from langchain_core.embeddings import DeterministicFakeEmbedding
+        >>> from langchain_core.vectorstores import InMemoryVectorStore
+        >>> from diverset.integrations.langchain import DiverseRetriever
+        >>> store = InMemoryVectorStore.from_texts(["cats", "cats", "dogs"], DeterministicFakeEmbedding(size=8))
+        >>> sorted(d.page_content for d in DiverseRetriever(vectorstore=store, k=2, fetch_k=3).invoke("cats"))
+        ['cats', 'dogs']
+        """
+
+        model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+
+        vectorstore: VectorStore
+        k: int | None = 10
+        fetch_k: int = 100
+        filter: Any = None
+        search_kwargs: dict[str, Any] = Field(default_factory=dict)
+        diversity: float = 0.5
+        keep: float | None = None
+        scale: str | None = "rank"
+        given: Any = None
+        groups: Any = None
+        per_group: int | None = None
+        min_quality: float | None = None
+        embeddings: Embeddings | None = None
+        cache_size: int = 10_000
+        _cache: VectorCache = PrivateAttr()
+        _store: Store = PrivateAttr()
+
+        @model_validator(mode="before")
+        @classmethod
+        def _check(cls, settings: Any) -> Any:
+            _check_names(cls, settings)
+            Choice.of(settings, "k")
+            _check_fetch(settings.get("k", 10), settings.get("fetch_k", 100))
+            check_size(settings.get("cache_size", 0), name="cache_size")
+            options = settings.get("search_kwargs") or {}
+            for name in ("k", "fetch_k", "lambda_mult"):
+                if name in options:
+                    instead = "diversity=" if name == "lambda_mult" else f"{name}="
+                    raise ValueError(f"search_kwargs holds {name}; pass {instead} to DiverseRetriever itself")
+            if "filter" in options and settings.get("filter") is not None:
+                raise ValueError("filter is given twice, also in search_kwargs; give it once")
+            if "vectorstore" in settings and settings.get("embeddings") is None:
+                if getattr(settings["vectorstore"], "embeddings", None) is None:
+                    raise ValueError(f"{type(settings['vectorstore']).__name__} has no embeddings; pass embeddings=")
+            return settings
+
+        def model_post_init(self, context: Any) -> None:
+            """Look at the store, and start with no vectors."""
+            self._cache = VectorCache(self.cache_size)
+            self._store = read_store(self.vectorstore)
+
+        @property
+        def _model(self) -> Embeddings:
+            return self.vectorstore.embeddings if self.embeddings is None else self.embeddings
+
+        def _get_relevant_documents(self, query: str, *, run_manager: Any, **settings: Any) -> list[Document]:
+            query_vector = self._model.embed_query(query)
+            work = self._work(query, query_vector, settings)
+            vectors = self._model.embed_documents(work.texts) if work.texts else []
+            return self._picks(work, vectors, query_vector)
+
+        async def _aget_relevant_documents(self, query: str, *, run_manager: Any, **settings: Any) -> list[Document]:
+            query_vector = await self._model.aembed_query(query)
+            work = await run_in_executor(None, self._work, query, query_vector, settings)
+            vectors = await self._model.aembed_documents(work.texts) if work.texts else []
+            return self._picks(work, vectors, query_vector)
+
+        def _work(self, query: str, query_vector: Any, settings: dict[str, Any]) -> Reranking:
+            """Fetch documents, with their vectors and scores; `settings` are those of this call."""
+            fetch_k = settings.pop("fetch_k", self.fetch_k)
+            wanted = settings.pop("filter", self.filter)
+            choice = Choice.of(self.__dict__, "k").but("DiverseRetriever", **settings)
+            _check_fetch(choice.k, fetch_k)
+            options = self.search_kwargs if wanted is None else {**self.search_kwargs, "filter": wanted}
+            found = self._store.search(query, query_vector, fetch_k, **options)
+            shown = [document for document in choice.given if isinstance(document, Document)]
+            documents = [document for document, _ in found]
+            vectors = self._store.vectors(documents + shown)
+            known = {self._key(document): vector for document, vector in zip(documents + shown, vectors, strict=True)}
+
+            def read(document: Any, score: float | None = None) -> Candidate:
+                if not isinstance(document, Document):
+                    raise DiversetError(f"given holds a {type(document).__name__}; give documents, ids or positions")
+                key, text = self._key(document), document.page_content
+                return Candidate(document, key, text, known.get(key), score, document.metadata)
+
+            candidates = [
+                read(document if score is None else _with_metadata(document, {"score": score}), score)
+                for document, score in found
+            ]
+            choice = replace(choice, lower_is_better=self._store.lower_is_better)
+            return Reranking(choice, candidates, read, self._cache)
+
+        def _key(self, document: Document) -> Any:
+            key = self._store.key(document)
+            return document.page_content if key is None else key
+
+        def _picks(self, work: Reranking, vectors: Sequence[Any], query: Any) -> list[Document]:
+            picks = work.finish(vectors, query, "pass embeddings=")
+            return [_with_metadata(document, more) for document, more in picks]
+
+    def _with_metadata(document: Document, more: dict[str, Any]) -> Document:
+        """A copy with further metadata; the store may hold on to the document itself."""
+        result: Document = document.model_copy(update={"metadata": {**document.metadata, **more}})
+        return result
+
+    def _documents_and_query(value: Any) -> tuple[Any, Any]:
+        """Input of a chain: documents, or a dictionary with documents and query."""
+        if not isinstance(value, Mapping):
+            return value, None
+        unknown = set(value) - {"documents", "query"}
+        if unknown or "documents" not in value:
+            raise DiversetError(
+                f"got a dictionary with {', '.join(sorted(map(repr, value)))}; give 'documents' and 'query'"
             )
-            return [documents[i] for i in order]
+        return value["documents"], value.get("query")
+
+    def _check_names(cls: Any, settings: Mapping[str, Any]) -> None:
+        for name in settings:
+            if name not in cls.model_fields:
+                raise ValueError(name_error(cls.__name__, name, cls.model_fields))
+
+    def _check_fetch(k: int | None, fetch_k: Any) -> None:
+        check_count(fetch_k, name="fetch_k")
+        if k is not None and k > fetch_k:
+            raise DiversetError(f"k is {k} and fetch_k is {fetch_k}; fetch at least as many documents as are returned")
 
 else:
     DiverseReranker = stand_in("DiverseReranker", needs="langchain-core", extra="langchain")
+    DiverseRetriever = stand_in("DiverseRetriever", needs="langchain-core", extra="langchain")

@@ -1,34 +1,49 @@
-"""LlamaIndex: a node postprocessor that keeps good nodes which do not repeat each other.
+"""LlamaIndex: a retriever and a node postprocessor whose nodes do not repeat each other.
 
-Retrieved nodes seldom carry their embeddings, so give the model that made them::
+Over an index, with the vectors and scores of its store::
+
+    from diverset.integrations.llama_index import DiverseRetriever
+
+    retriever = DiverseRetriever(index, similarity_top_k=8, fetch_k=100, diversity=0.4)
+    engine = RetrieverQueryEngine.from_args(retriever)
+
+Behind any other retriever::
 
     from diverset.integrations.llama_index import DiverseReranker
 
-    reranker = DiverseReranker(top_n=8, diversity=0.4, embed_model=Settings.embed_model)
-    engine = index.as_query_engine(similarity_top_k=50, node_postprocessors=[reranker])
+    engine = index.as_query_engine(similarity_top_k=50, node_postprocessors=[DiverseReranker(top_n=8)])
 
-``diversity`` is 1 for diverse; LlamaIndex's own ``mmr_threshold`` turns the other way.
+Settings are those of :func:`diverset.select`. ``diversity`` is 1 for diverse; LlamaIndex's own ``mmr_threshold`` turns
+the other way.
 """
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from diverset.errors import DiversetError
 from diverset.integrations._extras import found, stand_in
-from diverset.integrations._rerank import fill_gaps, rerank
+from diverset.integrations._rerank import GAIN, KEPT, Candidate, Choice, Reranking, VectorCache, name_error
+from diverset.numerics.validation import check_count, check_size
 
-__all__ = ["DiverseReranker"]
+__all__ = ["DiverseReranker", "DiverseRetriever"]
 
 if TYPE_CHECKING or found("llama_index.core"):
+    from llama_index.core import Settings
+    from llama_index.core.base.base_retriever import BaseRetriever
     from llama_index.core.base.embeddings.base import BaseEmbedding
-    from llama_index.core.bridge.pydantic import Field, SerializeAsAny
+    from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr, SerializeAsAny, model_validator
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
-    from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
+    from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, QueryBundle
 
     class DiverseReranker(BaseNodePostprocessor):
-        """The best nodes that do not repeat each other, best first.
+        """Node postprocessor: the best nodes that do not repeat each other, best first.
 
         Relevance is the score of each node; if no node has one, the cosine similarity to the query; without an
-        embedding of the query, the order of the nodes, first best. It is brought to the range 0 to 1. Nodes are
-        returned as they are, scores and metadata included.
+        embedding of the query, the order of the nodes, first best. If only some have a score, the rest count as the
+        least relevant, and are left out if `min_quality` is set.
+
+        Copies of the nodes are returned. Their metadata have ``diverset_gain``, what each added to the objective, and
+        ``diverset_kept``, the share of relevance that all keep. Prompts and embeddings leave both out.
 
         Parameters
         ----------
@@ -36,8 +51,27 @@ if TYPE_CHECKING or found("llama_index.core"):
             How many to keep; None keeps all, in the new order.
         diversity : float
             0 ranks by relevance alone, 1 by diversity alone.
+        keep : float, optional
+            Share of relevance to keep, between 0 and 1, instead of `diversity`.
+        scale : {"rank", "standard", None}
+            How scores are calibrated.
+        given : list, optional
+            What was shown before: nodes, node ids or positions. They are not picked again, and the picks keep away from
+            them.
+        groups : str or list, optional
+            Metadata entry (or one value per node) of which at most `per_group` picks have the same value.
+        per_group : int, optional
+            See `groups`.
+        min_quality : float, optional
+            Nodes with a lower score are left out.
+        lower_is_better : bool
+            Whether scores are distances.
         embed_model : BaseEmbedding, optional
-            Embeds the nodes that carry no embedding, and the query if no node has a score.
+            Embeds the nodes that carry no embedding, in one call, and the query if no node has a score. By default
+            ``Settings.embed_model``, if a node has no embedding.
+        cache_size : int
+            Number of embedded texts whose vectors are remembered, so that they are not embedded again for the next
+            query. 10,000 vectors of 768 numbers take 61 MB.
 
         Examples
         --------
@@ -49,11 +83,37 @@ if TYPE_CHECKING or found("llama_index.core"):
         ['cats', 'dogs', 'cats again']
         """
 
+        model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+
         top_n: int | None = Field(default=10, description="How many nodes to keep; None keeps all.")
         diversity: float = Field(default=0.5, description="0 ranks by relevance alone, 1 by diversity alone.")
+        keep: float | None = Field(default=None, description="Share of relevance to keep, instead of diversity.")
+        scale: str | None = Field(default="rank", description="How scores are calibrated.")
+        given: Any = Field(default=None, description="Nodes, node ids or positions that were shown before.")
+        groups: Any = Field(default=None, description="Metadata entry of which picks may share a value.")
+        per_group: int | None = Field(default=None, description="At most so many picks share a value of groups.")
+        min_quality: float | None = Field(default=None, description="Nodes with a lower score are left out.")
+        lower_is_better: bool = Field(default=False, description="Whether scores are distances.")
         embed_model: SerializeAsAny[BaseEmbedding] | None = Field(
             default=None, description="Embeds nodes without an embedding."
         )
+        cache_size: int = Field(default=10_000, description="Number of embedded texts that are remembered.")
+        _cache: VectorCache = PrivateAttr()
+
+        @model_validator(mode="before")
+        @classmethod
+        def _check(cls, settings: Any) -> Any:
+            for name in settings:
+                if name not in cls.model_fields and name != "class_name":
+                    raise ValueError(name_error(cls.__name__, name, cls.model_fields))
+            Choice.of(settings, "top_n")
+            check_size(settings.get("cache_size", 0), name="cache_size")
+            return {name: value for name, value in settings.items() if name != "class_name"}
+
+        def model_post_init(self, context: Any) -> None:
+            """Start with no vectors."""
+            super().model_post_init(context)
+            self._cache = VectorCache(self.cache_size)
 
         @classmethod
         def class_name(cls) -> str:
@@ -63,46 +123,202 @@ if TYPE_CHECKING or found("llama_index.core"):
         def _postprocess_nodes(
             self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
         ) -> list[NodeWithScore]:
-            vectors = [node.node.embedding for node in nodes]
-            query = None if query_bundle is None else query_bundle.embedding
-            if self.embed_model is not None:
-                texts = _texts_without(nodes)
-                vectors = fill_gaps(vectors, self.embed_model.get_text_embedding_batch(texts) if texts else [])
-                asked = _queries_to_embed(nodes, query_bundle)
-                query = self.embed_model.get_agg_embedding_from_queries(asked) if asked else query
-            return self._best(nodes, vectors, query)
+            work = self._work(nodes)
+            model = _model_for(work, self.embed_model)
+            return _picks(work, _embedded(work, model), _query_vector(work, model, query_bundle))
 
         async def _apostprocess_nodes(
             self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
         ) -> list[NodeWithScore]:
-            vectors = [node.node.embedding for node in nodes]
-            query = None if query_bundle is None else query_bundle.embedding
-            if self.embed_model is not None:
-                texts = _texts_without(nodes)
-                vectors = fill_gaps(vectors, await self.embed_model.aget_text_embedding_batch(texts) if texts else [])
-                asked = _queries_to_embed(nodes, query_bundle)
-                query = await self.embed_model.aget_agg_embedding_from_queries(asked) if asked else query
-            return self._best(nodes, vectors, query)
+            work = self._work(nodes)
+            model = _model_for(work, self.embed_model)
+            return _picks(work, await _aembedded(work, model), await _aquery_vector(work, model, query_bundle))
 
-        def _best(self, nodes: list[NodeWithScore], vectors: list[Any], query: Any) -> list[NodeWithScore]:
-            order = rerank(
-                vectors,
-                [node.score for node in nodes],
-                k=self.top_n,
-                diversity=self.diversity,
-                query=query,
-                remedy="store nodes with their embedding, or pass embed_model=",
-            )
-            return [nodes[i] for i in order]
+        def _work(self, nodes: Sequence[NodeWithScore]) -> Reranking:
+            choice = Choice.of(self.__dict__, "top_n")
+            return Reranking(choice, [_candidate(node) for node in nodes], _candidate, self._cache)
 
-    def _texts_without(nodes: list[NodeWithScore]) -> list[str]:
-        return [n.node.get_content(metadata_mode=MetadataMode.EMBED) for n in nodes if n.node.embedding is None]
+    class DiverseRetriever(BaseRetriever):
+        """Retriever over an index: `fetch_k` nodes are fetched, and those that do not repeat each other kept.
 
-    def _queries_to_embed(nodes: list[NodeWithScore], query: QueryBundle | None) -> list[str]:
-        """Texts of the query, if its similarity is wanted and not known."""
-        if query is None or query.embedding is not None or any(node.score is not None for node in nodes):
-            return []
-        return list(query.embedding_strs) if nodes else []
+        Vectors come from the store where it gives them: the in-memory ``SimpleVectorStore``, ``FaissVectorStore``,
+        ``ChromaVectorStore``, and stores whose ``get_nodes`` returns embeddings (``QdrantVectorStore``). Nodes of other
+        stores are embedded, in one call. The query is embedded once.
+
+        Copies of the nodes are returned. Their metadata have ``diverset_gain``, what each added to the objective, and
+        ``diverset_kept``, the share of relevance that all keep. Prompts and embeddings leave both out.
+
+        Parameters
+        ----------
+        index : VectorStoreIndex
+            Where the nodes are.
+        similarity_top_k : int or None
+            How many to return; None returns all that were fetched, in the new order.
+        fetch_k : int
+            How many to fetch.
+        filters : MetadataFilters, optional
+            Passed on to the store.
+        retriever_kwargs : dict, optional
+            Further arguments of ``index.as_retriever``, such as ``doc_ids`` or ``vector_store_kwargs``.
+        diversity, keep, scale, given, groups, per_group, min_quality
+            As for :class:`DiverseReranker`.
+        lower_is_better : bool
+            Whether the scores of the store are distances, as those of ``FaissVectorStore`` over ``IndexFlatL2``.
+        embed_model : BaseEmbedding, optional
+            Embeds the query, and nodes whose vectors the store does not give; the model of the index by default.
+        cache_size : int
+            As for :class:`DiverseReranker`.
+
+        Examples
+        --------
+        >>> from llama_index.core import MockEmbedding, VectorStoreIndex
+        >>> from llama_index.core.schema import TextNode
+        >>> from diverset.integrations.llama_index import DiverseRetriever
+        >>> vectors = {"cats": [1.0, 0.0], "cats again": [1.0, 0.0], "dogs": [0.0, 1.0]}
+        >>> nodes = [TextNode(text=text, embedding=vector) for text, vector in vectors.items()]
+        >>> index = VectorStoreIndex(nodes, embed_model=MockEmbedding(embed_dim=2))
+        >>> sorted(n.text[:4] for n in DiverseRetriever(index, similarity_top_k=2).retrieve("pets"))
+        ['cats', 'dogs']
+        """
+
+        def __init__(
+            self,
+            index: Any,
+            similarity_top_k: int | None = 10,
+            *,
+            fetch_k: int = 100,
+            diversity: float = 0.5,
+            keep: float | None = None,
+            scale: str | None = "rank",
+            given: Any = None,
+            groups: Any = None,
+            per_group: int | None = None,
+            min_quality: float | None = None,
+            lower_is_better: bool = False,
+            filters: Any = None,
+            retriever_kwargs: Mapping[str, Any] | None = None,
+            embed_model: BaseEmbedding | None = None,
+            cache_size: int = 10_000,
+            callback_manager: Any = None,
+            **unknown: Any,
+        ) -> None:
+            for name in unknown:
+                known = ("similarity_top_k", "fetch_k", "diversity", "keep", "scale", "given", "groups", "per_group")
+                raise TypeError(name_error("DiverseRetriever", name, known))
+            settings = {
+                "similarity_top_k": similarity_top_k, "diversity": diversity, "keep": keep, "scale": scale,
+                "given": given, "groups": groups, "per_group": per_group, "min_quality": min_quality,
+                "lower_is_better": lower_is_better,
+            }  # fmt: skip
+            self._choice = Choice.of(settings, "similarity_top_k")
+            check_count(fetch_k, name="fetch_k")
+            if similarity_top_k is not None and similarity_top_k > fetch_k:
+                raise DiversetError(
+                    f"similarity_top_k is {similarity_top_k} and fetch_k is {fetch_k}; fetch at least as many nodes as "
+                    "are returned"
+                )
+            options = dict(retriever_kwargs or {})
+            if embed_model is not None:
+                options["embed_model"] = embed_model
+            self._fetch = index.as_retriever(similarity_top_k=fetch_k, filters=filters, **options)
+            self._index = index
+            self._model = embed_model or getattr(index, "_embed_model", None)
+            self._cache = VectorCache(check_size(cache_size, name="cache_size"))
+            super().__init__(callback_manager=callback_manager)
+
+        def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+            work = self._work(self._fetch.retrieve(query_bundle))
+            model = _model_for(work, self._model)
+            return _picks(work, _embedded(work, model), _query_vector(work, model, query_bundle))
+
+        async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+            work = self._work(await self._fetch.aretrieve(query_bundle))
+            model = _model_for(work, self._model)
+            return _picks(work, await _aembedded(work, model), await _aquery_vector(work, model, query_bundle))
+
+        def _work(self, nodes: Sequence[NodeWithScore]) -> Reranking:
+            scores = [node.score for node in nodes if node.score is not None]
+            if len(scores) > 1 and (scores[0] > scores[-1] if self._choice.lower_is_better else scores[0] < scores[-1]):
+                raise DiversetError(
+                    f"the scores go from {scores[0]:g} for the best node to {scores[-1]:g} for the last one; pass "
+                    f"lower_is_better={not self._choice.lower_is_better}"
+                )
+            shown = [_inner(each) for each in self._choice.given if isinstance(each, (NodeWithScore, BaseNode))]
+            vectors = _stored_vectors(self._index, [node.node for node in nodes] + shown)
+
+            def read(each: Any) -> Candidate:
+                return _candidate(each, vectors)
+
+            return Reranking(self._choice, [read(node) for node in nodes], read, self._cache)
+
+    def _inner(each: Any) -> BaseNode:
+        node = each.node if isinstance(each, NodeWithScore) else each
+        if not isinstance(node, BaseNode):
+            raise DiversetError(f"got {type(node).__name__}; give nodes")
+        return node
+
+    def _candidate(each: Any, vectors: Mapping[str, Any] | None = None) -> Candidate:
+        node = _inner(each)
+        vector = node.embedding if node.embedding is not None else (vectors or {}).get(node.node_id)
+        text = node.get_content(metadata_mode=MetadataMode.EMBED)
+        return Candidate(each, node.node_id, text, vector, getattr(each, "score", None), node.metadata)
+
+    def _model_for(work: Reranking, model: BaseEmbedding | None) -> BaseEmbedding | None:
+        """The model given, or that of the settings if something must be embedded."""
+        return Settings.embed_model if model is None and work.texts else model
+
+    def _embedded(work: Reranking, model: Any) -> list[Any]:
+        return model.get_text_embedding_batch(work.texts) if work.texts else []
+
+    async def _aembedded(work: Reranking, model: Any) -> list[Any]:
+        return await model.aget_text_embedding_batch(work.texts) if work.texts else []
+
+    def _query_vector(work: Reranking, model: Any, query: QueryBundle | None) -> Any:
+        """The embedding of the query, if no node has a score."""
+        if query is None or query.embedding is not None or not work.needs_query or model is None:
+            return None if query is None else query.embedding
+        return model.get_agg_embedding_from_queries(query.embedding_strs)
+
+    async def _aquery_vector(work: Reranking, model: Any, query: QueryBundle | None) -> Any:
+        if query is None or query.embedding is not None or not work.needs_query or model is None:
+            return None if query is None else query.embedding
+        return await model.aget_agg_embedding_from_queries(query.embedding_strs)
+
+    def _picks(work: Reranking, vectors: Sequence[Any], query: Any) -> list[NodeWithScore]:
+        picks = work.finish(vectors, query, "store nodes with their embedding, or pass embed_model=")
+        return [NodeWithScore(node=_with_metadata(each.node, more), score=each.score) for each, more in picks]
+
+    def _with_metadata(node: BaseNode, more: dict[str, Any]) -> BaseNode:
+        """A copy with further metadata, which prompts and embeddings leave out."""
+        update: dict[str, Any] = {"metadata": {**node.metadata, **more}}
+        for name in ("excluded_llm_metadata_keys", "excluded_embed_metadata_keys"):
+            update[name] = list(dict.fromkeys([*getattr(node, name), GAIN, KEPT]))
+        result: BaseNode = node.model_copy(update=update)
+        return result
+
+    def _stored_vectors(index: Any, nodes: Sequence[BaseNode]) -> dict[str, Any]:
+        """Vectors of nodes in the index's store, by node id, as far as the store gives them."""
+        store = index.vector_store
+        wanted = [node.node_id for node in nodes if node.embedding is None]
+        if not wanted:
+            return {}
+        table = getattr(getattr(store, "data", None), "embedding_dict", None)
+        if table is not None:  # SimpleVectorStore
+            return {key: table[key] for key in wanted if key in table}
+        client: Any = getattr(store, "client", None)
+        if hasattr(client, "reconstruct"):  # FaissVectorStore, which numbers its vectors
+            places = {key: int(place) for place, key in index.index_struct.nodes_dict.items()}
+            return {key: client.reconstruct(places[key]) for key in wanted if key in places}
+        if hasattr(client, "get") and hasattr(client, "query"):  # ChromaVectorStore
+            rows = client.get(ids=wanted, include=["embeddings"])
+            return dict(zip(rows["ids"], rows["embeddings"], strict=True))
+        get_nodes: Callable[..., Any] | None = getattr(store, "get_nodes", None)
+        try:
+            rows = [] if get_nodes is None else get_nodes(node_ids=wanted)
+        except NotImplementedError:
+            rows = []
+        return {node.node_id: node.embedding for node in rows if node.embedding is not None}
 
 else:
     DiverseReranker = stand_in("DiverseReranker", needs="llama-index-core", extra="llama-index")
+    DiverseRetriever = stand_in("DiverseRetriever", needs="llama-index-core", extra="llama-index")

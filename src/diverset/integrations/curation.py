@@ -1,0 +1,371 @@
+r"""Near-duplicates out of large collections of embeddings, in blocks, with a report.
+
+Rows are gone through in order of preference. Each joins a row kept so far whose cosine to it reaches the threshold, and
+is kept otherwise. So no two kept rows are near-duplicates, and every dropped row is near to the kept row that stands
+for it.
+
+Small collections are compared exactly. Beyond that, a row is compared with the kept rows that fall into the same bucket
+as it does in one of several hash tables. The bits of a bucket are sides of random planes (Charikar 2002), near the
+mean of the data. A pair at the threshold shares a bucket in at least one table with the probability `recall`, and a
+closer pair with more.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from diverset._typing import Array, BoolArray, FloatArray, IntArray, RNGLike
+from diverset.errors import DiversetError
+from diverset.inference.inputs import as_column, read_items
+from diverset.numerics.validation import as_number, check_finite, is_sparse
+
+__all__ = ["NearDuplicates", "drop_near_duplicates"]
+
+_BLOCK = 2048
+#: Rows from which the number of bits and tables is computed.
+_SAMPLE = 2000
+_MOST_BITS, _MOST_TABLES, _MOST_BYTES = 24, 400, 4 << 30
+#: Cost of following a row through one table, and of comparing it with a row elsewhere in memory, in multiplications.
+_VISIT, _JUMP = 3000.0, 3000.0
+
+
+@dataclass(frozen=True, eq=False)
+class NearDuplicates:
+    """What was kept, what was dropped, and why; ``print`` it for a report.
+
+    Parameters
+    ----------
+    kept : ndarray of int64
+        Kept rows, ascending.
+    groups : ndarray of int64 of shape (n,)
+        For every row the kept row that stands for it; a kept row stands for itself.
+    similarity : ndarray of shape (n,)
+        Cosine of every row to the row that stands for it.
+    threshold : float
+        The cosine that was asked for.
+    method : str
+        ``"exact"`` or ``"hash"``.
+    recall : float
+        Probability that a pair at the threshold was compared; 1 for ``"exact"``.
+    """
+
+    kept: IntArray
+    groups: IntArray
+    similarity: FloatArray
+    threshold: float
+    method: str
+    recall: float
+
+    @property
+    def dropped(self) -> IntArray:
+        """Dropped rows, ascending."""
+        return np.flatnonzero(self.groups != np.arange(len(self.groups)))
+
+    def members(self, row: int) -> IntArray:
+        """The rows for which a kept row stands, itself included."""
+        return np.flatnonzero(self.groups == row)
+
+    def __str__(self) -> str:
+        n, dropped = len(self.groups), self.dropped
+        lines = [f"{n:,} rows: {len(self.kept):,} kept, {len(dropped):,} dropped (cosine {self.threshold:g} or more)"]
+        if len(dropped):
+            sizes = np.bincount(self.groups, minlength=n)
+            largest = np.argsort(-sizes, kind="stable")[:3]
+            named = ", ".join(f"{sizes[i]:,} (row {i})" for i in largest if sizes[i] > 1)
+            low, middle = np.quantile(self.similarity[dropped], [0.0, 0.5])
+            lines.append(f"kept rows that stand for others: {int((sizes > 1).sum()):,}; largest groups: {named}")
+            lines.append(f"similarity of dropped rows to the row kept: lowest {low:.3f}, median {middle:.3f}")
+        if self.method == "hash":
+            lines.append(f"found by hashing: a pair at the threshold is seen with probability {self.recall:.3f}")
+        return "\n".join(lines)
+
+
+def drop_near_duplicates(
+    X: Any,
+    threshold: float = 0.95,
+    *,
+    quality: Any = None,
+    method: str = "auto",
+    recall: float = 0.99,
+    rng: RNGLike = 0,
+) -> NearDuplicates:
+    r"""Keep one row of each group of near-duplicates, by cosine.
+
+    Parameters
+    ----------
+    X : array_like of shape (n, n_features)
+        Embeddings: an array, memory map, frame or tensor. Rows of zeros are copies of each other.
+    threshold : float
+        Rows whose cosine is at least this are near-duplicates; above 0 and up to 1.
+    quality : array_like of shape (n,), optional
+        Which row of a group to keep: the one with the highest. The first by default.
+    method : {"auto", "exact", "hash"}
+        All pairs with kept rows, or those that share a bucket. ``"auto"`` takes what should be faster. Up to 2,048 rows
+        are compared exactly in any case.
+    recall : float
+        With hashing, the probability that a pair at the threshold is compared. What is dropped is near to a kept row in
+        any case.
+    rng : int, Generator or None
+        Draws the planes; a fixed seed by default.
+
+    Returns
+    -------
+    NearDuplicates
+        ``kept`` rows, ``groups`` (the kept row that stands for each), and a report by ``print``.
+
+    Notes
+    -----
+    ``"exact"`` takes O(n m D) for m kept rows, and O(n) memory beside X. ``"hash"`` takes O(n L b D) for L tables of b
+    bits, and 4 L (n + 2^b) bytes, at most 4 GB.
+
+    Examples
+    --------
+    >>> from diverset.integrations.curation import drop_near_duplicates
+    >>> found = drop_near_duplicates([[1.0, 0.0], [0.0, 1.0], [1.0, 0.01], [0.0, 2.0]])
+    >>> found.kept
+    array([0, 1])
+    >>> print(found)
+    4 rows: 2 kept, 2 dropped (cosine 0.95 or more)
+    kept rows that stand for others: 2; largest groups: 2 (row 0), 2 (row 1)
+    similarity of dropped rows to the row kept: lowest 1.000, median 1.000
+    """
+    least = as_number(threshold, name="threshold")
+    if not 0.0 < least <= 1.0:
+        raise DiversetError(f"threshold is {threshold!r}; it is a cosine above 0 and up to 1")
+    wanted = as_number(recall, name="recall")
+    if not 0.0 < wanted < 1.0:
+        raise DiversetError(f'recall is {recall!r}; it lies between 0 and 1 (method="exact" finds all)')
+    if method not in ("auto", "exact", "hash"):
+        raise DiversetError(f'method is {method!r}; choose "auto", "exact" or "hash"')
+    items = read_items(X, name="X")
+    features = items.features
+    if is_sparse(features):
+        raise DiversetError("X is sparse; near-duplicates are found among dense rows such as embeddings")
+    n = items.n
+    order = np.arange(n)
+    if quality is not None:
+        order = np.argsort(-as_column(quality, n, name="quality", labels=items.labels), kind="stable")
+    # Rounding: a row has cosine 1 to itself.
+    bound = least - (1e-6 if features.dtype == np.float32 else 1e-12)
+    rows = _Rows(features)
+    plan = None if method == "exact" or n <= _BLOCK else _planned(rows, order, least, wanted, rng, method)
+    index: _Index = _Index(rows, bound) if plan is None else _Tables(rows, bound, plan, n)
+    groups, similarity = order.copy(), np.ones(n)
+    groups[order] = order
+    for start in range(0, n, _BLOCK):
+        block = order[start : start + _BLOCK]
+        unit, empty = rows.unit(block)
+        nearest, cosine = index.match(unit, empty)
+        _among_themselves(unit, empty, block, nearest, cosine, bound)
+        groups[block] = np.where(nearest < 0, block, nearest)
+        similarity[block] = np.where(nearest < 0, 1.0, cosine)
+        new = nearest < 0
+        index.add(block[new], unit[new], empty[new])
+    kept = np.flatnonzero(groups == np.arange(n))
+    np.clip(similarity, -1.0, 1.0, out=similarity)
+    if plan is None:
+        return NearDuplicates(kept, groups, similarity, least, "exact", 1.0)
+    return NearDuplicates(kept, groups, similarity, least, "hash", plan.recall)
+
+
+class _Rows:
+    """Rows of length 1, on demand, and cosines to them."""
+
+    def __init__(self, X: Array) -> None:
+        self.X = X
+        self.lengths: FloatArray = np.zeros(len(X))  # of the rows that were asked for
+        self.safe = True  # whether products with rows as they are cannot overflow
+
+    def unit(self, rows: IntArray) -> tuple[Array, BoolArray]:
+        """Rows divided by their length, and which of them are all zeros."""
+        part = np.array(self.X[rows])
+        check_finite(part, name="X")
+        # By the largest entry first, so that no square over- or underflows.
+        largest = np.abs(part).max(axis=1, initial=0.0)
+        empty: BoolArray = largest == 0.0
+        part /= np.where(empty, 1.0, largest)[:, None]
+        rest = np.where(empty, 1.0, np.sqrt(np.einsum("ij,ij->i", part, part)))
+        part /= rest[:, None]
+        self.lengths[rows] = largest.astype(np.float64) * rest
+        self.safe &= bool((empty | (largest > 1e-15) & (largest < 1e15)).all())
+        return part, empty
+
+    def cosines(self, unit: Array, rows: IntArray) -> FloatArray:
+        """Cosines of rows of length 1 to as many rows that were asked for before."""
+        if not self.safe:
+            others, lengths = self.unit(rows)[0], np.ones(len(rows))
+        else:
+            others, lengths = self.X[rows], self.lengths[rows]
+        cosines: FloatArray = np.einsum("ij,ij->i", unit, others) / lengths
+        return cosines
+
+
+def _among_themselves(
+    unit: Array, empty: BoolArray, block: IntArray, nearest: IntArray, cosine: FloatArray, bound: float
+) -> None:
+    """Put rows of a block that match no earlier block with those before them in the same block; changes `nearest`."""
+    left = np.flatnonzero(nearest < 0)
+    S = unit[left] @ unit[left].T
+    if empty.any():
+        S[np.ix_(empty[left], empty[left])] = 1.0
+    near = S >= bound
+    open_ = np.ones(len(left), dtype=bool)
+    for j in np.flatnonzero(np.count_nonzero(near, axis=1) > 1):  # near to another row than itself
+        before = np.where(near[j, :j] & open_[:j], S[j, :j], -math.inf)
+        i = int(before.argmax()) if j else 0
+        if j and before[i] > -math.inf:
+            open_[j] = False
+            nearest[left[j]], cosine[left[j]] = block[left[i]], S[j, i]
+
+
+class _Index:
+    """The kept rows; every row is compared with all of them."""
+
+    def __init__(self, rows: _Rows, bound: float) -> None:
+        self.rows, self.bound = rows, bound
+        self.kept: IntArray = np.zeros(0, dtype=np.int64)
+        self.empty = -1
+
+    def add(self, kept: IntArray, unit: Array, empty: BoolArray) -> None:
+        """Keep rows."""
+        if empty.any():
+            self.empty = int(kept[np.argmax(empty)])
+        self.kept = np.concatenate([self.kept, kept[~empty]])
+
+    def match(self, unit: Array, empty: BoolArray) -> tuple[IntArray, FloatArray]:
+        """For each row a kept row near to it, or -1, and the cosine of the two."""
+        nearest = np.full(len(unit), -1, dtype=np.int64)
+        cosine = np.full(len(unit), -math.inf)
+        nearest[empty] = self.empty
+        cosine[empty] = 1.0
+        self._compare(unit, np.flatnonzero(~empty), nearest, cosine)
+        return nearest, cosine
+
+    def _compare(self, unit: Array, some: IntArray, nearest: IntArray, cosine: FloatArray) -> None:
+        for start in range(0, len(self.kept), _BLOCK):
+            part = self.kept[start : start + _BLOCK]
+            S = unit[some] @ self.rows.unit(part)[0].T
+            best = S.argmax(axis=1)
+            value = S[np.arange(len(some)), best]
+            better = (value >= self.bound) & (value > cosine[some])
+            nearest[some[better]], cosine[some[better]] = part[best[better]], value[better]
+
+
+@dataclass(frozen=True, eq=False)
+class _Plan:
+    """How to hash: bits and tables, the mean of the data, how far planes pass it, and the recall to expect."""
+
+    bits: int
+    tables: int
+    mean: FloatArray
+    spread: float
+    recall: float
+    rng: np.random.Generator
+
+
+def _planned(rows: _Rows, order: IntArray, least: float, recall: float, rng: RNGLike, method: str) -> _Plan | None:
+    """The cheapest numbers of bits and tables with this recall; None where comparing all pairs costs less."""
+    generator = np.random.default_rng(rng)
+    n, D = len(order), rows.X.shape[1]
+    sample = generator.choice(n, size=min(n, _SAMPLE), replace=False)
+    unit, empty = rows.unit(np.sort(sample))
+    unit = unit[~empty].astype(np.float64)
+    if len(unit) < 2 or D < 2:
+        return None
+    mean = unit.mean(axis=0)
+    # Planes pass the mean at some distance: rounding must not decide on which side copies lie, if most rows are copies.
+    spread = 0.25 * max(float(np.linalg.norm(unit - mean, axis=1).mean()), 0.01)
+    # Pairs at the threshold: each row and one at this angle from it.
+    step = generator.normal(size=unit.shape)
+    step -= np.einsum("ij,ij->i", step, unit)[:, None] * unit
+    other = least * unit + math.sqrt(1.0 - least**2) * step / np.linalg.norm(step, axis=1, keepdims=True)
+    planes = generator.normal(size=(D, 512))
+    offset = mean @ planes + spread * generator.normal(size=512)
+    sides = unit @ planes > offset
+    agree = (sides == (other @ planes > offset)).mean(axis=1)
+    best: tuple[float, _Plan] | None = None
+    for bits in range(4, min(_MOST_BITS, math.ceil(math.log2(n)) + 1) + 1):
+        found = _tables_for(agree**bits, recall)
+        if found is None:
+            continue
+        tables, reached = found
+        if 4 * tables * (n + (1 << bits)) > _MOST_BYTES:
+            continue
+        crowd = np.mean([_meetings(sides[:, at : at + bits]) for at in range(0, 512 - bits, bits)])
+        cost = n * tables * (2.0 * bits * D + _VISIT + 0.5 * n * crowd * (2.0 * D + _JUMP))
+        if best is None or cost < best[0]:
+            best = cost, _Plan(bits, tables, mean, spread, reached, generator)
+    if best is None or (method == "auto" and best[0] > float(n) * n * D):
+        return None
+    return best[1]
+
+
+def _tables_for(shared: FloatArray, recall: float) -> tuple[int, float] | None:
+    """Number of tables that give this recall for pairs that share a bucket with these probabilities, and the recall."""
+    tables = np.arange(1, _MOST_TABLES + 1)
+    reached = 1.0 - np.exp(np.log1p(-np.minimum(shared, 1.0 - 1e-12))[:, None] * tables).mean(axis=0)
+    at = int(np.searchsorted(reached, recall))
+    return None if at == len(tables) else (int(tables[at]), float(reached[at]))
+
+
+def _meetings(sides: BoolArray) -> float:
+    """Share of pairs of rows that fall into the same bucket."""
+    m = len(sides)
+    counts = np.unique(sides @ (1 << np.arange(sides.shape[1])), return_counts=True)[1]
+    return float((counts * (counts - 1)).sum() / (m * (m - 1)))
+
+
+class _Tables(_Index):
+    """The kept rows in hash tables; a row is compared with those that share a bucket with it.
+
+    Each bucket is a chain: ``head`` has the last row that was added, ``before`` the one added before each.
+    """
+
+    def __init__(self, rows: _Rows, bound: float, plan: _Plan, n: int) -> None:
+        super().__init__(rows, bound)
+        self.plan = plan
+        planes = plan.rng.normal(size=(len(plan.mean), plan.tables * plan.bits))
+        self.planes = planes.astype(rows.X.dtype)
+        self.offset = (plan.mean @ planes + plan.spread * plan.rng.normal(size=planes.shape[1])).astype(rows.X.dtype)
+        self.head = np.full((plan.tables, 1 << plan.bits), -1, dtype=np.int32)
+        self.before = np.empty((plan.tables, n), dtype=np.int32)
+
+    def _codes(self, unit: Array) -> IntArray:
+        """Bucket of each row in each table, of shape (tables, n)."""
+        sides = (unit @ self.planes > self.offset).reshape(len(unit), self.plan.tables, self.plan.bits)
+        # Whole numbers up to 2^24 are exact in float32, whose products are fast.
+        weights = (1 << np.arange(self.plan.bits)).astype(np.float32)
+        codes: IntArray = np.ascontiguousarray((sides.astype(np.float32) @ weights).T).astype(np.int64)
+        return codes
+
+    def _compare(self, unit: Array, some: IntArray, nearest: IntArray, cosine: FloatArray) -> None:
+        codes = self._codes(unit)
+        for head, before, code in zip(self.head, self.before, codes, strict=True):
+            some = some[nearest[some] < 0]
+            at = some
+            place = head[code[at]]
+            while True:
+                at, place = at[place >= 0], place[place >= 0]
+                if len(at) == 0:
+                    break
+                value = self.rows.cosines(unit[at], self.kept[place])
+                hit = value >= self.bound
+                nearest[at[hit]], cosine[at[hit]] = self.kept[place[hit]], value[hit]
+                at, place = at[~hit], before[place[~hit]]
+
+    def add(self, kept: IntArray, unit: Array, empty: BoolArray) -> None:
+        """Keep rows, at the front of the chains of their buckets."""
+        first = len(self.kept)
+        super().add(kept, unit, empty)
+        codes = self._codes(unit[~empty])
+        for head, before, code in zip(self.head, self.before, codes, strict=True):
+            order = np.argsort(code, kind="stable")
+            code, place = code[order], (order + first).astype(np.int32)
+            starts = np.append(True, code[1:] != code[:-1])[: len(code)]
+            before[place] = np.where(starts, head[code], np.roll(place, 1))
+            ends = np.append(starts[1:], True)[: len(code)]
+            head[code[ends]] = place[ends]
