@@ -31,7 +31,7 @@ ALLOWED = {
     "classics": BASE | {"numerics", "core"},
     "mrf": BASE | {"numerics", "structured"},
     "open_questions": BASE | {"numerics", "core"},
-    "metrics": BASE | {"numerics", "kernels", "core", "inference"},
+    "metrics": BASE | {"numerics", "kernels", "core", "inference", "baselines"},
     "learn": BASE | {"numerics", "kernels", "core"},
     "text": BASE | {"numerics", "kernels", "core", "sampling", "inference", "baselines", "learn"},
     "images": BASE | {"numerics", "kernels"},

@@ -70,6 +70,7 @@ if TYPE_CHECKING:
         random_x3c,
     )
     from diverset.inference.select import select, selection_law
+    from diverset.metrics.compare import Comparison, compare
     from diverset.numerics.projection import project, projection_bound, projection_dim
     from diverset.sampling.chain import Chain
     from diverset.sampling.intermediate import IntermediateSampler, sample_kernel
@@ -92,6 +93,7 @@ else:
                 "map_upper_bound", "random_x3c",
             ],
             "inference.select": ["select", "selection_law"],
+            "metrics.compare": ["Comparison", "compare"],
             "numerics.projection": ["project", "projection_bound", "projection_dim"],
             "sampling.chain": ["Chain"],
             "sampling.intermediate": ["IntermediateSampler", "sample_kernel"],
@@ -113,6 +115,7 @@ __all__ = [
     "DPP",
     "KDPP",
     "Chain",
+    "Comparison",
     "Estimate",
     "FactorGraph",
     "IntermediateSampler",
@@ -126,6 +129,7 @@ __all__ = [
     "StructuredDPP",
     "StructuredKDPP",
     "__version__",
+    "compare",
     "entropy",
     "errors",
     "exact_cover_dpp",
