@@ -328,7 +328,9 @@ def _held_out(scores: FloatArray) -> FloatArray:
 
 def _advice(chosen: Setting, share: float) -> str:
     kept, redundancy = chosen.numbers["kept"], chosen.numbers["redundancy"]
-    if kept is not None and kept < share - 1e-12:
+    if kept is None:
+        return "no item can be picked: the limits leave none"
+    if kept < share - 1e-12:
         return f"no setting keeps {share:.0%} of quality; {chosen.name} keeps most, {kept:.0%}"
     alike = "" if redundancy is None else f", with redundancy {redundancy:.2f}"
     return f"{chosen.name} is the least redundant that keeps {share:.0%} of quality: it keeps {kept:.0%}{alike}"
