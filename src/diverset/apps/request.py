@@ -130,7 +130,7 @@ class Request:
                 continue
             words.append("-k" if field.name == "k" else f"--{field.name.replace('_', '-')}")
             if value is not True:
-                words.append("none" if value is None else f"{value:g}" if isinstance(value, float) else str(value))
+                words.append("none" if value is None else str(value))
         return shlex.join(words)
 
 
