@@ -174,7 +174,7 @@ def test_the_page(run, items, tmp_path, judged):
 def test_the_page_of_several_queries(run, topics, tmp_path):
     assert run(*RUN, "--qrels", "qrels.txt", "-o", "out.html").exit_code == 0
     page = (tmp_path / "out.html").read_text(encoding="utf-8")
-    assert "52 ways to pick 5 of the rows of each of 8 queries in run.jsonl" in page
+    assert "52 ways to pick 5 rows for each of 8 queries in run.jsonl" in page
     assert "cloud" not in page
 
 

@@ -9,7 +9,8 @@ import pytest
 import diverset as dv
 from diverset.errors import DiversetError
 from diverset.metrics import alpha_ndcg, ndcg, precision, read_qrels, subtopic_recall
-from diverset.metrics.compare import DIALS, METHODS
+from diverset.metrics.compare import DIALS, METHODS, _decide, _interval
+from diverset.metrics.comparison import Setting
 
 
 @pytest.fixture(scope="module")
@@ -69,11 +70,14 @@ def test_without_judgements_the_least_redundant_that_keeps_enough_is_chosen(item
     found = dv.compare(X, 6, quality=quality, keep=0.8)
     enough = [each for each in found.curve("dpp") if each.numbers["kept"] >= 0.8]
     assert found.chosen.numbers["redundancy"] == min(each.numbers["redundancy"] for each in enough)
-    assert f"{found.chosen.name} is the least redundant that keeps 80% of quality" in found.notes[-1]
+    dial = found.chosen.dial
+    assert f"of the settings of dpp that keep 80% of quality, {dial:g} is the least redundant" in found.notes[-1]
     assert found.measure is None
     assert [each.dial for each in found.curve("dpp")] == list(DIALS)
     # Nothing but top-k keeps everything.
-    assert dv.compare(X, 6, quality=quality, keep=1.0, dials=[1.0]).chosen.method == "top-k"
+    found = dv.compare(X, 6, quality=quality, keep=1.0, dials=[1.0])
+    assert found.chosen.method == "top-k"
+    assert found.notes[-1] == "no setting of dpp keeps 100% of quality; top-k keeps 100%"
 
 
 def test_without_quality_there_is_nothing_to_choose_by(items):
@@ -111,6 +115,22 @@ def test_a_choice_among_chance_is_not_called_a_gain():
     found = dv.compare(noise, 5)
     assert found.chosen.gains["ndcg"][0] > 0.0  # the best of fifty by chance
     assert "may be chance" in found.notes[-1]
+
+
+@pytest.mark.parametrize(("elsewhere", "chosen"), [(0.4, "top-k"), (0.48, "dpp")])
+def test_a_setting_that_wins_by_one_query_loses_to_top_k_on_others(elsewhere, chosen):
+    # Ten settings; each is perfect on a query of its own.
+    scores = np.full((10, 10), elsewhere) + (1.0 - elsewhere) * np.eye(10)
+    top = np.full(10, 0.45)
+    gain = _interval(scores[0] - top)
+    best, plain = (
+        Setting(name, None, (), {"ndcg": float(mean)}, {"ndcg": own})
+        for name, mean, own in (("dpp", scores[0].mean(), gain), ("top-k", 0.45, (0.0, 0.0, 0.0)))
+    )
+    assert gain[0] > 0.0
+    found, notes = _decide(best, plain, scores, top, "ndcg")
+    assert found.method == chosen
+    assert ("so use top-k" in notes[-1]) == (chosen == "top-k")
 
 
 def test_a_query_column_is_the_same_as_a_list_of_queries(queries):

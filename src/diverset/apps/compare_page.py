@@ -46,8 +46,8 @@ def write_compare_page(
     """
     assert request.output is not None
     n, queries = len(candidates.rows), len(found.queries)
-    of = f"{n:,} rows" if found.queries == (None,) else f"the rows of each of {queries:,} queries"
-    title = f"{len(found)} ways to pick {k:g} of {of} in {Path(candidates.table.name).name}"
+    rows = f"{k:g} of {n:,} rows in" if found.queries == (None,) else f"{k:g} rows for each of {queries:,} queries in"
+    title = f"{len(found)} ways to pick {rows} {Path(candidates.table.name).name}"
     asked = {
         "File": f"{candidates.table.name}, {candidates.table.n:,} rows",
         "Compared by": f"{candidates.compared_by}, {candidates.similarity} similarity",
@@ -161,13 +161,14 @@ def _axes(across: list[float], up: list[float], xy: Callable[..., tuple[float, f
 def _numbers(found: Comparison) -> str:
     names = found.columns
     columns = {name: [each.numbers[name] for each in found] for name in names}
-    heads = [HEADINGS[name] for name in names] + ([f"{HEADINGS[found.measure]} against top-k"] if found.measure else [])
-    head = "".join(f'<th scope="col">{escape(words)}</th>' for words in ["Method", *heads])
+    first = ["Method", *([f"{HEADINGS[found.measure]} against top-k"] if found.measure else [])]
+    heads = [*first, *(HEADINGS[name] for name in names)]
+    head = "".join(f'<th scope="col">{escape(words)}</th>' for words in heads)
     lines = []
     for each in found:
         cells = "".join(_cell(name, each.numbers[name], columns[name]) for name in names)
         if found.measure:
-            cells += f"<td>{escape(difference(each, found.measure))}</td>"
+            cells = f"<td>{escape(difference(each, found.measure))}</td>{cells}"
         mark = ' class="chosen-row"' if each is found.chosen else ""
         lines.append(f'<tr{mark}><th scope="row">{escape(each.name)}</th>{cells}</tr>')
     return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{"".join(lines)}</tbody></table></div>'
@@ -180,7 +181,7 @@ def _cell(name: str, value: float | None, column: Sequence[float | None]) -> str
     low, high = min(0.0, *finite), max(0.0, *finite)
     share = (value - low) / (high - low) if high > low else 0.0
     best = min(finite) if name in _LOWEST else max(finite)
-    bold = ' class="best"' if value == best and name not in _NEITHER else ""
+    bold = ' class="best"' if shown(value) == shown(best) and name not in _NEITHER else ""
     bar = f'<span class="bar" aria-hidden="true"><span style="width: {100 * share:.0f}%"></span></span>'
     return f"<td{bold}>{shown(value)}{bar}</td>"
 

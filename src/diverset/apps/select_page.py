@@ -120,7 +120,7 @@ def write_select_page(
     row_of = {int(i): row for row, i in enumerate(shown)}
     data = {
         "rows": [
-            [candidates.label(i), text, round(x, 2), round(y, 2), *_number(candidates, i, ranks, heights)]
+            [short(candidates.label(i), 200), text, round(x, 2), round(y, 2), *_number(candidates, i, ranks, heights)]
             for i, text, (x, y) in zip(shown.tolist(), texts, place.tolist(), strict=True)
         ],
         "given": len(given),

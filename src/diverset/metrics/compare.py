@@ -100,6 +100,9 @@ def compare(
     highest mean was chosen for being highest, so its own interval is too kind. The notes therefore give a second one:
     a setting is chosen on one half of the queries and scored on the other, over 100 random halves.
 
+    Without judgements there is no neutral way to choose among methods: redundancy is what MMR makes small, and the
+    log-volume what a DPP makes large. Only the dial of the first method is chosen then.
+
     Examples
     --------
     >>> import diverset as dv
@@ -110,7 +113,7 @@ def compare(
     * dpp at 0.5         0.778       0.000       0.000        2.000              0.500
       dpp at 1           0.778       0.000       0.000        2.000              0.500
       top-k              1.000       0.999      -5.994        1.005              1.000
-    dpp at 0.5 is the least redundant that keeps 60% of quality: it keeps 78%, with redundancy 0.00
+    of the settings of dpp that keep 60% of quality, 0.5 is the least redundant: it keeps 78%, with redundancy 0.00
     >>> found.chosen.picks[0]
     array([0, 2])
     """
@@ -140,12 +143,15 @@ def compare(
     notes = _sameness(settings, top)
     chosen: Setting | None = None
     if decides:
-        chosen = _best(settings, decides, share)
-        column = list(MEASURES).index(decides)
-        notes += _reliability(scores[:, judged, column], reference, decides, chosen, int((~judged).sum()))
+        missing = int((~judged).sum())
+        if missing:
+            notes.append(f"{missing} of {len(found)} queries have no relevant item, and are left out of the scores")
+        own = scores[:, judged, list(MEASURES).index(decides)]
+        chosen, more = _decide(_best(settings, decides, share), settings[reference], own, own[reference], decides)
+        notes += more
     elif found[0].problem.quality is not None:
         chosen = _best([each for each in settings if each.method in (names[0], "top-k")], None, share)
-        notes.append(_advice(chosen, share))
+        notes.append(_advice(chosen, names[0], share))
     return Comparison(settings, chosen, best, decides, tuple(query.name for query in found), tuple(notes))
 
 
@@ -289,28 +295,29 @@ def _sameness(settings: Sequence[Setting], top: Sequence[IntArray]) -> list[str]
     return [f"{who} the same items as top-k at every setting of the dial"]
 
 
-def _reliability(scores: FloatArray, reference: int, measure: str, chosen: Setting, missing: int) -> list[str]:
-    """What the chosen setting gains over top-k, and what such a choice gains on queries that it was not made on."""
-    notes = []
-    if missing:
-        total = missing + scores.shape[1]
-        notes.append(f"{missing} of {total} queries have no relevant item, and are left out of the scores")
-    words, n = MEASURES[measure], scores.shape[1]
-    gain, low, high = chosen.gains[measure]
+def _decide(
+    best: Setting, top: Setting, scores: FloatArray, reference: FloatArray, measure: str
+) -> tuple[Setting, list[str]]:
+    """The setting to use, and how sure that is.
+
+    The best setting was chosen for its score on these queries. What such a choice is worth shows on queries that it was
+    not made on. Where it loses to top-k there, top-k is the setting to use.
+    """
+    words, n = MEASURES[measure], len(reference)
     if n < 2:
-        return [
-            *notes,
-            f"{chosen.name} has the highest {words}, on one query: judge more of them before you rely on it",
-        ]
-    notes.append(
-        f"{chosen.name} has the highest {words}: {chosen.numbers[measure]:.3f}, {gain:+.3f} [{low:+.3f}, {high:+.3f}] "
-        f"against top-k over {n} queries"
-    )
-    gain, low, high = _interval(_held_out(scores) - scores[reference])
-    verdict = "" if low > 0.0 else "; that may be chance" if high >= 0.0 else "; top-k is the safer choice"
-    span = f"{gain:+.3f} [{low:+.3f}, {high:+.3f}]"
-    notes.append(f"chosen on one half of the queries, a setting gains {span} on the other half{verdict}")
-    return notes
+        return best, [f"{best.name} has the highest {words}, on one query: judge more before you rely on it"]
+    notes = [
+        f"{best.name} has the highest {words}: {best.numbers[measure]:.3f}, {_span(best.gains[measure])} against top-k "
+        f"over {n} queries"
+    ]
+    gain = _interval(_held_out(scores) - reference)
+    verdict = "" if gain[1] > 0.0 else "; that may be chance" if gain[2] >= 0.0 else ", so use top-k"
+    notes.append(f"chosen on one half of the queries, a setting gains {_span(gain)} on the other half{verdict}")
+    return top if gain[2] < 0.0 else best, notes
+
+
+def _span(gain: tuple[float, float, float]) -> str:
+    return f"{gain[0]:+.3f} [{gain[1]:+.3f}, {gain[2]:+.3f}]"
 
 
 def _held_out(scores: FloatArray) -> FloatArray:
@@ -326,11 +333,17 @@ def _held_out(scores: FloatArray) -> FloatArray:
     return sums / counts
 
 
-def _advice(chosen: Setting, share: float) -> str:
+def _advice(chosen: Setting, method: str, share: float) -> str:
     kept, redundancy = chosen.numbers["kept"], chosen.numbers["redundancy"]
     if kept is None:
         return "no item can be picked: the limits leave none"
-    if kept < share - 1e-12:
-        return f"no setting keeps {share:.0%} of quality; {chosen.name} keeps most, {kept:.0%}"
+    if chosen.dial is None:
+        why = (
+            f"no setting of {method} keeps {share:.0%} of quality" if method in _WITH_DIAL else f"{method} has no dial"
+        )
+        return f"{why}; {chosen.name} keeps {kept:.0%}"
     alike = "" if redundancy is None else f", with redundancy {redundancy:.2f}"
-    return f"{chosen.name} is the least redundant that keeps {share:.0%} of quality: it keeps {kept:.0%}{alike}"
+    return (
+        f"of the settings of {method} that keep {share:.0%} of quality, {chosen.dial:g} is the least redundant: "
+        f"it keeps {kept:.0%}{alike}"
+    )

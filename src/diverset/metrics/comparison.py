@@ -70,8 +70,9 @@ class Comparison:
     settings : tuple of Setting
         Everything that was tried, by method and dial.
     chosen : Setting or None
-        The one to use: with judgements the one of the highest `measure`; without, the least redundant setting of the
-        first method that keeps the share of quality asked for. None where there is nothing to go by.
+        The one to use: with judgements the one of the highest `measure`, or top-k where such a choice loses to it on
+        other queries; without, the least redundant setting of the first method that keeps the share of quality asked
+        for. None where there is nothing to go by.
     best : dict of Setting
         By the same rule, the best setting of every method.
     measure : str or None
