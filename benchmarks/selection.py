@@ -1,9 +1,10 @@
 """Ten out of a thousand, and a thousand out of a hundred thousand, beside pyversity, LangChain, apricot and submodlib.
 
 Embeddings are random unit vectors of 128 float32 numbers and scores uniform in [0, 1], the dial in the middle. The
-peers named DPP maximise the same determinant (pyversity turns scores into weights by their z-score, which we pass on as
-quality for the comparison "same kernel"); MMR and the others solve problems of their own and are timed as what people
-use today. Beside each time stands whether the picks are those of the textbook in double precision.
+peers named DPP maximise the same determinant. pyversity turns scores into weights by their z-score, as
+``scale="standard"`` does: that is the comparison "same kernel"; "scores" is our default scale. MMR and the others solve
+problems of their own and are timed as what people use today. Beside each time stands whether the picks are those of
+the textbook in double precision.
 """
 
 import functools
@@ -51,7 +52,7 @@ def textbook(X: np.ndarray, quality: np.ndarray, k: int) -> np.ndarray:
 
 
 def z_scores(scores: np.ndarray) -> np.ndarray:
-    """The quality that makes our kernel pyversity's at diversity 0.5: twice the log of its weights."""
+    """Standardised scores: twice the log of pyversity's weights at diversity 0.5."""
     return (scores - scores.mean()) / scores.std()
 
 
@@ -63,20 +64,20 @@ def pyversity_dpp() -> Iterator[Row]:
     """Greedy MAP against pyversity's, call overhead included."""
     for k, n, bar, calls in SIZES:
         X, scores = candidates(n)
-        for what, quality in (("scores", scores), ("same kernel", z_scores(scores))):
-            yield _against_pyversity(f"{k:,} of {n:,}, {what}", X, scores, quality, k, calls, at_least(bar))
+        for what, scale in (("scores", "rank"), ("same kernel", "standard")):
+            yield _against_pyversity(f"{k:,} of {n:,}, {what}", X, scores, scale, k, calls, at_least(bar))
         if calls > 1:
             case = f"{k:,} of {n:,}, scores, one call after a pause (ours / theirs)"
-            yield _against_pyversity(case, X, scores, scores, k, 1, None)
+            yield _against_pyversity(case, X, scores, "rank", k, 1, None)
         yield _same_picks(k, n)
 
 
 def _against_pyversity(
-    case: str, X: np.ndarray, scores: np.ndarray, quality: np.ndarray, k: int, calls: int, bar: Bar | None
+    case: str, X: np.ndarray, scores: np.ndarray, scale: str, k: int, calls: int, bar: Bar | None
 ) -> Row:
     def ours() -> None:
         for _ in range(calls):
-            dv.select(X, k, quality=quality)
+            dv.select(X, k, quality=scores, scale=scale)
 
     def theirs() -> None:
         for _ in range(calls):
@@ -97,9 +98,9 @@ def _against_pyversity(
 def _same_picks(k: int, n: int) -> Row:
     """How many picks agree with the textbook's, up to the rank, for both libraries on the same kernel."""
     X, scores = candidates(n)
-    quality, m = z_scores(scores), min(k, D)
-    exact = textbook(X, quality, m)
-    ours = dv.select(X, k, quality=quality).indices[:m]
+    m = min(k, D)
+    exact = textbook(X, z_scores(scores), m)
+    ours = dv.select(X, k, quality=scores, scale="standard").indices[:m]
     theirs = "" if pyversity is None else _agreement(pyversity.dpp(X, scores, k, diversity=0.5).indices[:m], exact)
     case = f"{k:,} of {n:,}: picks as in double precision" + (f", up to the rank {m}" if m < k else "")
     return state(case, _agreement(ours, exact), theirs and f"{theirs} pyversity DPP")
@@ -114,7 +115,7 @@ def beyond_the_rank() -> Iterator[Row]:
     k, n = 1_000, 100_000
     X, scores = candidates(n)
     quality = z_scores(scores)
-    found = {"ours": dv.select(X, k, quality=quality).indices}
+    found = {"ours": dv.select(X, k, quality=scores, scale="standard").indices}
     found["top-k"] = np.argsort(-scores, kind="stable")[:k]
     if pyversity is not None:
         found["pyversity DPP"] = pyversity.dpp(X, scores, k, diversity=0.5).indices
@@ -161,6 +162,65 @@ def _submodlib_log_det(X: np.ndarray, n: int, k: int) -> object:
     return f.maximize(budget=k, optimizer="NaiveGreedy", show_progress=False)
 
 
+def mmr_baseline() -> Iterator[Row]:
+    """Our MMR beside pyversity's, with the scores as they are."""
+    for k, n, calls in ((10, 1_000, 20), (50, 10_000, 1)):
+        X, scores = candidates(n)
+
+        def ours(X: np.ndarray = X, scores: np.ndarray = scores, k: int = k, calls: int = calls) -> None:
+            for _ in range(calls):
+                dv.baselines.mmr(X, k, quality=scores, scale=None)
+
+        def theirs(X: np.ndarray = X, scores: np.ndarray = scores, k: int = k, calls: int = calls) -> None:
+            for _ in range(calls):
+                pyversity.mmr(X, scores, k, diversity=0.5)
+
+        yield compare(
+            f"{k} of {n:,} by MMR",
+            ours,
+            None if pyversity is None else theirs,
+            name="pyversity MMR",
+            bar=at_least(1.0),
+            per=calls,
+            is_peer=True,
+        )
+
+
+def many_lists() -> Iterator[Row]:
+    """10 of each of 10,000 lists of 500 x 64, beside loops over select and over pyversity."""
+    rng = np.random.default_rng(0)
+    lists = [rng.standard_normal((500, 64), dtype=np.float32) for _ in range(10_000)]
+    scores = [rng.random(500) for _ in lists]
+    pairs = list(zip(lists, scores, strict=True))
+    calls: dict[str, Any] = {
+        "ours": lambda: dv.select_many(lists, 10, quality=scores),
+        "a loop over select": lambda: [dv.select(X, 10, quality=q) for X, q in pairs],
+    }
+    if pyversity is not None:
+        calls["a loop over pyversity DPP"] = lambda: [pyversity.dpp(X, q, 10, diversity=0.5) for X, q in pairs]
+    times = time_all(calls, rounds=3, budget=30.0)
+    for (name, taken), bar in zip(list(times.items())[1:], (at_least(3.0), at_least(10.0)), strict=False):
+        ratio = taken.best / times["ours"].best
+        row = Row(
+            "select_many, 10 of each of 10,000 lists", _ms(times["ours"].best), f"{_ms(taken.best)}  {name}", ratio
+        )
+        row.bar, row.met = str(bar), bar.met(ratio)
+        yield row
+
+
+def keeping_a_share() -> Iterator[Row]:
+    """A search for ``keep=0.9`` beside one selection."""
+    for k, n in ((10, 1_000), (50, 10_000)):
+        X, scores = candidates(n)
+        yield compare(
+            f"{k} of {n:,}, keep=0.9",
+            lambda X=X, s=scores, k=k: dv.select(X, k, quality=s, keep=0.9),
+            lambda X=X, s=scores, k=k: dv.select(X, k, quality=s, diversity=0.9),
+            name="one selection at diversity 0.9",
+            bar=at_most(8.0),
+        )
+
+
 def from_a_memory_map() -> Iterator[Row]:
     """A hundred of a million embeddings in a file, against ten passes over it."""
     k, n = 100, 1_000_000
@@ -188,4 +248,12 @@ def from_a_memory_map() -> Iterator[Row]:
         )
 
 
-CASES = (pyversity_dpp, beyond_the_rank, other_peers, from_a_memory_map)
+CASES = (
+    pyversity_dpp,
+    beyond_the_rank,
+    other_peers,
+    mmr_baseline,
+    many_lists,
+    keeping_a_share,
+    from_a_memory_map,
+)

@@ -69,6 +69,7 @@ if TYPE_CHECKING:
         map_upper_bound,
         random_x3c,
     )
+    from diverset.inference.many import select_many
     from diverset.inference.select import select, selection_law
     from diverset.metrics.compare import Comparison, compare
     from diverset.numerics.projection import project, projection_bound, projection_dim
@@ -92,6 +93,7 @@ else:
                 "map_double_greedy", "map_exact", "map_greedy", "map_local_search", "map_nonmonotone", "map_relaxed",
                 "map_upper_bound", "random_x3c",
             ],
+            "inference.many": ["select_many"],
             "inference.select": ["select", "selection_law"],
             "metrics.compare": ["Comparison", "compare"],
             "numerics.projection": ["project", "projection_bound", "projection_dim"],
@@ -158,6 +160,7 @@ __all__ = [
     "sample_kernel",
     "sampling_trace",
     "select",
+    "select_many",
     "selection_law",
     "total_variation",
 ]

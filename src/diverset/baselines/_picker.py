@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from diverset._typing import FloatArray
+from diverset._typing import FloatArray, IntArray
 from diverset.errors import KernelError
 from diverset.inference.problem import check_dial, read_problem
 from diverset.inference.result import Selection
@@ -103,7 +103,9 @@ class Picker:
         self.available[best] = False
         return best
 
-    def selection(self, picked: Sequence[int], gains: Sequence[float], objective: float) -> Selection:
+    def selection(
+        self, picked: Sequence[int] | IntArray, gains: Sequence[float] | FloatArray, objective: float
+    ) -> Selection:
         """The result."""
         indices = np.array(picked, dtype=np.int64)
         return Selection(

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from diverset.baselines._picker import read_picker
+from diverset._typing import FloatArray, IntArray
+from diverset.baselines._picker import Picker, read_picker
+from diverset.inference import _row_loops
 from diverset.inference.result import Selection
-from diverset.inference.similarity import SimilarityLike
+from diverset.inference.similarity import Rows, SimilarityLike
 
 __all__ = ["mmr"]
 
@@ -47,7 +49,7 @@ def mmr(
     similarity : {"cosine", "rbf", "dot", "precomputed"} or callable
         How alike two items are, as in :mod:`diverset.kernels` (rbf with the median distance as its length),
         a symmetric matrix passed as ``features``, or a function of two arrays of rows that returns one
-        number per pair. The cosine of a row of zeros is refused: it has no direction.
+        number per pair. A row of zeros has no direction; under the cosine it is unlike every other.
     given : iterable of int, optional
         Items already shown: not picked, but repelling.
     exclude : iterable of int, optional
@@ -78,9 +80,11 @@ def mmr(
         exclude=exclude,
     )  # fmt: skip
     nearest = np.full(p.n, -np.inf)
+    relevance = (1.0 - p.diversity) * p.quality
     for _, block in p.similarity.blocks(p.given):
         np.maximum(nearest, block.max(axis=1), out=nearest)
-    relevance = (1.0 - p.diversity) * p.quality
+    if isinstance(p.similarity, Rows):
+        return p.selection(*_picked_lazily(p, p.similarity, relevance, nearest))
     picked: list[int] = []
     gains: list[float] = []
     for _ in range(p.k):
@@ -94,3 +98,16 @@ def mmr(
         gains.append(float(score[item]))
         np.maximum(nearest, p.similarity.column(item), out=nearest)
     return p.selection(picked, gains, sum(gains))
+
+
+def _picked_lazily(
+    p: Picker, rows: Rows, relevance: FloatArray, nearest: FloatArray
+) -> tuple[IntArray, FloatArray, float]:
+    """Picks by a compiled loop that compares few items with few picks."""
+    picks, gains = np.empty(p.k, dtype=np.int64), np.empty(p.k)
+    _row_loops.mmr_picks(
+        rows.X, np.sqrt(rows.factor), relevance, p.diversity, p.rounding(1.0) if p.diversity else 0.0,
+        p.similarity.unit, nearest,
+        p.available.view(np.uint8), np.empty((p.k, rows.X.shape[1])), picks, gains,
+    )  # fmt: skip
+    return picks, gains, float(gains.sum())

@@ -35,7 +35,7 @@ else:
 
     _uncompiled.warn_once()
 
-__all__ = ["DenseState", "RowState", "as_panels", "first_keys", "row_products", "squared_norms"]
+__all__ = ["Batch", "DenseState", "RowState", "as_panels", "first_keys"]
 
 #: Panels that a row meets at a time.
 _PANELS = cython.declare(cython.Py_ssize_t, 3)
@@ -46,8 +46,6 @@ _GROUP = cython.declare(cython.Py_ssize_t, 64)
 _AHEAD = cython.declare(cython.Py_ssize_t, 4)
 #: Keys of items in the running are at least this; -inf marks items that cannot be picked.
 _LOWEST = cython.declare(cython.double, -1e300)
-
-real = cython.fused_type(cython.float, cython.double)
 
 
 def as_panels(Z, dtype, n_directions):
@@ -63,46 +61,6 @@ def as_panels(Z, dtype, n_directions):
     for s in range(len(Z)):
         panels[s // width, :, s % width] = Z[s]
     return panels
-
-
-def squared_norms(
-    X: cython.const[real][:, ::1], norms: cython.double[::1], lo: cython.Py_ssize_t, hi: cython.Py_ssize_t
-):
-    """Squared norms of rows lo..hi-1, in double precision."""
-    i: cython.Py_ssize_t
-    D: cython.Py_ssize_t = X.shape[1]
-    if not cython.compiled:
-        norms[lo:hi] = np.einsum("ij,ij->i", X[lo:hi], X[lo:hi], dtype=np.float64)
-        return
-    if D == 0:
-        norms[lo:hi] = 0.0
-        return
-    with cython.nogil:
-        for i in range(lo, hi):
-            if real is cython.float:
-                norms[i] = kernels.dot_floats(cython.address(X[i, 0]), cython.address(X[i, 0]), D)
-            else:
-                norms[i] = kernels.dot(cython.address(X[i, 0]), cython.address(X[i, 0]), D)
-
-
-def row_products(
-    X: cython.const[real][:, ::1], direction: cython.const[cython.double][::1], products: cython.double[::1]
-):
-    """Inner product of every row with a direction, in double precision."""
-    i: cython.Py_ssize_t
-    D: cython.Py_ssize_t = X.shape[1]
-    if not cython.compiled:
-        np.matmul(X, direction, out=products)
-        return
-    if D == 0:
-        products[:] = 0.0
-        return
-    with cython.nogil:
-        for i in range(X.shape[0]):
-            if real is cython.float:
-                products[i] = kernels.dot_float(cython.address(direction[0]), cython.address(X[i, 0]), D)
-            else:
-                products[i] = kernels.dot(cython.address(direction[0]), cython.address(X[i, 0]), D)
 
 
 def first_keys(
@@ -330,6 +288,35 @@ class RowState(_State):
                 prefetch(cython.address(self.X32[c, 0]), 4 * self.D)
             else:
                 prefetch(cython.address(self.X64[c, 0]), 8 * self.D)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _squared_norm(self, c: cython.Py_ssize_t) -> cython.double:
+        """Squared norm of row c, in double precision."""
+        if cython.compiled:
+            if self.single:
+                return kernels.dot_floats(cython.address(self.X32[c, 0]), cython.address(self.X32[c, 0]), self.D)
+            return kernels.dot(cython.address(self.X64[c, 0]), cython.address(self.X64[c, 0]), self.D)
+        else:
+            x = self.X32[c] if self.single else self.X64[c]
+            return kernels.dot(x, x, self.D)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _clear_panels(self) -> cython.void:
+        """Forget all directions."""
+        p: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        w: cython.Py_ssize_t
+        for p in range(self.panels32.shape[0] if self.single else self.panels64.shape[0]):
+            for j in range(self.D):
+                for w in range(self.width):
+                    if self.single:
+                        self.panels32[p, j, w] = 0.0
+                    else:
+                        self.panels64[p, j, w] = 0.0
 
     @cython.cfunc
     @cython.nogil
@@ -587,6 +574,89 @@ class RowState(_State):
                 made += 1
                 self._commit(best)
         return made, key
+
+
+@cython.final
+@cython.cclass
+class Batch:
+    """Picks from many short lists of rows, one after the other, in the same memory.
+
+    Parameters
+    ----------
+    n, D, k : int
+        Rows and features of a list at most, and picks.
+    dtype : dtype
+        float32 or float64.
+    weight : float
+        Weight of the log-volume; scores have the weight ``1 - weight``.
+    unit : float
+        What a unit direction adds to the allowance for rounding.
+    tolerance : float
+        Share of an item's squared norm below which it counts as dependent on the picks.
+    """
+
+    state: RowState
+    k: cython.Py_ssize_t
+    factor: cython.double[::1]
+    bonus: cython.double[::1]
+    items: cython.const[cython.longlong][::1]
+
+    def __init__(self, n, D, k, dtype, weight, unit, tolerance):
+        none = np.zeros(0, dtype=np.int64)
+        bonus, factor, ones = np.zeros(n), np.ones(n), np.ones(n)
+        limits = (np.zeros(n), bonus, weight, tolerance, none, none.copy(), np.zeros(0), HUGE_VAL)
+        self.state = RowState(
+            np.zeros((1, D), dtype=dtype), ones, factor, ones, np.zeros((k, D)), 0, np.zeros(k + 1), unit,
+            np.zeros((0, 0)), np.ones(n), np.zeros(n, dtype=np.int64), limits,
+        )  # fmt: skip
+        self.k, self.factor, self.bonus, self.items = k, factor, bonus, np.arange(n)
+
+    def pick(self, X, scores: cython.const[cython.double][::1], picks: cython.longlong[::1], gains: cython.double[::1]):
+        """Pick from the unit vectors of the rows of X; returns how many, their log-determinant and total gain.
+
+        The number is -1 where a row is zero or not finite.
+        """
+        state: RowState = self.state
+        n: cython.Py_ssize_t = X.shape[0]
+        D: cython.Py_ssize_t = state.D
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        made: cython.Py_ssize_t = 0
+        best: cython.Py_ssize_t
+        seed: cython.Py_ssize_t = -1
+        norm: cython.double
+        key: cython.double
+        log_det: cython.double = 0.0
+        total: cython.double = 0.0
+        if state.single:
+            state.X32 = X
+        else:
+            state.X64 = X
+        with cython.nogil:
+            state._t = 0
+            state._clear_panels()
+            for i in range(n):
+                norm = state._squared_norm(i)
+                if not (norm > 1e-280 and norm < 1e280):
+                    made = -1
+                    break
+                self.factor[i] = 1.0 / norm
+                self.bonus[i] = (1.0 - state.weight) * scores[i]
+                state.keys[i] = self.bonus[i]
+                state.bound[i] = 1.0
+                state.step[i] = 0
+            j = min(self.k, min(n, D))
+            while 0 <= made < j:
+                best, key, seed = state._scan(seed, self.items[:n])
+                if best < 0:
+                    break
+                picks[made] = best
+                gains[made] = key
+                total += key
+                state._commit(best)
+                log_det += log(state._potentials[made])
+                made += 1
+        return made, log_det, total
 
 
 @cython.final

@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from diverset._typing import BoolArray, FloatArray, IntArray, RNGLike
-from diverset.errors import DiversetError
+from diverset.errors import DiversetError, KernelError
 from diverset.inference.engine import Picks
 from diverset.inference.inputs import Items, as_column, as_positions, as_size, read_items
 from diverset.inference.limits import Limits, Room, read_limits
@@ -20,13 +20,13 @@ from diverset.inference.result import Selection
 from diverset.inference.rows import squared_norms
 from diverset.inference.scores import calibrated, check_scale, warn_once
 from diverset.inference.similarity import Similarity, SimilarityLike, read_similarity
-from diverset.numerics._loops import count_above
+from diverset.numerics._loops import places
 from diverset.numerics.validation import as_number, is_blocked, is_sparse
 
 if TYPE_CHECKING:
     from diverset.core import DPP
 
-__all__ = ["Problem", "check_dial", "read_problem"]
+__all__ = ["Problem", "check_dial", "read_problem", "remarks"]
 
 #: Exponents of the weights of a k-DPP are kept within this range, so that no kernel entry over- or underflows.
 _LARGEST_EXPONENT = 150.0
@@ -64,6 +64,7 @@ class Problem:
     given: IntArray
     labels: Any
     scale: str | None
+    _tops: dict[int, tuple[float, float]] = field(default_factory=dict, repr=False)
 
     @property
     def n(self) -> int:
@@ -126,16 +127,15 @@ class Problem:
         if quality is None or len(limits.groups) or len(limits.costs) or not self.similarity.has_columns:
             return None
         base = np.concatenate([Y, self.given])
-        if self.similarity.log_det(base) == -math.inf:
+        if not self.similarity.pivots(base).all():
             return None
         k, C = len(Y), self.similarity.columns(base)
         P = np.linalg.inv(C[base])
         T = C @ P
         residual = np.maximum(self.similarity.diagonal() - np.einsum("ij,ij->i", T, C), 0.0)
         ratios = np.diagonal(P)[:k] * residual[:, None] + T[:, :k] ** 2
-        mean = float(quality[limits.available].mean())
-        top = float(quality[self.best(k)].sum()) - k * mean
-        kept = (quality[:, None] - quality[Y] + (quality[Y].sum() - k * mean)) / top
+        mean, top = self._mean_and_top(k)
+        kept = (quality[:, None] - quality[Y] + (quality[Y].sum() - k * mean)) / (k * top)
         outside = limits.available.copy()
         outside[Y] = False
         allowed = outside[:, None] & (kept >= share) & (kept <= share + width)
@@ -185,10 +185,9 @@ class Problem:
 
     def _gains_in_order(self, dial: float, positions: IntArray) -> FloatArray:
         """What each item adds to the objective beside the shown ones and those before it."""
-        volumes = [
-            self.similarity.log_det(np.concatenate([self.given, positions[:t]])) for t in range(len(positions) + 1)
-        ]
-        return (1.0 - dial) * self.scores[positions] + dial * np.diff(volumes)
+        with np.errstate(divide="ignore"):
+            volumes = np.log(self.similarity.pivots(np.concatenate([self.given, positions]))[len(self.given) :])
+        return (1.0 - dial) * self.scores[positions] + dial * volumes
 
     # the result -----------------------------------------------------------------------------------------------------
 
@@ -212,25 +211,9 @@ class Problem:
         )
 
     def _remarks(self, dial: float, positions: IntArray) -> tuple[str, ...]:
-        """What deserves attention about picks: plain top-k, or nothing of the better half; warns of it once."""
-        if self.quality is None or dial == 0.0 or len(positions) == 0:
-            return ()
-        scores, picked = self.scores, self.scores[positions]
-        n = len(scores)
-        if not self.limits.available.all():
-            scores = np.where(self.limits.available, scores, -math.inf)
-            n = int(self.limits.available.sum())
-        low, high = float(picked.min()), float(picked.max())
-        above_low, above_high = count_above(scores, low, high)
-        if len(positions) < n and above_low == int((picked > low).sum()):
-            note = f"the picks are the best {len(positions)} by quality alone, although diversity is {dial:g}"
-            warn_once("top-k", note)
-            return (note,)
-        if 2 * above_high >= n > 1:
-            note = f"no pick is among the better half by quality; diversity is {dial:g}"
-            warn_once("worse half", note)
-            return (note,)
-        return ()
+        found = () if self.quality is None else remarks(self.scores, positions, dial, self.limits.available)
+        lone = self.similarity.lone
+        return found if lone is None else (*found, _about_zeros(lone))
 
     def best(self, k: int) -> IntArray:
         """The k best items by quality alone, of those that may be picked."""
@@ -242,12 +225,18 @@ class Problem:
 
         Candidates are the items that may be picked, and their scores count as they came, whatever the scale.
         """
-        quality = self.quality
-        if quality is None or len(positions) == 0:
+        if self.quality is None or len(positions) == 0:
             return None
-        mean = float(quality[self.limits.available].mean())
-        top = float(quality[self.best(len(positions))].mean()) - mean
-        return 1.0 if top <= 0.0 else (float(quality[positions].mean()) - mean) / top
+        mean, top = self._mean_and_top(len(positions))
+        return 1.0 if top <= 0.0 else (float(self.quality[positions].sum()) / len(positions) - mean) / top
+
+    def _mean_and_top(self, k: int) -> tuple[float, float]:
+        """Mean quality of the candidates, and how far that of the best k is above it."""
+        assert self.quality is not None
+        if k not in self._tops:
+            mean = float(self.quality[self.limits.available].mean())
+            self._tops[k] = (mean, float(self.quality[self.best(k)].mean()) - mean)
+        return self._tops[k]
 
     def redundancy(self, positions: IntArray) -> float:
         """Mean, over the items, of the similarity to the item most like it; 0 for fewer than two."""
@@ -258,6 +247,33 @@ class Problem:
         S = S / root[:, None] / root
         np.fill_diagonal(S, -math.inf)
         return float(np.clip(S.max(axis=1), 0.0, 1.0).mean())
+
+
+def remarks(
+    scores: FloatArray, positions: IntArray, dial: float, available: BoolArray | None = None
+) -> tuple[str, ...]:
+    """What deserves attention about picks: plain top-k, or nothing of the better half. Warns of each once a process."""
+    if dial == 0.0 or len(positions) == 0:
+        return ()
+    n = len(scores)
+    if available is not None and not available.all():
+        scores, n = np.where(available, scores, -math.inf), int(available.sum())
+    better, above_all = places(scores, positions)
+    if len(positions) < n and better == 0:
+        note = f"the picks are the best {len(positions)} by quality alone, although diversity is {dial:g}"
+        warn_once("top-k", note)
+        return (note,)
+    if 2 * above_all >= n > 1:
+        note = f"no pick is among the better half by quality; diversity is {dial:g}"
+        warn_once("worse half", note)
+        return (note,)
+    return ()
+
+
+def _about_zeros(lone: BoolArray) -> str:
+    first, count = int(lone.argmax()), int(lone.sum())
+    which = f"item {first} has" if count == 1 else f"{count} items, item {first} the first, have"
+    return f"{which} a vector of zeros, which has no direction: it counts as unlike every other"
 
 
 def check_dial(diversity: Any) -> float:
@@ -283,6 +299,7 @@ def read_problem(
     given_features: Any = None,
     query: Any = None,
     lower_is_better: bool = False,
+    zero_vectors: str = "unlike",
     costs: Any = None,
     budget: Any = None,
     min_quality: Any = None,
@@ -306,6 +323,13 @@ def read_problem(
         if given_features is not None:
             items = _with_given(items, given_features, similarity)
         form = read_similarity(items, similarity)
+    if zero_vectors not in ("unlike", "raise"):
+        raise DiversetError(f'zero_vectors is {zero_vectors!r}; choose "unlike" or "raise"')
+    if zero_vectors == "raise" and form.lone is not None:
+        raise KernelError(
+            f"features[{int(form.lone.argmax())}] is all zeros, and a zero vector has no direction; leave the item "
+            'out, or pass zero_vectors="unlike"'
+        )
     wanted = as_size(k, n)
     available: BoolArray = np.ones(n, dtype=bool)
     shown = as_positions(given, n, name="given", labels=labels)

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from diverset._typing import Array, FloatArray, IntArray
-from diverset.inference import _greedy_loops
+from diverset.inference import _greedy_loops, _row_loops
 from diverset.inference.engine import Picks
 from diverset.inference.limits import Limits
 from diverset.numerics.linalg import EPS, row_norms_squared
@@ -238,10 +238,10 @@ def squared_norms(X: Array) -> FloatArray:
     norms = np.empty(len(X))
     parts = _parts(len(X), X.size)
     if len(parts) == 1:
-        _greedy_loops.squared_norms(X, norms, 0, len(X))
+        _row_loops.squared_norms(X, norms, 0, len(X))
     else:
         with _thread_map(len(parts)) as share:
-            list(share(lambda part: _greedy_loops.squared_norms(X, norms, *part), parts))
+            list(share(lambda part: _row_loops.squared_norms(X, norms, *part), parts))
     return norms
 
 

@@ -46,8 +46,9 @@ def calibrated(scores: FloatArray, scale: str | None) -> FloatArray:
         _loops.standardize(scores, result)
         return result
     order = scores.argsort()
-    known = order[int((scores == -math.inf).sum()) :]
-    if len(known) < len(order):
+    known = order
+    if len(order) and scores[order[0]] == -math.inf:
+        known = order[int((scores == -math.inf).sum()) :]
         result[order] = math.inf  # the rank of what cannot be picked
     _loops.average_ranks(scores, known, result)
     np.log2(result, out=result)

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any
 from diverset._typing import RNGLike
 from diverset.errors import DiversetError
 from diverset.inference.engine import Picks
+from diverset.inference.inputs import as_size
 from diverset.inference.problem import Problem, check_dial, read_problem
 from diverset.inference.result import Selection
+from diverset.inference.scores import check_scale
+from diverset.inference.short import ShortLists, is_short
 from diverset.numerics.validation import as_number, check_size
 
 if TYPE_CHECKING:
@@ -19,9 +22,9 @@ if TYPE_CHECKING:
 __all__ = ["select", "selection_law"]
 
 _METHODS = ("greedy", "local-search", "exact", "sample")
-#: Settings of the dial that a search for ``keep`` tries between 0 and 1, and the range of log-ratios it looks at.
-_TRIALS = 6
-_LOG_RATIOS = (-4.0, 10.0)
+#: Settings of the dial that a search for ``keep`` tries between those it starts with, and log-ratios of the latter.
+_TRIALS = 4
+_FIRST, _LARGEST = 2.0, 8.0
 #: How near to ``keep`` the share of quality should come.
 _NEAR = 0.02
 
@@ -41,6 +44,7 @@ def select(
     given_features: Any = None,
     query: Any = None,
     lower_is_better: bool = False,
+    zero_vectors: str = "unlike",
     costs: Any = None,
     budget: float | None = None,
     window: int | None = None,
@@ -100,6 +104,9 @@ def select(
         A vector: the quality of an item is its cosine to it.
     lower_is_better : bool
         Whether `quality` holds distances or ranks, of which the lowest is best.
+    zero_vectors : {"unlike", "raise"}
+        What to do with rows of zeros under the cosine: count them as unlike every other item, and say so in ``notes``,
+        or raise an error.
     costs, budget : array_like of shape (n_items,) and float, optional
         Picks cost no more than `budget` in all; they are ranked by gain less d times the log-cost.
     window : int, optional
@@ -145,10 +152,19 @@ def select(
         raise DiversetError(f"method is {method!r}; choose one of {', '.join(_METHODS)}")
     dial = check_dial(diversity)
     steps = None if window is None else check_size(window, name="window")
+    plain = keep is given is exclude is given_features is query is costs is budget is None
+    plain = plain and window is min_quality is groups is per_group is None
+    plain = plain and not lower_is_better and zero_vectors == "unlike"
+    if plain and method == "greedy" and dial > 0.0 and similarity == "cosine" and is_short(features):
+        n, D = features.shape
+        found = ShortLists(n, D, features.dtype, as_size(k, n), dial, check_scale(scale)).select(features, quality)
+        if found is not None:
+            return found
     problem = read_problem(
         features, k, quality=quality, similarity=similarity, scale=scale, given=given, exclude=exclude,
-        given_features=given_features, query=query, lower_is_better=lower_is_better, costs=costs, budget=budget,
-        min_quality=min_quality, groups=groups, per_group=per_group,
+        given_features=given_features, query=query, lower_is_better=lower_is_better,
+        zero_vectors=zero_vectors, costs=costs, budget=budget, min_quality=min_quality, groups=groups,
+        per_group=per_group,
     )  # fmt: skip
     if method not in problem.similarity.methods:
         raise DiversetError(
@@ -177,6 +193,7 @@ def selection_law(
     given_features: Any = None,
     query: Any = None,
     lower_is_better: bool = False,
+    zero_vectors: str = "unlike",
     min_quality: float | None = None,
 ) -> KDPP:
     r"""The k-DPP of which ``select(method="sample")`` is a draw, for its probabilities.
@@ -187,7 +204,8 @@ def selection_law(
 
     Parameters
     ----------
-    features, k, quality, diversity, scale, similarity, given, exclude, given_features, query, lower_is_better, min_quality
+    features, k, quality, diversity, scale, similarity, given, exclude, given_features, query, lower_is_better, zero_vectors,
+    min_quality
         As for :func:`select`. The dial must be above 0, where all weight is on the best k.
 
     Returns
@@ -210,7 +228,8 @@ def selection_law(
         raise DiversetError("diversity is 0, where the best k are picked without chance; give more than 0")
     problem = read_problem(
         features, k, quality=quality, similarity=similarity, scale=scale, given=given, exclude=exclude,
-        given_features=given_features, query=query, lower_is_better=lower_is_better, min_quality=min_quality,
+        given_features=given_features, query=query, lower_is_better=lower_is_better, zero_vectors=zero_vectors,
+        min_quality=min_quality,
     )  # fmt: skip
     return problem.dpp(dial).of_size(problem.k)
 
@@ -245,10 +264,18 @@ def _keeping(problem: Problem, share: float, method: str, window: int | None) ->
         kept = problem.kept(picks.positions)
         return 1.0 if kept is None else kept, dial, picks
 
-    best, last = tried(1.0), None
-    if best[0] < share:
-        last, best = best, tried(0.0)
-        low, high = (_LOG_RATIOS[0], best[0]), (_LOG_RATIOS[1], last[0])
+    # Outwards from a moderate dial first: at high ones fewer items are skipped, so a selection takes longer.
+    low, high, last = (-_FIRST, 1.0), None, None
+    best: tuple[float, float, Picks] | None = None
+    for t in (0.0, _FIRST, 2.0 * _FIRST, math.inf) if share > 0.0 else (math.inf,):
+        trial = tried(1.0 / (1.0 + math.exp(-t)))
+        if trial[0] < share:
+            last, high = trial, (min(t, _LARGEST), trial[0])
+            break
+        best, low = trial, (t, trial[0])
+    if best is None:
+        best = tried(0.0)
+    if high is not None and last is not None:
         for _ in range(_TRIALS):
             if best[0] <= share + 0.25 * _NEAR:
                 break

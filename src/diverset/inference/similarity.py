@@ -24,7 +24,7 @@ import numpy as np
 
 from diverset._typing import Array, BoolArray, FloatArray, IntArray
 from diverset.errors import DiversetError, KernelError
-from diverset.inference import _greedy_loops
+from diverset.inference import _row_loops
 from diverset.inference.engine import Picks, greedy_dense
 from diverset.inference.inputs import Items
 from diverset.inference.limits import Limits
@@ -73,6 +73,8 @@ class Similarity(abc.ABC):
     methods: tuple[str, ...] = ("greedy", "local-search", "exact", "sample")
     #: Whether :meth:`columns` is available.
     has_columns = True
+    #: Items without a direction, which are unlike every other; None where there are none.
+    lone: BoolArray | None = None
 
     def __init__(self, n: int, *, rank: int, rounding: float = EPS, unit: float = 1.0) -> None:
         self.n = n
@@ -111,6 +113,17 @@ class Similarity(abc.ABC):
         S = (S + S.T) / 2.0
         return log_det_psd(S, self.rounding * np.abs(np.diagonal(S)))
 
+    def pivots(self, items: IntArray) -> FloatArray:
+        """What each item adds to the determinant beside those before it; 0 for an item that depends on them."""
+        S = np.array(self.among(items), dtype=np.float64)
+        found = np.zeros(len(S))
+        floor = 64.0 * max(len(S), 1) * self.rounding * np.abs(np.diagonal(S))
+        for t in range(len(S)):
+            if S[t, t] > floor[t]:
+                found[t] = S[t, t]
+                S[t + 1 :] -= np.outer(S[t + 1 :, t] / S[t, t], S[t])
+        return found
+
     @abc.abstractmethod
     def greedy(self, k: int, bonus: FloatArray, weight: float, limits: Limits, given: IntArray) -> Picks:
         """Up to k picks, each of the largest ``bonus + weight * log(residual)`` beside `given` and earlier picks."""
@@ -135,7 +148,6 @@ class Rows(Similarity):
         if not all_finite(norms) or (cosine and n and not _SAFE[0] < norms.min()):
             X, norms = _safe_rows(X, norms, cosine)
         self.X = X
-        self.lone: BoolArray | None = None  # rows of zeros, if there are any
         if cosine:
             if n and norms.min() == 0.0:
                 self.lone = norms == 0.0
@@ -148,8 +160,7 @@ class Rows(Similarity):
         else:
             self.factor, self.scale = np.ones(n), norms
             unit = _typical(norms)
-        n_lone = 0 if self.lone is None else int(self.lone.sum())
-        super().__init__(n, rank=D + n_lone, rounding=EPS * max(1.0, math.sqrt(D)), unit=unit)
+        super().__init__(n, rank=D + _count(self.lone), rounding=EPS * max(1.0, math.sqrt(D)), unit=unit)
         self._cosine = cosine
 
     def _unit_rows(self, items: IntArray) -> FloatArray:
@@ -178,7 +189,7 @@ class Rows(Similarity):
         """Similarities of all items to one."""
         column = np.empty(self.n)
         row = math.sqrt(self.factor[item]) * self.X[item].astype(np.float64)
-        _greedy_loops.row_products(self.X, row, column)
+        _row_loops.row_products(self.X, row, column)
         if self._cosine:
             column *= np.sqrt(self.factor)
             np.clip(column, -1.0, 1.0, out=column)
@@ -204,6 +215,16 @@ class Rows(Similarity):
         # Items of their own direction change no determinant.
         rows = self._unit_rows(items if self.lone is None else items[~self.lone[items]])
         return log_det_gram(rows, EPS * np.sqrt(row_norms_squared(rows)))
+
+    def pivots(self, items: IntArray) -> FloatArray:
+        """What each item adds to the determinant beside those before it; 0 for an item that depends on them."""
+        rows = self._unit_rows(items)
+        if self.lone is not None:
+            rows = np.hstack([rows, np.diag(self.lone[items].astype(np.float64))])
+        R = np.linalg.qr(rows.T, mode="r")
+        found = np.zeros(len(items))
+        found[: len(R)] = np.diagonal(R)[: len(items)] ** 2
+        return np.where(found > 64.0 * self.X.shape[1] * EPS * self.scale[items], found, 0.0)
 
     def greedy(self, k: int, bonus: FloatArray, weight: float, limits: Limits, given: IntArray) -> Picks:
         """Up to k greedy picks beside `given`."""
@@ -250,12 +271,12 @@ class SparseRows(Similarity):
         if not all_finite(norms):
             raise _beyond_range(int(np.flatnonzero(~np.isfinite(norms))[0]))
         self.X = X
-        self.lone = norms == 0.0 if cosine else np.zeros(n, dtype=bool)
         if cosine:
-            self.factor, self.scale, unit = 1.0 / np.where(self.lone, 1.0, norms), np.ones(n), 1.0
+            self.lone = norms == 0.0 if n and norms.min() == 0.0 else None
+            self.factor, self.scale, unit = 1.0 / np.where(norms == 0.0, 1.0, norms), np.ones(n), 1.0
         else:
             self.factor, self.scale, unit = np.ones(n), norms, _typical(norms)
-        super().__init__(n, rank=D + int(self.lone.sum()), rounding=EPS * max(1.0, math.sqrt(D)), unit=unit)
+        super().__init__(n, rank=D + _count(self.lone), rounding=EPS * max(1.0, math.sqrt(D)), unit=unit)
         self._cosine = cosine
 
     def columns(self, items: IntArray) -> FloatArray:
@@ -284,7 +305,7 @@ class SparseRows(Similarity):
         """Log-determinant over `items`; -inf where they are dependent."""
         from diverset.inference.sparse import dense_rows
 
-        rows = dense_rows(self.X, self.factor, items[~self.lone[items]])
+        rows = dense_rows(self.X, self.factor, items if self.lone is None else items[~self.lone[items]])
         return log_det_gram(rows, EPS * np.sqrt(row_norms_squared(rows)))
 
     def greedy(self, k: int, bonus: FloatArray, weight: float, limits: Limits, given: IntArray) -> Picks:
@@ -494,6 +515,10 @@ def _safe_rows(X: Array, norms: FloatArray, cosine: bool) -> tuple[Array, FloatA
 
 def _beyond_range(i: int) -> KernelError:
     return KernelError(f"features[{i}] has a norm beyond the range of floats; divide the features by a constant")
+
+
+def _count(mask: BoolArray | None) -> int:
+    return 0 if mask is None else int(mask.sum())
 
 
 def _typical(diagonal: FloatArray) -> float:

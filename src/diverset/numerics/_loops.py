@@ -27,9 +27,9 @@ __all__ = [
     "COMPILED",
     "all_finite",
     "average_ranks",
-    "count_above",
     "count_distribution",
     "instruction_set",
+    "places",
     "selection_masses",
     "standardize",
 ]
@@ -114,15 +114,22 @@ def average_ranks(
             start = end
 
 
-def count_above(values: cython.const[cython.double][::1], low: cython.double, high: cython.double):
-    """How many values exceed `low`, and how many exceed `high`."""
+def places(scores: cython.const[cython.double][::1], chosen: cython.const[cython.longlong][::1]):
+    """Where some items stand among all: how many others exceed the least of them, and how many exceed the best."""
     i: cython.Py_ssize_t
+    low: cython.double = scores[chosen[0]]
+    high: cython.double = low
     above_low: cython.Py_ssize_t = 0
     above_high: cython.Py_ssize_t = 0
     with cython.nogil:
-        for i in range(values.shape[0]):
-            above_low += values[i] > low
-            above_high += values[i] > high
+        for i in range(chosen.shape[0]):
+            low = min(low, scores[chosen[i]])
+            high = max(high, scores[chosen[i]])
+        for i in range(scores.shape[0]):
+            above_low += scores[i] > low
+            above_high += scores[i] > high
+        for i in range(chosen.shape[0]):
+            above_low -= scores[chosen[i]] > low
     return above_low, above_high
 
 
