@@ -144,11 +144,13 @@ def test_the_command_draws_from_the_law_of_python(run, tmp_path, arguments, opti
         assert float(row["chance"]) == pytest.approx(chances["abcde".index(row["id"])])
 
 
-def test_keep_finds_the_dial(run, tmp_path):
-    best = dv.select(ROWS, 2, quality=SCORES, keep=0.8)
-    result = run("-k", "2", "--keep", "0.8", "--seed", "1", "-o", "o.csv")
-    assert f"diversity is {best.diversity:.3g}, at which the best set keeps {best.kept:.0%} of quality" in result.stderr
-    law = dv.selection_law(ROWS, 2, quality=SCORES, diversity=best.diversity)
+@pytest.mark.parametrize("keep", [0.1, 0.8])
+def test_keep_finds_the_dial(run, tmp_path, keep):
+    best = dv.select(ROWS, 2, quality=SCORES, keep=keep)
+    dial = max(best.diversity, 0.01)  # at 0 there would be nothing to draw
+    result = run("-k", "2", "--keep", str(keep), "--seed", "1", "-o", "o.csv")
+    assert f"diversity is {dial:.3g}, at which the best set keeps {best.kept:.0%} of quality" in result.stderr
+    law = dv.selection_law(ROWS, 2, quality=SCORES, diversity=dial)
     assert [row["id"] for row in read(tmp_path / "o.csv")] == ["abcde"[i] for i in law.sample(rng=1)]
 
 

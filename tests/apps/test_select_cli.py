@@ -332,7 +332,9 @@ def test_rows_of_zeros_are_unlike_the_others_and_said(run, tmp_path):
     np.save(tmp_path / "zero.npy", np.array([[1.0, 0.0], [0.0, 0.0], [0.9, 0.1], [0.0, 0.0]]))
     result = run("select", "zero.npy", "-k", "2")
     assert result.exit_code == 0, result.output
-    assert "2 rows have 0 for all features, index 1 is the first; they count as unlike every other row" in result.stderr
+    assert result.stderr == (
+        "diverset: note: 2 rows have 0 for all features, index 1 is the first; they count as unlike every other row\n"
+    )
 
 
 def test_the_end_of_the_rank_is_pointed_out(run, tmp_path):

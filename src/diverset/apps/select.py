@@ -95,7 +95,8 @@ def _remarks(candidates: Candidates, selection: dv.Selection, k: float) -> list[
             f"from pick {spent + 1} on, every row left was a combination (or a copy) of earlier ones, so those picks "
             "add no volume"
         )
-    return remarks + list(selection.notes)
+    # Rows of zeros have been named by their place in the file.
+    return remarks + [note for note in selection.notes if "a vector of zeros" not in note]
 
 
 def picks_table(candidates: Candidates, picks: IntArray, numbers: dict[str, FloatArray], console: Console) -> RichTable:
