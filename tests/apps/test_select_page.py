@@ -102,7 +102,7 @@ def test_a_dial_that_was_found_has_a_stop_of_its_own(run, items, tmp_path):
     assert dials == sorted(dials)
     assert (dials[0], dials[-1], len(dials)) == (0.0, 1.0, 21)
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert f"Back to the chosen {expected.diversity:.3g}, which keeps {expected.kept:.0%}" in page
+    assert f"Chosen: {expected.diversity:.3g} keeps {expected.kept:.0%}</button>" in page
 
 
 @pytest.mark.parametrize("diversity", ["0", "0.004", "0.996", "1"])

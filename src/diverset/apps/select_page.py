@@ -232,11 +232,11 @@ def _dial(settings: Sequence[dv.Selection], chosen: int) -> str:
 
     own = settings[chosen]
     at = 100 * chosen / last
-    says = f"Back to the chosen {own.diversity:.3g}, which keeps {own.kept or 0.0:.0%}"
+    says = f"Chosen: {own.diversity:.3g} keeps {own.kept or 0.0:.0%}"
     return (
         '<section class="dial" aria-label="The dial"><div class="top"><label for="knob">Diversity '
-        '<output id="value" for="knob"></output></label><span id="is-chosen" class="numbers">the chosen setting</span>'
-        f'<button type="button" id="back" hidden>{escape(says)}</button></div><p id="now" aria-live="polite"></p>'
+        '<output id="value" for="knob"></output></label>'
+        f'<button type="button" id="back" disabled>{escape(says)}</button></div><p id="now" aria-live="polite"></p>'
         '<svg class="trade" viewBox="0 0 100 100" preserveAspectRatio="none" aria-hidden="true">'
         '<line x1="0" x2="100" y1="100" y2="100"/><line x1="0" x2="100" y1="0" y2="0"/>'
         f'<line class="chosen" x1="{at:.2f}" x2="{at:.2f}" y1="-4" y2="100"/>'

@@ -53,7 +53,7 @@ def _option(*names: str, panel: str | None = None, **settings: Any) -> Any:
 _WHAT = "What rows are compared by"
 _LIMITS = "Limits"
 Diversity: TypeAlias = Annotated[
-    float | None, _option(help="The dial: 0 is plain top-k, 1 looks at diversity only.  [default: 0.5]")
+    float | None, _option(help="The dial, 0.5 if left out: 0 is plain top-k, 1 diversity only.")
 ]
 Seed: TypeAlias = Annotated[int | None, _option(min=0, help="Same seed, same sets.", show_default=False)]
 
@@ -64,7 +64,7 @@ def _request(
     ],
     k: Annotated[
         str | None,
-        _option("-k", "--size", metavar="N", help="Rows to pick: a number, or a share such as 0.1.  [default: 10]"),
+        _option("-k", "--size", metavar="N", help="Rows to pick, 10 if left out: a number, or a share such as 0.1."),
     ] = None,
     quality: Annotated[str | None, _option(metavar="COL", help="Column of scores: higher is better.")] = None,
     lower_is_better: Annotated[
@@ -200,7 +200,7 @@ def compare(
         str | None, _option(metavar="NAMES", help="Methods, with commas between; all by default.")
     ] = None,
     dials: Annotated[
-        str | None, _option(metavar="D,D", help="Settings of the dial, with commas between.  [default: 0.1,...,1]")
+        str | None, _option(metavar="D,D", help="Settings of the dial; 0.1,0.2,...,1 if left out.")
     ] = None,
     query: Annotated[str | None, _option(metavar="COL", help="Column that says to which query a row belongs.")] = None,
     qrels: Annotated[

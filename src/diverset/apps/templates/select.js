@@ -103,8 +103,7 @@
     const line = document.querySelector(".trade .now");
     line.setAttribute("x1", at);
     line.setAttribute("x2", at);
-    byId("is-chosen").hidden = setting !== data.chosen;
-    byId("back").hidden = setting === data.chosen;
+    byId("back").disabled = setting === data.chosen;
   };
   if (knob) {
     knob.addEventListener("input", () => show(Number(knob.value)));
