@@ -201,6 +201,15 @@ def test_methods_that_never_differ_from_top_k_are_named():
     assert "mmr picks the same items as top-k at every setting of the dial" in found.notes
 
 
+def test_methods_of_all_pairs_must_be_asked_for_on_large_sets():
+    rng = np.random.default_rng(0)
+    X, quality = rng.normal(size=(5001, 3)).astype(np.float32), rng.random(5001)
+    found = dv.compare(X, 3, quality=quality, dials=[0.5])
+    assert "facility-location" not in {each.method for each in found}
+    assert found.notes[0] == "facility-location is left out beyond 5,000 candidates; name it to try it"
+    assert "facility-location" in {each.method for each in dv.compare(X[:5000], 3, quality=quality[:5000], dials=[0.5])}
+
+
 def test_rows_and_frame_and_text(queries):
     pytest.importorskip("pandas")
     found = dv.compare(queries, 5, methods=["dpp"], dials=[0.5, 0.9])

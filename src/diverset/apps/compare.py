@@ -17,7 +17,7 @@ from diverset.apps.request import Request
 from diverset.apps.tables import write_table
 from diverset.errors import DiversetError
 from diverset.metrics import read_qrels
-from diverset.metrics.compare import DIALS, METHODS
+from diverset.metrics.compare import DIALS
 from diverset.metrics.comparison import HEADINGS, Comparison, Setting, shown
 
 __all__ = ["Trial", "run_compare"]
@@ -45,7 +45,7 @@ class Trial:
             queries = [str(cells[i]).strip() for i in candidates.rows.tolist()]
         ids = [candidates.label(i).strip() for i in range(len(candidates.rows))]
         return {
-            "methods": METHODS if self.methods is None else _names(self.methods),
+            "methods": None if self.methods is None else _names(self.methods),
             "dials": DIALS if self.dials is None else [_number(dial) for dial in _names(self.dials)],
             "queries": queries,
             "ids": ids,

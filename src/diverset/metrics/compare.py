@@ -30,6 +30,8 @@ DIALS = tuple(i / 10 for i in range(1, 11))
 _SCORES = {"alpha_ndcg": alpha_ndcg, "ndcg": ndcg, "subtopic_recall": subtopic_recall, "precision": precision}
 _RESAMPLES = 10_000
 _HALVES = 100
+#: Beyond so many candidates, a method that compares all pairs must be asked for.
+_MOST_FOR_PAIRS = 5000
 
 
 def compare(
@@ -38,7 +40,7 @@ def compare(
     *,
     quality: Any = None,
     judgements: Any = None,
-    methods: Sequence[str] = METHODS,
+    methods: Sequence[str] | None = None,
     dials: Iterable[float] = DIALS,
     measure: str | None = None,
     keep: float = 0.9,
@@ -71,9 +73,10 @@ def compare(
         Which items are relevant: one grade for each item (clicks, say), a matrix with one column for each subtopic, or
         a mapping from items to their subtopics as in :func:`diverset.metrics.alpha_ndcg`. With `queries`, a mapping
         from queries to such mappings, which is what :func:`diverset.metrics.read_qrels` returns.
-    methods : sequence of str
+    methods : sequence of str, optional
         Of "dpp" (:func:`diverset.select`), "mmr", "max-sum", "max-min", "facility-location", "top-k" and "random"
-        (:mod:`diverset.baselines`). Top-k is always tried.
+        (:mod:`diverset.baselines`). All by default, except facility location beyond 5,000 candidates, since it compares
+        all pairs. Top-k is always tried.
     dials : iterable of float
         Values of ``diversity``. Without quality, 1 alone is tried: all others pick the same items.
     measure : {"alpha_ndcg", "ndcg", "subtopic_recall", "precision"}, optional
@@ -117,7 +120,7 @@ def compare(
     >>> found.chosen.picks[0]
     array([0, 2])
     """
-    names = _check_methods(methods)
+    names = _check_methods(METHODS if methods is None else methods)
     share = as_number(keep, name="keep")
     if not 0.0 <= share <= 1.0:
         raise DiversetError(f"keep is {keep!r}; it is a share of quality, between 0 and 1")
@@ -125,6 +128,10 @@ def compare(
         features, k, quality, judgements, queries, ids, given, exclude,
         {"scale": scale, "similarity": similarity, "min_quality": min_quality, "lower_is_better": lower_is_better},
     )  # fmt: skip
+    notes = []
+    if methods is None and max(query.problem.n for query in found) > _MOST_FOR_PAIRS:
+        names.remove("facility-location")
+        notes.append(f"facility-location is left out beyond {_MOST_FOR_PAIRS:,} candidates; name it to try it")
     tried = [check_dial(dial) for dial in dials] if found[0].problem.quality is not None else [1.0]
     judged = np.array([query.table is not None and bool((query.table > 0.0).any()) for query in found])
     decides = _check_measure(measure, found, judged)
@@ -140,7 +147,7 @@ def compare(
         for s, ((name, dial), own) in enumerate(zip(pairs, picks, strict=True))
     )
     best = {name: _best([each for each in settings if each.method == name], decides, share) for name in names}
-    notes = _sameness(settings, top)
+    notes += _sameness(settings, top)
     chosen: Setting | None = None
     if decides:
         missing = int((~judged).sum())
