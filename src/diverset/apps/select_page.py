@@ -55,9 +55,9 @@ def turn_the_dial(
     Returns
     -------
     list of Selection
-        Only `selection` where there is no quality, since then the dial changes nothing.
+        Only `selection` where nothing was picked, or where there is no quality: then the dial changes nothing.
     """
-    if arguments.get("quality") is None or selection.diversity is None:
+    if arguments.get("quality") is None or selection.diversity is None or len(selection) == 0:
         return [selection]
     problem = read_problem(features, k, **arguments)
     last = STOPS - 1
@@ -144,6 +144,10 @@ def write_select_page(
     parts = [f"<h1>{escape(title)}</h1>", *facts({}, listed)[1:]]
     if len(settings) > 1:
         parts.append(_dial(settings, chosen))
+        if request.method != "greedy":
+            parts.append(
+                f'<p class="caption">The chosen setting is by {request.method}, the others by greedy search.</p>'
+            )
     parts += [
         '<h2>The same on the command line</h2><div class="command"><code id="command"></code>'
         '<button type="button" id="copy">Copy</button></div>',
