@@ -41,7 +41,7 @@ test-all: lint
 
 # Tests of the loops, with fewer draws: uncompiled, with the instructions that every processor has, with bounds checks,
 # and with the address sanitizer.
-LOOP_TESTS := tests/numerics tests/core tests/inference tests/sampling tests/structured tests/processes
+LOOP_TESTS := tests/numerics tests/core tests/inference tests/sampling tests/structured tests/theory/processes
 ASAN = $(shell $(or $(CC),cc) -print-file-name=libasan.so)
 # Without it the sanitizer cannot see exceptions of C++ libraries such as Matplotlib's.
 STDCXX = $(shell $(or $(CC),cc) -print-file-name=libstdc++.so.6)
@@ -105,7 +105,7 @@ $(VENV)/.pip:
 	@touch $@
 
 # What the compiled loops are made from; a change of these installs anew, which compiles only what changed.
-LOOPS := setup.py $(wildcard src/diverset/*/_*loops.py src/diverset/numerics/*.h src/diverset/numerics/*.pxd)
+LOOPS := setup.py $(wildcard src/diverset/*/_*loops.py src/diverset/*/*/_*loops.py src/diverset/numerics/*.h src/diverset/numerics/*.pxd)
 
 $(VENV)/.demo: $(VENV)/.pip pyproject.toml $(LOOPS)
 	@$(INSTALL) ".[plots,text]"

@@ -16,7 +16,7 @@ from pathlib import Path
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
-LOOPS = sorted(Path("src/diverset").glob("*/_*loops.py"))
+LOOPS = sorted(Path("src/diverset").glob("**/_*loops.py"))
 KIND = os.environ.get("DIVERSET_BUILD", "optimised")
 MSVC = sys.platform == "win32"
 

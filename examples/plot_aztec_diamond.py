@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.collections import PatchCollection
 from matplotlib.patches import Circle, Rectangle
 
-from diverset.classics import AztecDiamond, krawtchouk_dpp
+from diverset.theory.classics import AztecDiamond, krawtchouk_dpp
 
 # %%
 # Squares, dominoes, particles

@@ -10,7 +10,7 @@ Diaconis and Fulman 2010).
 import matplotlib.pyplot as plt
 import numpy as np
 
-from diverset.classics import Carries, Descents
+from diverset.theory.classics import Carries, Descents
 
 # %%
 # Sixty digits and their descents. After a fall the digit is likely to be small, so that another fall is less likely.

@@ -17,7 +17,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from diverset.plots import plot_kernel
-from diverset.processes import (
+from diverset.theory.processes import (
     AlphaPermanental,
     Box,
     ContinuousDPP,

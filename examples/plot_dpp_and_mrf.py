@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import diverset as dv
-from diverset.mrf import PairwiseMRF, dpp_slice, dpp_ternary, mrf_slice, mrf_ternary
+from diverset.theory.mrf import PairwiseMRF, dpp_slice, dpp_ternary, mrf_slice, mrf_ternary
 
 # %%
 # The factor graph, and table 1

@@ -16,7 +16,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from diverset.plots import plot_points
-from diverset.processes import (
+from diverset.theory.processes import (
     Box,
     adsorption,
     matern_intensity,

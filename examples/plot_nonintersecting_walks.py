@@ -9,7 +9,7 @@ time or at all times, is a determinantal point process (Karlin and McGregor 1959
 import matplotlib.pyplot as plt
 import numpy as np
 
-from diverset.classics import NonIntersectingWalks
+from diverset.theory.classics import NonIntersectingWalks
 
 # %%
 # One family of walks, drawn step by step with exact counts of the families that go on from each move.

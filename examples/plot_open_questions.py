@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import diverset as dv
-from diverset.open_questions import entropy_on_line, log_power_sum, random_marginal_kernel, search_concavity
+from diverset.theory.open_questions import entropy_on_line, log_power_sum, random_marginal_kernel, search_concavity
 
 # %%
 # Entropy along random lines

@@ -9,15 +9,15 @@ clump (Kulesza and Taskar 2012, section 2.1 and its figure of samples in the pla
 # %%
 # Continuous space
 # ----------------
-# :class:`diverset.processes.ContinuousDPP` draws points exactly: with a projection kernel, the most repulsive there
-# is; with a Gaussian kernel, milder; and the same number of independent points beside them.
+# :class:`diverset.theory.processes.ContinuousDPP` draws points exactly: with a projection kernel, the most repulsive
+# there is; with a Gaussian kernel, milder; and the same number of independent points beside them.
 
 import matplotlib.pyplot as plt
 import numpy as np
 
 import diverset as dv
 from diverset.plots import plot_points, plot_sizes, plot_spectrum
-from diverset.processes import Box, ContinuousDPP
+from diverset.theory.processes import Box, ContinuousDPP
 
 torus = Box.unit(2, torus=True)
 scale = 0.99 / np.sqrt(np.pi * 150)  # nearly as repulsive as a Gaussian kernel can be at this intensity

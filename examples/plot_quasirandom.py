@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import i0
 
 from diverset.plots import plot_points
-from diverset.processes import (
+from diverset.theory.processes import (
     Box,
     ContinuousDPP,
     discrepancy,

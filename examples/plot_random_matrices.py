@@ -9,7 +9,7 @@ ensemble is drawn here twice: from matrices, and from its kernel, which knows of
 import matplotlib.pyplot as plt
 import numpy as np
 
-from diverset.classics import CUE, GUE, Ginibre
+from diverset.theory.classics import CUE, GUE, Ginibre
 
 # %%
 # In the plane: Ginibre

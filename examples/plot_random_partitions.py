@@ -10,7 +10,7 @@ and Olshanski 2000; Johansson 2001), and the first row is the longest increasing
 import matplotlib.pyplot as plt
 import numpy as np
 
-from diverset.classics import PoissonizedPlancherel
+from diverset.theory.classics import PoissonizedPlancherel
 
 # %%
 # A partition of about 2,000, turned to stand on its corner, and the limit shape.

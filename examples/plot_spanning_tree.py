@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import networkx as nx
 import numpy as np
 
-from diverset.classics import SpanningTrees
+from diverset.theory.classics import SpanningTrees
 
 # %%
 # A tree of a grid of 40 by 40 nodes, which is a maze: there is one way between any two places.

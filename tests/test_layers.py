@@ -28,15 +28,12 @@ ALLOWED = {
     "poses": BASE | {"numerics", "structured"},
     "threads": BASE | {"numerics", "core", "structured", "text"},
     "baselines": BASE | {"numerics", "kernels", "core", "inference"},
-    "classics": BASE | {"numerics", "core"},
-    "mrf": BASE | {"numerics", "structured"},
-    "open_questions": BASE | {"numerics", "core"},
     "metrics": BASE | {"numerics", "kernels", "core", "inference", "baselines"},
     "learn": BASE | {"numerics", "kernels", "core"},
     "text": BASE | {"numerics", "kernels", "core", "sampling", "inference", "baselines", "learn"},
     "images": BASE | {"numerics", "kernels"},
-    "integrations": BASE | {"numerics", "inference"},
-    "processes": BASE | {"numerics", "kernels", "core", "sampling"},
+    "integrations": BASE | {"numerics", "kernels", "core", "sampling", "inference"},
+    "theory": BASE | {"numerics", "kernels", "core", "sampling", "inference", "structured"},
     "plots": BASE | {"numerics", "kernels", "core", "sampling", "inference", "structured", "diverset"},
     "apps": BASE
     | {"numerics", "kernels", "core", "sampling", "inference", "baselines", "metrics", "diverset", "plots"}

@@ -10,8 +10,8 @@ import pytest
 
 import diverset as dv
 from diverset.numerics import kernels
-from diverset.processes import Box, GibbsProcess, LinearCore, SoftCore, Strauss, VerySoftCore
 from diverset.sampling import mcmc, rejection, sequential
+from diverset.theory.processes import Box, GibbsProcess, LinearCore, SoftCore, Strauss, VerySoftCore
 from kernels_for_tests import orthonormal, wishart
 from uncompiled import load, uncompiled
 
@@ -112,7 +112,7 @@ def test_birth_and_death(interaction, torus):
         return model.chain(10, burn_in=300, thin=20, rng=7)
 
     compiled = chain()
-    with uncompiled("processes._birth_death_loops"):
+    with uncompiled("theory.processes._birth_death_loops"):
         plain = chain()
     assert all(np.array_equal(one, other) for one, other in zip(compiled.sets, plain.sets, strict=True))
     np.testing.assert_allclose(compiled.log_weights, plain.log_weights, rtol=0, atol=1e-9)

@@ -1,88 +1,53 @@
-"""Tables in reStructuredText, all numbers in CSV, and the picture."""
+"""Tables in reStructuredText and CSV, and the picture of the dial."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from diverset._files import atomic_write
-from experiments.selection.scores import DEPTHS, DIALS, METHODS, METRICS, Scores, interval, tuned, tuned_dials
+from experiments.selection.scores import ALPHA, DIALS, METHODS, METRICS, Scores, interval, tuned_rows
 
-__all__ = ["candidates_table", "draw", "list_table", "tables", "write_csv", "write_tables"]
+__all__ = ["HEADINGS", "NAMES", "dial_rows", "draw", "list_table", "tuned_table", "write_csv", "write_tables"]
 
-COLOURS = {
-    "select": "#c8102e",
-    "MMR": "#1f4e8c",
-    "max-sum": "#2e8b57",
-    "max-min": "#d97706",
-    "facility location": "#7c3aed",
-    "top-k": "#444444",
-    "random": "#999999",
+HEADINGS = ("data", "method", "diversity", "measure", "queries", "mean", "low", "high")
+NAMES = {
+    "div400": "div400",
+    "ir_cranfield": "Cranfield",
+    "ir_cisi": "CISI",
+    "reuters21578": "Reuters",
+    "trec_web_diversity": "TREC",
 }
-SIGNS = {"select": "o", "MMR": "s", "max-sum": "^", "max-min": "v", "facility location": "D"}
-TITLES = {
-    "div400": "div400: photos, human clusters",
-    "ir_cranfield": "Cranfield, merged queries (stand-in)",
-    "ir_cisi": "CISI, merged queries (stand-in)",
-    "trec_web_diversity": "TREC, simulated pages (stand-in)",
+#: Colour and marker of each method; methods without a dial are drawn as lines.
+STYLES = {
+    "select": ("#c8102e", "o"),
+    "MMR": ("#1f4e8c", "s"),
+    "max-sum": ("#2e8b57", "^"),
+    "max-min": ("#d97706", "v"),
+    "facility location": ("#7c3aed", "D"),
+    "top-k": ("#444444", "--"),
+    "random": ("#999999", ":"),
 }
 
 
-def tables(name: str, scores: Scores) -> dict[str, str]:
-    """The tables of a data set: tuned methods against each other, and the main measures along the dial."""
-    return {
-        f"selection_{name}_tuned.rst": _tuned(scores),
-        f"selection_{name}_dial.rst": _along_the_dial(name, scores),
-    }
-
-
-def candidates_table(found: Mapping[str, Mapping[str, float]], counts: Mapping[str, int]) -> str:
-    """What the candidates of each data set are like: one line per set."""
-    names = list(next(iter(found.values())))
-    rows = [["data", "queries", *names]]
-    for name, values in found.items():
-        numbers = [f"{values[n]:.0f}" if n == "candidates" else f"{values[n]:.2f}" for n in names]
-        rows.append([name, str(counts[name]), *numbers])
+def tuned_table(results: Mapping[str, Scores]) -> str:
+    """alpha-nDCG with the dial that cross-validation chose, and the difference to ours paired by query."""
+    rows = [["method", *(NAMES[name] for name in results)]]
+    for method, (_, has_dial) in METHODS.items():
+        line = [method]
+        for scores in results.values():
+            every = np.arange(scores[method].shape[2])
+            ours, values = (scores[m][tuned_rows(scores, m), ALPHA, every] for m in ("select", method))
+            dials = ", ".join(f"{dial:g}" for dial in sorted({DIALS[row] for row in tuned_rows(scores, method)}))
+            low, high = interval(values - ours)
+            difference = "" if method == "select" else f"; {(values - ours).mean():+.3f}, {low:+.3f} to {high:+.3f}"
+            line.append(f"{values.mean():.3f} ({f'dial {dials}' if has_dial else 'no dial'}{difference})")
+        rows.append(line)
     return list_table(rows)
-
-
-def _tuned(scores: Scores) -> str:
-    """Each method with its dial chosen by cross-validation, and its difference to ours with an interval."""
-    parts = []
-    ours = tuned(scores, "select", "alpha-nDCG", 10)
-    for depth in DEPTHS:
-        means = {method: [tuned(scores, method, metric, depth).mean() for metric in METRICS] for method in METHODS}
-        best = np.max(list(means.values()), axis=0)
-        rows = [["method", "dial", *METRICS, *(["alpha-nDCG less that of select"] if depth == 10 else [])]]
-        for method, (_, has_dial) in METHODS.items():
-            cells = [f"**{m:.3f}**" if m == b else f"{m:.3f}" for m, b in zip(means[method], best, strict=True)]
-            dials = sorted({DIALS[row] for row in tuned_dials(scores, method)})
-            line = [method, ", ".join(f"{dial:g}" for dial in dials) if has_dial else "", *cells]
-            if depth == 10:
-                difference = tuned(scores, method, "alpha-nDCG", 10) - ours
-                low, high = interval(difference)
-                line.append("" if method == "select" else f"{difference.mean():+.3f} ({low:+.3f} to {high:+.3f})")
-            rows.append(line)
-        parts.append(f"At {depth}, with the dial that suits each method:\n\n{list_table(rows)}")
-    return "\n".join(parts)
-
-
-def _along_the_dial(name: str, scores: Scores) -> str:
-    parts = []
-    for metric in ("subtopic recall", "F1", "alpha-nDCG"):
-        at = METRICS.index(metric)
-        best = max(scores[method, 10][:, at].mean(axis=1).max() for method in METHODS)
-        rows = [["diversity", *METHODS]]
-        for row, dial in enumerate(DIALS):
-            means = [scores[method, 10][row, at].mean() for method in METHODS]
-            rows.append([f"{dial:g}", *(f"**{m:.3f}**" if m == best else f"{m:.3f}" for m in means)])
-        words = {"subtopic recall": "Cluster recall" if name == "div400" else "Subtopic recall"}.get(metric, metric)
-        parts.append(f"{words} at 10, mean of all queries:\n\n{list_table(rows)}")
-    return "\n".join(parts)
 
 
 def list_table(rows: Sequence[Sequence[str]]) -> str:
@@ -103,68 +68,52 @@ def write_tables(out: Path, found: Mapping[str, str]) -> list[Path]:
     return paths
 
 
-def write_csv(path: Path, results: Mapping[str, Scores]) -> Path:
-    """All means with their intervals: one line per data set, method, depth, dial and measure."""
+def write_csv(path: Path, headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> Path:
+    """Write rows under their headings, numbers with four decimals."""
     with atomic_write(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["data", "method", "depth", "diversity", "measure", "queries", "mean", "low", "high"])
-        for name, scores in results.items():
-            for (method, depth), table in scores.items():
-                for row, dial in enumerate(DIALS if METHODS[method][1] else DIALS[:1]):
-                    for at, metric in enumerate(METRICS):
-                        values = table[row, at]
-                        low, high = interval(values)
-                        setting = dial if METHODS[method][1] else ""
-                        numbers = [f"{number:.4f}" for number in (values.mean(), low, high)]
-                        writer.writerow([name, method, depth, setting, metric, len(values), *numbers])
+        writer.writerow(headings)
+        writer.writerows([f"{cell:.4f}" if isinstance(cell, float) else cell for cell in row] for row in rows)
     return path
 
 
+def dial_rows(results: Mapping[str, Scores]) -> Iterator[Sequence[Any]]:
+    """All means with their intervals: one row per data set, method, dial and measure (see `HEADINGS`)."""
+    for name, scores in results.items():
+        for method, table in scores.items():
+            for row, dial in enumerate(DIALS if METHODS[method][1] else DIALS[:1]):
+                for values, metric in zip(table[row], METRICS, strict=True):
+                    yield name, method, str(dial), metric, len(values), float(values.mean()), *interval(values)
+
+
 def draw(path: Path, results: Mapping[str, Scores]) -> Path:
-    """Left, alpha-nDCG along the dial; right, precision against recall, each curve one method from dial 0 to 1."""
+    """alpha-nDCG along the dial, one panel per data set, with an interval for ``select``."""
     import matplotlib
 
     matplotlib.use("agg")
     matplotlib.rcParams["svg.hashsalt"] = "diverset"
     from matplotlib import pyplot as plt
 
-    rows = len(results)
-    figure, axes = plt.subplots(rows, 2, figsize=(9.5, 3.3 * rows + 0.5), layout="constrained", squeeze=False)
-    for (name, scores), (left, right) in zip(results.items(), axes, strict=True):
-        _along(left, scores)
-        _against(right, scores)
-        left.set_title(TITLES.get(name, name), fontsize=11, loc="left")
-        recall = "cluster" if name == "div400" else "subtopic"
-        right.set(xlabel="precision at 10", ylabel=f"{recall} recall at 10")
-    handles, labels = axes[0][0].get_legend_handles_labels()
+    rows = -(-len(results) // 2)
+    figure, grid = plt.subplots(rows, 2, figsize=(9.5, 3.2 * rows + 0.5), layout="constrained", squeeze=False)
+    for axes in grid.flat[len(results) :]:
+        axes.set_visible(False)
+    for (name, scores), axes in zip(results.items(), grid.flat, strict=False):
+        for method, (_, has_dial) in METHODS.items():
+            colour, sign = STYLES[method]
+            values = scores[method][:, ALPHA]
+            if not has_dial:
+                axes.axhline(values[0].mean(), color=colour, linestyle=sign, label=method)
+                continue
+            if method == "select":
+                low, high = np.array([interval(row) for row in values]).T
+                axes.fill_between(DIALS, low, high, color=colour, alpha=0.12, linewidth=0)
+            axes.plot(DIALS, values.mean(axis=1), color=colour, marker=sign, markersize=4, label=method)
+        axes.set(xlabel="diversity", ylabel="alpha-nDCG at 10", xlim=(-0.03, 1.03))
+        axes.set_title(NAMES[name], fontsize=11, loc="left")
+    handles, labels = grid[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(METHODS), frameon=False, columnspacing=1.2)
     with atomic_write(path) as temporary:
         figure.savefig(temporary, format=path.suffix[1:], metadata={"Date": None} if path.suffix == ".svg" else None)
     plt.close(figure)
     return path
-
-
-def _along(axes: Any, scores: Scores) -> None:
-    at = METRICS.index("alpha-nDCG")
-    for method, (_, has_dial) in METHODS.items():
-        values = scores[method, 10][:, at]
-        mean = values.mean(axis=1)
-        if not has_dial:
-            axes.axhline(mean[0], color=COLOURS[method], linestyle="--" if method == "top-k" else ":", label=method)
-            continue
-        if method == "select":
-            low, high = np.array([interval(row) for row in values]).T
-            axes.fill_between(DIALS, low, high, color=COLOURS[method], alpha=0.12, linewidth=0)
-        axes.plot(DIALS, mean, color=COLOURS[method], marker=SIGNS[method], markersize=4, label=method)
-    axes.set(xlabel="diversity", ylabel="alpha-nDCG at 10", xlim=(-0.03, 1.03))
-
-
-def _against(axes: Any, scores: Scores) -> None:
-    recall, precision = METRICS.index("subtopic recall"), METRICS.index("precision")
-    for method, (_, has_dial) in METHODS.items():
-        mean = scores[method, 10].mean(axis=2)
-        if has_dial:
-            axes.plot(mean[:, precision], mean[:, recall], color=COLOURS[method], marker=SIGNS[method], markersize=4)
-        else:
-            sign = "*" if method == "top-k" else "X"
-            axes.plot(mean[0, precision], mean[0, recall], sign, color=COLOURS[method], markersize=11, zorder=5)

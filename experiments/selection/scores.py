@@ -10,24 +10,12 @@ import numpy as np
 
 import diverset as dv
 from diverset import baselines, metrics
-from experiments.selection.data import Query
+from experiments.selection.texts import Query
 
-__all__ = [
-    "DEPTHS",
-    "DIALS",
-    "METHODS",
-    "METRICS",
-    "Scores",
-    "describe",
-    "interval",
-    "measure",
-    "run",
-    "tuned",
-    "tuned_dials",
-]
+__all__ = ["DEPTH", "DIALS", "METHODS", "METRICS", "Scores", "interval", "measure", "run", "tuned_rows"]
 
 DIALS = tuple(round(0.1 * step, 1) for step in range(11))
-DEPTHS = (10, 20)
+DEPTH = 10
 RANDOM_DRAWS = 20
 FOLDS = 5
 #: Shown as, function, and whether the dial means anything to it.
@@ -40,86 +28,43 @@ METHODS: dict[str, tuple[Callable[..., Any], bool]] = {
     "top-k": (baselines.top_k, False),
     "random": (baselines.random, False),
 }
-METRICS = ("subtopic recall", "precision", "F1", "alpha-nDCG")
-#: Scores by (method, depth), of shape (dial, metric, query).
-Scores = dict[tuple[str, int], np.ndarray]
+METRICS = ("precision", "alpha-nDCG")
+PRECISION, ALPHA = range(len(METRICS))
+#: Scores by method, of shape (dial, metric, query).
+Scores = dict[str, np.ndarray]
 
 
-def measure(ranking: Sequence[int], query: Query, depth: int) -> list[float]:
-    """Recall of subtopics (clusters), precision, their harmonic mean, and alpha-nDCG of a ranking."""
-    recall = metrics.subtopic_recall(ranking, query.judgements, depth)
-    precision = sum(bool(query.judgements.get(i)) for i in ranking[:depth]) / depth
-    both = recall + precision
-    return [
-        recall,
-        precision,
-        2.0 * recall * precision / both if both else 0.0,
-        metrics.alpha_ndcg(ranking, query.judgements, depth),
-    ]
+def measure(ranking: Sequence[int], query: Query) -> list[float]:
+    """Precision and alpha-nDCG of the first ten."""
+    relevant = sum(bool(query.judgements.get(i)) for i in ranking[:DEPTH])
+    return [relevant / DEPTH, metrics.alpha_ndcg(ranking, query.judgements, DEPTH)]
 
 
-def run(
-    queries: Sequence[Query], *, dials: Sequence[float] = DIALS, step: Callable[[str], None] = lambda name: None
-) -> Scores:
-    """All scores; methods without a dial have the same scores at every setting, random ones those of 20 draws."""
+def run(queries: Sequence[Query]) -> Scores:
+    """All scores; methods without a dial have the same scores at every setting, random ones the mean of 20 draws."""
     scores: Scores = {}
     for method, (function, has_dial) in METHODS.items():
-        step(method)
-        for depth in DEPTHS:
-            table = np.empty((len(dials), len(METRICS), len(queries)))
-            for column, query in enumerate(queries):
-                for row, dial in enumerate(dials):
-                    if row and not has_dial:
-                        table[row, :, column] = table[0, :, column]
-                        continue
-                    table[row, :, column] = _mean_scores(function, method, query, depth, dial)
-            scores[method, depth] = table
+        dials = DIALS if has_dial else DIALS[:1]
+        table = np.array([[_mean_scores(function, method, query, dial) for query in queries] for dial in dials])
+        scores[method] = np.broadcast_to(np.moveaxis(table, 1, 2), (len(DIALS), len(METRICS), len(queries)))
     return scores
 
 
-def _mean_scores(function: Callable[..., Any], method: str, query: Query, depth: int, dial: float) -> np.ndarray:
+def _mean_scores(function: Callable[..., Any], method: str, query: Query, dial: float) -> np.ndarray:
     seeds: list[dict[str, Any]] = [{"rng": seed} for seed in range(RANDOM_DRAWS)] if method == "random" else [{}]
-    found = [function(query.features, depth, quality=query.quality, diversity=dial, **seed) for seed in seeds]
-    return np.mean([measure(list(picks), query, depth) for picks in found], axis=0)
+    found = [function(query.features, DEPTH, quality=query.quality, diversity=dial, **seed) for seed in seeds]
+    return np.mean([measure(list(picks), query) for picks in found], axis=0)
 
 
-def tuned_dials(scores: Scores, method: str, *, metric: str = "alpha-nDCG", depth: int = 10) -> np.ndarray:
-    """For every query the row of the dial that is best on the other folds, of equals the lowest.
+def tuned_rows(scores: Scores, method: str) -> np.ndarray:
+    """For every query the row of the dial with the best alpha-nDCG on the other folds, of equals the lowest.
 
     No query takes part in choosing its own setting (cross-validation; query i is in fold i modulo 5).
     """
-    values = scores[method, depth][:, METRICS.index(metric)]
+    values = scores[method][:, ALPHA]
     fold = np.arange(values.shape[1]) % FOLDS
     chosen = np.array([values[:, fold != f].mean(axis=1).argmax() for f in range(FOLDS)])
     return chosen[fold]
-
-
-def tuned(scores: Scores, method: str, metric: str, depth: int) -> np.ndarray:
-    """Score of every query at the setting of the dial that the other folds chose."""
-    values = scores[method, depth][:, METRICS.index(metric)]
-    return values[tuned_dials(scores, method), np.arange(values.shape[1])]
-
-
-def describe(queries: Sequence[Query]) -> dict[str, float]:
-    """What the candidates are like, on average over queries; it explains much of the scores."""
-    rows = []
-    for query in queries:
-        S = dv.kernels.cosine(query.features)
-        n = len(S)
-        relevant = np.array([bool(query.judgements.get(i)) for i in range(n)])
-        by_likeness = np.argsort(S.sum(axis=1), kind="stable")
-        odd, others = by_likeness[: n // 5], by_likeness[n // 5 :]
-        pairs = S[np.triu_indices(n, 1)]
-        rows.append(
-            {
-                "candidates": n,
-                "mean cosine": pairs.mean(),
-                "99% of cosines below": np.quantile(pairs, 0.99),
-                "relevant, oddest fifth": relevant[odd].mean(),
-                "relevant, the others": relevant[others].mean(),
-            }
-        )
-    return {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
 
 
 def interval(differences: np.ndarray) -> tuple[float, float]:

@@ -17,7 +17,6 @@ if "DIVERSET_UNCOMPILED" in os.environ:
 
 if TYPE_CHECKING:
     from diverset import baselines as baselines
-    from diverset import classics as classics
     from diverset import core as core
     from diverset import distributed as distributed
     from diverset import errors as errors
@@ -27,15 +26,13 @@ if TYPE_CHECKING:
     from diverset import kernels as kernels
     from diverset import learn as learn
     from diverset import metrics as metrics
-    from diverset import mrf as mrf
     from diverset import numerics as numerics
-    from diverset import open_questions as open_questions
     from diverset import plots as plots
     from diverset import poses as poses
-    from diverset import processes as processes
     from diverset import sampling as sampling
     from diverset import structured as structured
     from diverset import text as text
+    from diverset import theory as theory
     from diverset import threads as threads
     from diverset.core import (
         DPP,
@@ -56,9 +53,6 @@ if TYPE_CHECKING:
     )
     from diverset.inference import (
         Selection,
-        exact_cover_dpp,
-        find_exact_cover,
-        has_exact_cover,
         map_budgeted,
         map_double_greedy,
         map_exact,
@@ -67,7 +61,6 @@ if TYPE_CHECKING:
         map_nonmonotone,
         map_relaxed,
         map_upper_bound,
-        random_x3c,
     )
     from diverset.inference.many import select_many
     from diverset.inference.select import select, selection_law
@@ -89,9 +82,9 @@ else:
                 "total_variation",
             ],
             "inference": [
-                "Selection", "exact_cover_dpp", "find_exact_cover", "has_exact_cover", "map_budgeted",
+                "Selection", "map_budgeted",
                 "map_double_greedy", "map_exact", "map_greedy", "map_local_search", "map_nonmonotone", "map_relaxed",
-                "map_upper_bound", "random_x3c",
+                "map_upper_bound",
             ],
             "inference.many": ["select_many"],
             "inference.select": ["select", "selection_law"],
@@ -105,9 +98,9 @@ else:
             "structured": ["FactorGraph", "StructuredDPP", "StructuredKDPP"],
         },
         submodules=[
-            "baselines", "classics", "core", "distributed", "errors", "images", "inference", "integrations",
-            "kernels", "learn", "metrics", "mrf", "numerics", "open_questions", "plots", "poses", "processes",
-            "sampling", "structured", "text", "threads",
+            "baselines", "core", "distributed", "errors", "images", "inference", "integrations",
+            "kernels", "learn", "metrics", "numerics", "plots", "poses", 
+            "sampling", "structured", "text", "theory", "threads",
         ],
     )  # fmt: skip
 
@@ -134,10 +127,7 @@ __all__ = [
     "compare",
     "entropy",
     "errors",
-    "exact_cover_dpp",
     "extended_dpp",
-    "find_exact_cover",
-    "has_exact_cover",
     "hellinger",
     "kernels",
     "kl_divergence",
@@ -156,7 +146,6 @@ __all__ = [
     "project",
     "projection_bound",
     "projection_dim",
-    "random_x3c",
     "sample_kernel",
     "sampling_trace",
     "select",

@@ -3,7 +3,8 @@
 import copy
 import pickle
 from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
+from multiprocessing import get_all_start_methods, get_context
+from threading import Barrier, Event, Thread
 
 import numpy as np
 import pytest
@@ -98,6 +99,8 @@ def test_threads_factorise_and_set_up_once(monkeypatch, n_threads):
         lambda dpp: dpp.sample(1_000, rng=0, method="rejection"),
         lambda dpp: dpp.sample(3, rng=0, method="spectral"),
         lambda dpp: dv.SizedDPP(dpp, [0.0, 0.5, 0.5]).sample(50, rng=0),
+        lambda dpp: (dpp.rank, dpp.of_size(10).sample(5, rng=0)),
+        lambda dpp: (dpp.expected_size, dpp.eigenvalues, dpp.of_size(10).log_prob(range(10))),
         lambda dpp: (dpp.of_size(57).sample(20, rng=0), dpp.of_size(3).sample(20, rng=0), dpp.rank),
     ],
 )
@@ -119,6 +122,43 @@ def test_conditioning_a_k_dpp_factorises_the_rest_once(monkeypatch):
     assert calls == ["eigh"]
     with pytest.raises(ImpossibleEventError, match="probability is 0 in sets of 2"):
         dv.DPP(L).of_size(2).condition(include=[0, 1, 2])
+
+
+FORKED = Cache()
+
+
+def _use_in_a_child(_):
+    return (
+        FORKED.keep("known", lambda: 0),
+        FORKED.keep("new", lambda: 2),
+        FORKED.recent("set-up", lambda: Counted(8)).nbytes,
+    )
+
+
+@pytest.mark.skipif("fork" not in get_all_start_methods(), reason="processes are not forked on this system")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_process_forked_while_a_thread_builds_is_not_locked_out():
+    FORKED.keep("known", lambda: 1)
+    FORKED.recent("old", lambda: Counted(5))
+    building, done = Event(), Event()
+
+    def build():
+        building.set()
+        done.wait(60)
+        return 3
+
+    thread = Thread(target=lambda: FORKED.keep("slow", build))
+    thread.start()
+    try:
+        assert building.wait(60)
+        with get_context("fork").Pool(2) as pool:
+            assert pool.map_async(_use_in_a_child, range(4)).get(timeout=30) == [(1, 2, 8)] * 4
+    finally:
+        done.set()
+        thread.join()
+    # Here the thread went on, under the lock it held.
+    assert FORKED.keep("slow", lambda: 4) == 3
+    assert "new" not in FORKED
 
 
 def test_a_model_of_many_sizes_keeps_a_bounded_set_up():

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 import diverset as dv
-from diverset.classics import Carries, Descents
 from diverset.errors import KernelError
 from diverset.numerics.accretive import equilibrated, log_det_general, resolvent, size_law
+from diverset.theory.classics import Carries, Descents
+from reference import law_p_value
 
 mpmath = pytest.importorskip("mpmath")
 
@@ -136,6 +137,59 @@ def test_qualities_of_any_range(shape, spread):
         law = exact_law(kernel(V, B, D) * q[:, None] * q)
         assert_answers(dv.NonsymmetricDPP.from_low_rank(q[:, None] * V, q[:, None] * B, D), law, 1e-9)
         assert_answers(dv.NonsymmetricDPP(kernel(V, B, D) * q[:, None] * q), law, 1e-9)
+
+
+def member(seed):
+    """Factors of a random rank and scale, purely skew-symmetric for one in three, with qualities over up to 1e12."""
+    rng = np.random.default_rng([77, seed])
+    n, kind = 5 + int(rng.integers(0, 2)), rng.integers(0, 3)
+    rank = int(rng.integers(0, 4)) if kind else 0
+    rank_skew = int(rng.integers(0, 6)) if kind < 2 else 0
+    if rank + rank_skew == 0:
+        rank_skew = 4
+    spread = rng.choice([0.0, 4.0, 8.0, 12.0])
+    V, B, D, q = factors(n, rank, rank_skew, int(rng.integers(1 << 30)), spread)
+    return V, B, D, q * 2.0 ** (rng.choice([-40, -20, 0, 0, 20, 28, 40]) / 2)
+
+
+def check_member(seed):
+    V, B, D, q = member(seed)
+    L = kernel(V, B, D) * q[:, None] * q
+    law = exact_law(L)
+    # That four items of such scales are dependent is known to rounding only.
+    assert_answers(dv.NonsymmetricDPP.from_low_rank(q[:, None] * V, q[:, None] * B, D), law, 1e-9, zeros=False)
+    assert_answers(dv.NonsymmetricDPP(L), law, 1e-9, zeros=False)
+
+
+# One large item and no symmetric part; skew-symmetric factors of odd width; a zero in the largest row.
+@pytest.mark.parametrize("seed", [1040, 1848, 3923, 5669, 5852, 9092, 10322, 12571])
+def test_members_that_need_scales_of_their_items(seed):
+    check_member(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", range(8))
+def test_thousands_of_members(block):
+    for seed in range(1_000 * block, 1_000 * (block + 1)):
+        check_member(seed)
+
+
+def law_of_sets(L):
+    return {frozenset(Y): float(p) for Y, p in exact_law(L).items() if p > 0}
+
+
+@pytest.mark.parametrize("seed", [104, 201])
+def test_draws_of_graded_kernels_follow_the_law(seed):
+    V, B, D, q = factors(6, 2, 2, seed, spread=8.0)
+    L = kernel(V, B, D) * q[:, None] * q
+    law = law_of_sets(L)
+    low = dv.NonsymmetricDPP.from_low_rank(q[:, None] * V, q[:, None] * B, D)
+    for dpp in (low, dv.NonsymmetricDPP(L)):
+        assert law_p_value(dpp.sample(3_000, rng=seed, method="sequential"), law) > 1e-4
+    # The twin: without the skew-symmetric part, which makes items attract.
+    faulty = dv.NonsymmetricDPP(q[:, None] * (V @ V.T).astype(float) * q)
+    draws = [Y for Y in faulty.sample(3_000, rng=seed) if frozenset(Y.tolist()) in law]
+    assert law_p_value(draws, law) < 1e-4
 
 
 def test_low_rank_kernels_times_large_numbers():

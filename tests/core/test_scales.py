@@ -2,12 +2,14 @@
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 
 import diverset as dv
 from diverset.errors import KernelError
 from reference import law_p_value
+from trust.exact_laws import DIGITS, ExactLaw, exact_matrix, product_kernel
 
 GRADED = [[1.0, 0.0, 1.0], [1.0, 2.0, 0.0], [0.0, 1.0, 1.0], [2.0, 1.0, 1.0]]
 HERMITIAN = np.array([[2, 1j, 0.5], [-1j, 2, 1j], [0.5, -1j, 2]])
@@ -70,6 +72,89 @@ def test_a_k_dpp_does_not_feel_the_scale(scale):
         assert kdpp.marginal([1, 6]) == pytest.approx(plain.marginal([1, 6]), abs=1e-12)
         assert kdpp.pair_probabilities([(1, 6)])[0] == pytest.approx(kdpp.marginal([1, 6]), abs=1e-12)
         assert kdpp.probability([1], [6]) == pytest.approx(plain.probability([1], [6]), abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_kernels_of_rank_three_times_large_numbers_against_mpmath(seed):
+    """Entropy at 1e16, and pairs of k-DPPs at 1e12, of integer kernels."""
+    F = np.random.default_rng(seed).integers(-3, 4, (6, 3)).astype(float)
+    L = F @ F.T
+    with mpmath.workdps(DIGITS):
+        exact = ExactLaw.of_likelihood(product_kernel(F) * mpmath.mpf(1e16), rank=3)
+        large = dv.DPP(1e16 * L)
+        assert float(large.entropy()) == pytest.approx(float(exact.entropy()), abs=1e-9)
+        assert all(log_p == -math.inf for mask, log_p in all_sets(large).items() if mask.bit_count() > 3)
+        for k in (2, 3):
+            of_size, kdpp = exact.of_size(k), dv.KDPP(1e12 * L, k)
+            for pair in ((1, 5), (0, 3)):
+                truth = float(of_size.probability(pair))
+                assert kdpp.marginal(pair) == pytest.approx(truth, abs=1e-12)
+                assert kdpp.pair_probabilities([pair])[0] == pytest.approx(truth, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_entropy_of_a_wide_spectrum_against_mpmath(seed):
+    Q = orthonormal(3, seed)
+    with mpmath.workdps(DIGITS):
+        V = exact_matrix(Q)
+        law = ExactLaw.of_likelihood(V * mpmath.diag([mpmath.mpf(x) for x in (1e16, 2.0, 0.5)]) * V.T)
+        assert float(dv.DPP.from_spectrum([1e16, 2.0, 0.5], Q).entropy()) == pytest.approx(
+            float(law.entropy()), abs=1e-9
+        )
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_law_knows_the_rank_at_any_scale(seed):
+    # Four items of rank two: whatever rounding leaves of a set of three, times 1e25, would hide all pairs.
+    F = np.random.default_rng(seed).standard_normal((4, 2))
+    large = dv.law(dv.DPP.from_features(1e12 * F))
+    assert (large[[7, 11, 13, 14, 15]] == 0.0).all()
+    assert large == pytest.approx(dv.law(dv.DPP.from_features(F).of_size(2)), abs=1e-12)
+
+
+def test_the_law_of_duplicates_of_high_quality():
+    dpp = dv.DPP.from_features([[1.0, 0.3], [1.0, 0.3], [0.0, 1.0]], [1e8, 1e8, 1e-8])
+    law = dv.law(dpp)
+    assert (law[[3, 7]] == 0.0).all()
+    assert law == pytest.approx(np.exp(list(all_sets(dpp).values())), abs=1e-12)
+
+
+@pytest.mark.parametrize("complex_rows", [False, True])
+def test_restriction_tells_eigenvalues_near_one_apart(complex_rows):
+    """Two eigenvalues of K differ from 1, and from each other, by 1e-12: a set's rows need their eigenvectors."""
+    F = np.random.default_rng(5).integers(-4, 5, (5, 3)).astype(float)
+    F = F * (1.0 + 1j) if complex_rows else F
+    dpp = dv.DPP.from_features(1e6 * F)
+    part = dpp.restrict([0, 1, 3, 4])
+    for Y in ([0], [1], [3], [4]):
+        # Item 2 is left out, or in.
+        expected = np.logaddexp(dpp.log_prob(Y), dpp.log_prob(sorted([*Y, 2])))
+        assert part.log_prob(Y) == pytest.approx(expected, rel=1e-9)
+
+
+def test_restriction_keeps_what_is_nearly_certain_apart_from_what_is():
+    dpp = dv.DPP.from_features(1e13 * np.array([[1.0, 1.0], [0.0, 1.0], [1.0, 0.0]]))
+    part = dpp.restrict([0, 1])
+    # Neither of the two: a probability of 3e-27, which an eigenvalue 1 of K would make 0.
+    expected = np.logaddexp(dpp.log_prob([]), dpp.log_prob([2]))
+    assert part.log_prob([]) == pytest.approx(expected, abs=1e-3)
+    assert part.log_normalizer == pytest.approx(-expected, abs=1e-3)
+
+
+def test_restriction_beside_a_certain_eigenvalue_keeps_odds_of_a_trillion():
+    root = math.sqrt(0.5)
+    V = np.array([[0.0, root], [0.0, root], [1.0, 0.0]])
+    part = dv.DPP.from_spectrum([1e12, np.inf], V).restrict([0, 2])
+    # Item 0 appears half of the time, and item 2 is missing once in a trillion.
+    assert part.log_prob([0]) == pytest.approx(math.log(0.5e-12), abs=1e-3)
+    assert math.exp(part.log_prob([0, 2])) == pytest.approx(0.5, abs=1e-11)
+
+
+def test_more_exclusions_than_a_set_of_k_leaves_room_for():
+    dpp = dv.DPP.from_spectrum([800.0, *[np.inf] * 4], orthonormal(5))
+    for kdpp in (dpp.of_size(4), dpp.of_size(5)):
+        assert kdpp.probability(exclude=[1, 2]) == 0.0
+    assert dpp.log_probability(exclude=[1, 2]) == -math.inf
 
 
 def test_entropy_of_a_wide_spectrum():

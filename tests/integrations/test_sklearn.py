@@ -11,9 +11,11 @@ from diverset.errors import DiversetError, SizeError
 
 pytest.importorskip("sklearn", reason="scikit-learn is not installed")
 
+from sklearn import config_context
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
@@ -27,9 +29,11 @@ ESTIMATORS = [
     DiverseSelector(),
     DiverseSelector(0.5, similarity="rbf"),
     DiverseSelector(0.3, similarity="dot", stratify=True),
+    SubsetFit(LogisticRegression()),
+    SubsetFit(Ridge()),
+    SubsetFit(PCA(n_components=1)),
     SubsetFit(LogisticRegression(), DiverseSelector(0.8, similarity="rbf", stratify=True)),
     SubsetFit(Ridge(), DiverseSelector(0.8, similarity="rbf")),
-    SubsetFit(PCA(n_components=1), DiverseSelector(0.8, similarity="rbf")),
 ]
 
 
@@ -183,6 +187,75 @@ def test_subset_fit_takes_after_its_estimator():
 
 def test_subset_fit_selects_half_by_default(iris):
     assert len(SubsetFit(Ridge()).fit(*iris).selector_.indices_) == 75
+
+
+@pytest.mark.parametrize("kind", [np.asarray, scipy.sparse.csr_array])
+def test_rows_of_zeros_are_unlike_all_others(kind):
+    X = np.array([[1.0, 0.0], [0.0, 0.0], [1.0, 0.1], [0.0, 0.0], [0.0, 2.0]])
+    selector = DiverseSelector(4).fit(kind(X))
+    assert sorted(selector.indices_.tolist()) == [0, 1, 3, 4]
+    assert selector.log_det_ == pytest.approx(0.0)
+    assert selector.n_features_in_ == 2
+
+
+def test_a_classifier_sees_every_class_unless_told_otherwise():
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.standard_normal((200, 3)), np.tile([3.0, 3.0, 3.0], (2, 1)), [[3.0, 3.1, 3.0]]])
+    y = np.array(["common"] * 200 + ["rare"] * 2 + ["rarest"])
+    assert SubsetFit(LogisticRegression()).fit(X, y).classes_.tolist() == ["common", "rare", "rarest"]
+    few = SubsetFit(LogisticRegression(), DiverseSelector(0.01)).fit(X, y)
+    assert sorted(y[few.selector_.indices_]) == ["common", "rare", "rarest"]
+    with pytest.raises(SizeError, match="2 of 203 rows cannot hold every one of 3 classes"):
+        SubsetFit(LogisticRegression(), DiverseSelector(2)).fit(X, y)
+    told = SubsetFit(KNeighborsClassifier(3), DiverseSelector(20, stratify=False)).fit(X, y)
+    assert told.classes_.tolist() == ["common"]
+    assert SubsetFit(Ridge()).fit(X, X[:, 0]).selector_.stratify is False
+    both = np.column_stack([X[:, 0] > 0, X[:, 1] > 0]).astype(int)  # two labels a row have no classes to keep
+    assert SubsetFit(KNeighborsClassifier(3)).fit(X, both).predict(X).shape == both.shape
+
+
+def test_weights_follow_their_rows(iris):
+    X, y = iris
+    weights = np.linspace(0.1, 3.0, 150)
+    selector = DiverseSelector(0.4, similarity="rbf", stratify=True)
+    rows = clone(selector).fit(X, y).indices_
+    by_hand = LogisticRegression().fit(X[rows], y[rows], sample_weight=weights[rows])
+    model = SubsetFit(LogisticRegression(), selector).fit(X, y, sample_weight=weights)
+    np.testing.assert_array_equal(model.predict_proba(X), by_hand.predict_proba(X))
+    assert model.score(X, y, sample_weight=weights) == by_hand.score(X, y, sample_weight=weights)
+
+
+def test_metadata_routing(iris):
+    X, y = iris
+    quality, weights = X[:, 0].copy(), np.linspace(0.1, 3.0, 150)
+    selector = DiverseSelector(0.2, similarity="rbf", diversity=0.3, stratify=False)
+    with config_context(enable_metadata_routing=True):
+        model = SubsetFit(
+            LogisticRegression().set_fit_request(sample_weight=True).set_score_request(sample_weight=True),
+            clone(selector).set_fit_request(quality=True),
+        )
+        model.fit(X, y, quality=quality, sample_weight=weights)
+        rows = clone(selector).set_params(quality=quality).fit(X, y).indices_
+        assert model.selector_.indices_.tolist() == rows.tolist()
+        by_hand = LogisticRegression().fit(X[rows], y[rows], sample_weight=weights[rows])
+        np.testing.assert_array_equal(model.predict_proba(X), by_hand.predict_proba(X))
+        pipeline = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), model)
+        scores = cross_val_score(pipeline, X, y, cv=3, params={"quality": quality, "sample_weight": weights})
+        assert scores.min() > 0.7
+        with pytest.raises(TypeError, match="unexpected argument"):
+            SubsetFit(LogisticRegression()).fit(X, y, no_such=weights)
+
+
+def test_transformers_inside(iris):
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    model = SubsetFit(PCA(n_components=2)).set_output(transform="pandas")
+    found = model.fit_transform(iris[0])
+    assert isinstance(found, pd.DataFrame)
+    assert found.columns.tolist() == model.get_feature_names_out().tolist() == ["pca0", "pca1"]
+    assert isinstance(model.set_output(transform="default").transform(iris[0]), np.ndarray)
+    assert not hasattr(SubsetFit(Ridge()), "set_output")
+    with pytest.raises(NotFittedError):
+        SubsetFit(PCA()).get_feature_names_out()
 
 
 def test_pipeline_and_search(iris):

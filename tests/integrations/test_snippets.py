@@ -12,6 +12,10 @@ FRAMEWORKS = {
     "haystack_reranker": "haystack",
     "llama_index_reranker": "llama_index.core",
     "sklearn_subset": "sklearn",
+    "torch_batches": "torch",
+    "inducing_points": "sklearn",
+    "coreset": "sklearn",
+    "baskets": "pandas",
 }
 
 

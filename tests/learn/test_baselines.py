@@ -33,7 +33,7 @@ def test_independent_law():
     scores = model.next_item_scores([1])
     assert scores[1] == 1.0
     np.testing.assert_allclose(scores[[0, 2, 3]], model.p_[[0, 2, 3]])
-    assert model.recommend([0], 2).tolist() == [2, 1]
+    assert [found.item for found in model.recommend([0], 2)] == [2, 1]
 
 
 def test_independent_without_smoothing():

@@ -17,7 +17,7 @@ import diverset as dv
 model = dv.learn.LowRankKernel(rank=3, rng=0, n_epochs=2).set_params(rank=2)
 assert model.get_params()["rank"] == 2, model.get_params()
 model.fit([[0], [1], [0, 2]], n_items=3)
-assert model.recommend([0], 1).shape == (1,)
+assert len(model.recommend([0], 1)) == 1
 quality = dv.learn.QualityModel(prior_variance=1.0).fit([dv.learn.Instance([[1.0], [2.0]])], [[0]])
 assert quality.coef_.shape == (1,)
 assert "rank=2" in repr(model), repr(model)

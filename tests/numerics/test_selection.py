@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
 
-from diverset.numerics import _loops
+from diverset.numerics import _loops, selection
 from diverset.numerics.selection import (
     pair_selection_factors,
     pair_selection_probabilities_plain,
@@ -236,6 +236,42 @@ def test_pairs_of_equal_eigenvalues():
     S, sigma = pair_selection_factors(np.full(m, -690.0), k)
     expected = k * (k - 1) / (m * (m - 1))
     np.testing.assert_allclose((S[:5] * sigma) @ S[-5:].T, expected, rtol=1e-11)
+
+
+def sequential_qr(a):
+    """QR by reflections, whose sums over rows run one after another, as the reference BLAS has them."""
+    if a.ndim == 3:
+        return tuple(map(np.stack, zip(*map(sequential_qr, a), strict=True)))
+
+    def reflect(v, tau, M):
+        M -= tau * np.outer(v, np.add.accumulate(v[:, None] * M)[-1])
+
+    m, width = a.shape
+    R, Q, reflections = np.array(a), np.eye(m, width), []
+    for j in range(width):
+        v = R[j:, j].copy()
+        top = -math.copysign(math.sqrt(np.add.accumulate(v * v)[-1]), v[0])
+        tau = (top - v[0]) / top if top else 0.0
+        v = v / (v[0] - top) if top else v
+        v[0] = 1.0
+        reflections.append((v, tau))
+        reflect(v, tau, R[j:, j:])
+    for j, (v, tau) in reversed(list(enumerate(reflections))):
+        reflect(v, tau, Q[j:])
+    return Q, np.triu(R[:width])
+
+
+@pytest.mark.needs_compiled
+@pytest.mark.parametrize(("blocks", "low", "high"), [(True, 0.0, 1e-12), (False, 2e-11, 1.0)])
+def test_pairs_do_not_depend_on_the_order_of_sums(monkeypatch, blocks, low, high):
+    """Some BLAS add one number after another: 30,000 equal rows then round alike. The second case is the twin."""
+    m, k = 30_000, 1_000
+    monkeypatch.setattr(np.linalg, "qr", sequential_qr)
+    if not blocks:
+        monkeypatch.setattr(selection, "tall_qr", sequential_qr)
+    S, sigma = pair_selection_factors(np.full(m, -690.0), k)
+    error = np.abs((S[:5] * sigma) @ S[-5:].T * (m * (m - 1)) / (k * (k - 1)) - 1.0).max()
+    assert low <= error <= high
 
 
 @pytest.mark.needs_compiled

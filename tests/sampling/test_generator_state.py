@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import diverset as dv
-from diverset.processes import FiniteGibbs, birth_death_chain
+from diverset.theory.processes import FiniteGibbs, birth_death_chain
 from kernels_for_tests import wishart
 
 F = np.random.default_rng(0).standard_normal((40, 6))

@@ -15,19 +15,18 @@ import scipy.sparse
 import diverset as dv
 from diverset import (
     baselines,
-    classics,
     images,
     kernels,
     learn,
     metrics,
-    mrf,
-    open_questions,
     poses,
-    processes,
     structured,
     text,
     threads,
 )
+from diverset.integrations import coreset, d_optimal_design, diverse_split, inducing_points
+from diverset.integrations.torch import DiverseBatchSampler
+from diverset.theory import classics, mrf, open_questions, processes
 
 
 @dataclass(frozen=True)
@@ -256,6 +255,11 @@ def fitted(kind, **parameters):
         return [model.score(baskets), model.next_item_scores(basket), model.recommend(basket, k)]
 
     return function
+
+
+def compared(train, test, n, max_baskets):
+    model = learn.IndependentItems().fit(BASKETS, n_items=5)
+    return learn.compare_next_item(model, train, test, n=n, max_baskets=max_baskets).scores
 
 
 LEARN = {"baskets": BASKETS, "n_items": 5, "basket": [0], "k": 2}
@@ -585,18 +589,24 @@ CALLS: dict[str, Call] = {
         time_limit=5.0,
     ),
     "diverset.map_upper_bound": call(lambda L, k: dv.map_upper_bound(dv.DPP(L), k), L=L, k=3),
-    "diverset.exact_cover_dpp": call(
-        dv.exact_cover_dpp, n_elements=6, triples=[[0, 1, 2], [3, 4, 5], [1, 2, 3]], gamma=1.1
+    "diverset.theory.exact_cover.exact_cover_dpp": call(
+        dv.theory.exact_cover.exact_cover_dpp, n_elements=6, triples=[[0, 1, 2], [3, 4, 5], [1, 2, 3]], gamma=1.1
     ),
-    "diverset.find_exact_cover": call(dv.find_exact_cover, n_elements=6, triples=[[0, 1, 2], [3, 4, 5], [1, 2, 3]]),
-    "diverset.has_exact_cover": call(
-        lambda n_elements, gamma: dv.has_exact_cover(
-            dv.map_greedy(dv.exact_cover_dpp(6, [[0, 1, 2], [3, 4, 5], [1, 2, 3]])), n_elements, gamma
+    "diverset.theory.exact_cover.find_exact_cover": call(
+        dv.theory.exact_cover.find_exact_cover, n_elements=6, triples=[[0, 1, 2], [3, 4, 5], [1, 2, 3]]
+    ),
+    "diverset.theory.exact_cover.has_exact_cover": call(
+        lambda n_elements, gamma: dv.theory.exact_cover.has_exact_cover(
+            dv.map_greedy(dv.theory.exact_cover.exact_cover_dpp(6, [[0, 1, 2], [3, 4, 5], [1, 2, 3]])),
+            n_elements,
+            gamma,
         ),
         n_elements=6,
         gamma=1.125,
     ),
-    "diverset.random_x3c": call(dv.random_x3c, {"rng": 0}, n_elements=6, n_triples=4, solvable=True),
+    "diverset.theory.exact_cover.random_x3c": call(
+        dv.theory.exact_cover.random_x3c, {"rng": 0}, n_elements=6, n_triples=4, solvable=True
+    ),
     "diverset.sampling_trace": call(lambda L: dv.sampling_trace(dv.DPP(L), rng=0).probabilities, L=L),
     "diverset.mcmc_chain": call(
         lambda **arguments: dv.mcmc_chain(dpp(), rng=0, **arguments).log_weights,
@@ -753,60 +763,66 @@ CALLS: dict[str, Call] = {
     "diverset.kernels.normalize_rows": call(kernels.normalize_rows, X=X),
     "diverset.kernels.nearest_psd": call(kernels.nearest_psd, M=L - np.eye(6), unit_diagonal=False),
     **{f"diverset.baselines.{name}": call(getattr(baselines, name), **_pick) for name in baselines.__all__},
-    "diverset.classics.Descents": call(classic(classics.Descents), length=5, values=3, size=2),
-    "diverset.classics.Carries": call(classic(classics.Carries), length=5, base=3, size=2),
-    "diverset.classics.NonIntersectingWalks": call(
+    "diverset.theory.classics.Descents": call(classic(classics.Descents), length=5, values=3, size=2),
+    "diverset.theory.classics.Carries": call(classic(classics.Carries), length=5, base=3, size=2),
+    "diverset.theory.classics.NonIntersectingWalks": call(
         classic(classics.NonIntersectingWalks), starts=[0, 2], ends=[1, 3], n_steps=3, size=1
     ),
-    "diverset.classics.SpanningTrees": call(
+    "diverset.theory.classics.SpanningTrees": call(
         classic(classics.SpanningTrees), graph=[(0, 1), (1, 2), (0, 2), (2, 3)], method="wilson", size=2
     ),
-    "diverset.classics.AztecDiamond": call(classic(classics.AztecDiamond), order=2, size=1),
-    "diverset.classics.PoissonizedPlancherel": call(
+    "diverset.theory.classics.AztecDiamond": call(classic(classics.AztecDiamond), order=2, size=1),
+    "diverset.theory.classics.PoissonizedPlancherel": call(
         classic(classics.PoissonizedPlancherel), theta=2.0, window=(-5, 5), size=1
     ),
-    "diverset.classics.Ginibre": call(
+    "diverset.theory.classics.Ginibre": call(
         projection_process(classics.Ginibre), n_points=3, x=np.array([0.1, 0.5j, 1.0]), size=1
     ),
-    "diverset.classics.BetaHermite": call(
+    "diverset.theory.classics.BetaHermite": call(
         beta_ensemble(classics.BetaHermite), n_points=3, beta=1.5, x=np.array([0.1, 0.5, 1.0]), size=2
     ),
-    "diverset.classics.BetaLaguerre": call(
+    "diverset.theory.classics.BetaLaguerre": call(
         beta_ensemble(classics.BetaLaguerre), n_points=3, beta=1.5, alpha=0.5, x=np.array([0.1, 0.5, 1.0]), size=2
     ),
-    "diverset.classics.BetaJacobi": call(
+    "diverset.theory.classics.BetaJacobi": call(
         beta_ensemble(classics.BetaJacobi), n_points=3, beta=1.5, a=1.5, b=2.0, x=np.array([0.1, 0.5, 0.9]), size=2
     ),
-    "diverset.classics.MultivariateJacobi": call(
+    "diverset.theory.classics.MultivariateJacobi": call(
         multivariate_jacobi, n_points=3, parameters=np.array([[0.0, 0.3]]), x=np.array([[0.1], [0.5], [0.9]]), size=1
     ),
-    "diverset.classics.GUE": call(projection_process(classics.GUE), n_points=3, x=np.array([0.1, 0.5, 1.0]), size=1),
-    "diverset.classics.CUE": call(projection_process(classics.CUE), n_points=3, x=np.array([0.1, 0.5, 1.0]), size=1),
-    "diverset.classics.krawtchouk_dpp": call(
+    "diverset.theory.classics.GUE": call(
+        projection_process(classics.GUE), n_points=3, x=np.array([0.1, 0.5, 1.0]), size=1
+    ),
+    "diverset.theory.classics.CUE": call(
+        projection_process(classics.CUE), n_points=3, x=np.array([0.1, 0.5, 1.0]), size=1
+    ),
+    "diverset.theory.classics.krawtchouk_dpp": call(
         lambda order, line: classics.krawtchouk_dpp(order, line).inclusion_probabilities, order=4, line=2
     ),
-    "diverset.classics.one_dependent_kernel": call(
+    "diverset.theory.classics.one_dependent_kernel": call(
         classics.one_dependent_kernel, runs=np.triu(0.5 ** np.abs(np.subtract.outer(range(4), range(4))))
     ),
-    "diverset.classics.rsk_shape": call(classics.rsk_shape, sequence=[3.0, 1.0, 2.0]),
-    "diverset.mrf.PairwiseMRF": call(
+    "diverset.theory.classics.rsk_shape": call(classics.rsk_shape, sequence=[3.0, 1.0, 2.0]),
+    "diverset.theory.mrf.PairwiseMRF": call(
         pairwise_mrf, node_weights=Q, edge_weights={(0, 1): -2.0, (0, 2): 1.0}, i=1, j=2, size=2, **SETS
     ),
-    "diverset.mrf.mrf_ternary": call(mrf.mrf_ternary, w=[-1.0, -2.0, 0.0]),
-    "diverset.mrf.dpp_ternary": call(mrf.dpp_ternary, S=[0.5, 0.4, 0.3]),
-    "diverset.mrf.mrf_slice": call(mrf.mrf_slice, _nan=True, psi_12=R, psi_13=R, value=0.5),
-    "diverset.mrf.dpp_slice": call(mrf.dpp_slice, _nan=True, psi_12=R, psi_13=R, value=0.5, nonnegative=True),
-    "diverset.mrf.transitivity_gap": call(mrf.transitivity_gap, S=kernels.cosine(X)),
-    "diverset.open_questions.entropy_on_line": call(
+    "diverset.theory.mrf.mrf_ternary": call(mrf.mrf_ternary, w=[-1.0, -2.0, 0.0]),
+    "diverset.theory.mrf.dpp_ternary": call(mrf.dpp_ternary, S=[0.5, 0.4, 0.3]),
+    "diverset.theory.mrf.mrf_slice": call(mrf.mrf_slice, _nan=True, psi_12=R, psi_13=R, value=0.5),
+    "diverset.theory.mrf.dpp_slice": call(mrf.dpp_slice, _nan=True, psi_12=R, psi_13=R, value=0.5, nonnegative=True),
+    "diverset.theory.mrf.transitivity_gap": call(mrf.transitivity_gap, S=kernels.cosine(X)),
+    "diverset.theory.open_questions.entropy_on_line": call(
         open_questions.entropy_on_line, K0=K, K1=0.5 * np.eye(6), n_points=3
     ),
-    "diverset.open_questions.search_concavity": call(
+    "diverset.theory.open_questions.search_concavity": call(
         open_questions.search_concavity, {"rng": 0}, n_items=3, n_lines=2, n_points=5
     ),
-    "diverset.open_questions.random_marginal_kernel": call(
+    "diverset.theory.open_questions.random_marginal_kernel": call(
         open_questions.random_marginal_kernel, {"rng": 0}, n_items=3
     ),
-    "diverset.open_questions.log_power_sum": call(lambda L, p: open_questions.log_power_sum(dv.DPP(L), p), L=L, p=2.0),
+    "diverset.theory.open_questions.log_power_sum": call(
+        lambda L, p: open_questions.log_power_sum(dv.DPP(L), p), L=L, p=2.0
+    ),
     "diverset.metrics.log_volume": call(metrics.log_volume, similarity_or_features=L, indices=[0, 2]),
     "diverset.metrics.mean_pairwise_similarity": call(
         metrics.mean_pairwise_similarity, similarity_or_features=L, indices=[0, 2]
@@ -836,6 +852,19 @@ CALLS: dict[str, Call] = {
     "diverset.learn.Instance": call(
         lambda features, diversity: learn.Instance(features, diversity=diversity).n_items, features=X, diversity=X
     ),
+    "diverset.integrations.d_optimal_design": call(d_optimal_design, X=X, k=3, ridge=0.1),
+    "diverset.integrations.diverse_split": call(diverse_split, X=X, train_size=0.5, diversity=0.5),
+    "diverset.integrations.inducing_points": call(inducing_points, X=X, m=3, length_scale=1.0, method="greedy", move=2),
+    "diverset.integrations.coreset": call(coreset, {"rng": 0}, X=X, m=3, ridge=0.1),
+    "diverset.integrations.torch.DiverseBatchSampler": call(
+        lambda features, **arguments: [*DiverseBatchSampler(features, rng=0, **arguments)],
+        features=X,
+        batch_size=4,
+        ridge=0.1,
+        cover=False,
+        drop_last=False,
+    ),
+    "diverset.learn.compare_next_item": call(compared, train=BASKETS, test=BASKETS, n=2, max_baskets=5),
     "diverset.learn.FullRankKernel": call(
         fitted(learn.FullRankKernel, max_iter=3), pseudo_count=0.1, tol=1e-4, algorithm="picard", **LEARN
     ),
@@ -857,8 +886,8 @@ CALLS: dict[str, Call] = {
     "diverset.learn.IndependentItems": call(fitted(learn.IndependentItems), pseudo_count=0.5, **LEARN),
     "diverset.learn.PoissonItems": call(fitted(learn.PoissonItems, max_iter=5), pseudo_count=0.5, **LEARN),
     "diverset.learn.torch.DPPDistribution": call(torch_dpp, L=L, k=2),
-    "diverset.processes.Box": call(box, sides=(1.0, 2.0), torus=True, points=POINTS, per_side=3, n=2),
-    "diverset.processes.ContinuousDPP": call(
+    "diverset.theory.processes.Box": call(box, sides=(1.0, 2.0), torus=True, points=POINTS, per_side=3, n=2),
+    "diverset.theory.processes.ContinuousDPP": call(
         continuous,
         modes=np.array([[0, 0], [1, 0], [0, 1]]),
         eigenvalues=np.array([0.9, 0.5, 0.2]),
@@ -867,31 +896,37 @@ CALLS: dict[str, Call] = {
         lower=(0.1, 0.2),
         upper=(0.5, 0.6),
     ),
-    "diverset.processes.ContinuousDPP.gaussian": call(families, intensity=4.0, scale=0.1, n_points=3),
-    "diverset.processes.poisson": call(lambda intensity: processes.poisson(UNIT, intensity, rng=0), intensity=5.0),
-    "diverset.processes.matern_process": call(
+    "diverset.theory.processes.ContinuousDPP.gaussian": call(families, intensity=4.0, scale=0.1, n_points=3),
+    "diverset.theory.processes.poisson": call(
+        lambda intensity: processes.poisson(UNIT, intensity, rng=0), intensity=5.0
+    ),
+    "diverset.theory.processes.matern_process": call(
         lambda **a: processes.matern_process(UNIT, rng=0, **a), intensity=5.0, radius=0.1, kind=2
     ),
-    "diverset.processes.matern_survivors": call(
+    "diverset.theory.processes.matern_survivors": call(
         lambda **a: processes.matern_survivors(box=UNIT, **a), points=POINTS, radius=0.1, kind=2, times=np.arange(7.0)
     ),
-    "diverset.processes.matern_intensity": call(processes.matern_intensity, intensity=5.0, radius=0.1, kind=2, dim=2),
-    "diverset.processes.matern_pair_correlation": call(
+    "diverset.theory.processes.matern_intensity": call(
+        processes.matern_intensity, intensity=5.0, radius=0.1, kind=2, dim=2
+    ),
+    "diverset.theory.processes.matern_pair_correlation": call(
         processes.matern_pair_correlation, r=R, intensity=5.0, radius=0.1, kind=2, dim=2
     ),
-    "diverset.processes.adsorption": call(
+    "diverset.theory.processes.adsorption": call(
         lambda radius, max_points: processes.adsorption(UNIT, radius, max_points=max_points, rng=0),
         radius=0.3,
         max_points=5,
     ),
-    "diverset.processes.GibbsProcess": call(lambda **a: gibbs(processes.Strauss(0.5, 0.1), **a), **GIBBS),
-    "diverset.processes.FiniteGibbs": call(finite_gibbs, activity=Q, interaction=np.exp(-(L**2)), Y=[0, 3]),
-    "diverset.processes.Strauss": call(pair(processes.Strauss), gamma=0.5, radius=0.1, hard_core=0.01, r=R, **GIBBS),
-    "diverset.processes.VerySoftCore": call(pair(processes.VerySoftCore), sigma=0.1, r=R, **GIBBS),
-    "diverset.processes.SoftCore": call(pair(processes.SoftCore), sigma=0.05, n=4.0, r=R, **GIBBS),
-    "diverset.processes.LinearCore": call(pair(processes.LinearCore), sigma=0.1, r=R, **GIBBS),
-    "diverset.processes.AreaInteraction": call(area, gamma=0.5, radius=0.1, **GIBBS),
-    "diverset.processes.birth_death_chain": call(
+    "diverset.theory.processes.GibbsProcess": call(lambda **a: gibbs(processes.Strauss(0.5, 0.1), **a), **GIBBS),
+    "diverset.theory.processes.FiniteGibbs": call(finite_gibbs, activity=Q, interaction=np.exp(-(L**2)), Y=[0, 3]),
+    "diverset.theory.processes.Strauss": call(
+        pair(processes.Strauss), gamma=0.5, radius=0.1, hard_core=0.01, r=R, **GIBBS
+    ),
+    "diverset.theory.processes.VerySoftCore": call(pair(processes.VerySoftCore), sigma=0.1, r=R, **GIBBS),
+    "diverset.theory.processes.SoftCore": call(pair(processes.SoftCore), sigma=0.05, n=4.0, r=R, **GIBBS),
+    "diverset.theory.processes.LinearCore": call(pair(processes.LinearCore), sigma=0.1, r=R, **GIBBS),
+    "diverset.theory.processes.AreaInteraction": call(area, gamma=0.5, radius=0.1, **GIBBS),
+    "diverset.theory.processes.birth_death_chain": call(
         lambda **a: (
             processes.birth_death_chain(
                 processes.GibbsProcess(TORUS, 5.0, processes.Strauss(0.5, 0.1)), rng=0, **a
@@ -904,7 +939,7 @@ CALLS: dict[str, Call] = {
         move=0.25,
         n_chains=1,
     ),
-    "diverset.processes.fit_gibbs": call(
+    "diverset.theory.processes.fit_gibbs": call(
         lambda patterns, grid, border, radius: (
             processes.fit_gibbs(
                 patterns, UNIT, processes.Strauss, grid=grid, border=border, radius=radius
@@ -915,33 +950,35 @@ CALLS: dict[str, Call] = {
         border=0.0,
         radius=[0.05, 0.1],
     ),
-    "diverset.processes.fit_finite_gibbs": call(
+    "diverset.theory.processes.fit_finite_gibbs": call(
         processes.fit_finite_gibbs, sets=[[0], [1, 2], [3], []], statistic=np.abs(L), weights=None
     ),
-    "diverset.processes.permanent": call(processes.permanent, A=L[:4, :4]),
-    "diverset.processes.immanant": call(processes.immanant, A=L[:3, :3], partition=[2, 1]),
-    "diverset.processes.alpha_determinant": call(processes.alpha_determinant, A=L[:3, :3], alpha=0.5),
-    "diverset.processes.hyperdeterminant": call(processes.hyperdeterminant, T=RNG.random((2, 2, 2, 2))),
-    "diverset.processes.character": call(processes.character, partition=[2, 1], cycle_type=[3]),
-    "diverset.processes.class_size": call(processes.class_size, cycle_type=[2, 1]),
-    "diverset.processes.partitions": call(processes.partitions, k=4),
-    "diverset.processes.permanental": call(lambda L: processes.permanental(L).law, L=L[:4, :4]),
-    "diverset.processes.immanantal": call(
+    "diverset.theory.processes.permanent": call(processes.permanent, A=L[:4, :4]),
+    "diverset.theory.processes.immanant": call(processes.immanant, A=L[:3, :3], partition=[2, 1]),
+    "diverset.theory.processes.alpha_determinant": call(processes.alpha_determinant, A=L[:3, :3], alpha=0.5),
+    "diverset.theory.processes.hyperdeterminant": call(processes.hyperdeterminant, T=RNG.random((2, 2, 2, 2))),
+    "diverset.theory.processes.character": call(processes.character, partition=[2, 1], cycle_type=[3]),
+    "diverset.theory.processes.class_size": call(processes.class_size, cycle_type=[2, 1]),
+    "diverset.theory.processes.partitions": call(processes.partitions, k=4),
+    "diverset.theory.processes.permanental": call(lambda L: processes.permanental(L).law, L=L[:4, :4]),
+    "diverset.theory.processes.immanantal": call(
         lambda L, partition: processes.immanantal(L, partition).law, L=L[:3, :3], partition=[2, 1]
     ),
-    "diverset.processes.alpha_determinantal": call(
+    "diverset.theory.processes.alpha_determinantal": call(
         lambda L, alpha: processes.alpha_determinantal(L, alpha).law, L=L[:4, :4], alpha=-0.5
     ),
-    "diverset.processes.hyperdeterminantal": call(
+    "diverset.theory.processes.hyperdeterminantal": call(
         lambda T: processes.hyperdeterminantal(T).law, T=np.ones((2, 2, 2, 2))
     ),
-    "diverset.processes.AlphaPermanental": call(permanental_counts, K=K[:3, :3], alpha=1.0, counts=[1, 0, 2]),
-    "diverset.processes.TabulatedProcess": call(tabulated, log_weights=np.log(RNG.random(8)), Y=[0], A=[2], B=[1]),
-    "diverset.processes.halton": call(processes.halton, {"rng": 0}, k=5, dim=2, scramble=True),
-    "diverset.processes.sobol": call(processes.sobol, {"rng": 0}, k=4, dim=2, scramble=True),
-    "diverset.processes.discrepancy": call(processes.discrepancy, points=POINTS),
-    "diverset.processes.star_discrepancy": call(processes.star_discrepancy, points=POINTS),
-    "diverset.processes.integration_errors": call(
+    "diverset.theory.processes.AlphaPermanental": call(permanental_counts, K=K[:3, :3], alpha=1.0, counts=[1, 0, 2]),
+    "diverset.theory.processes.TabulatedProcess": call(
+        tabulated, log_weights=np.log(RNG.random(8)), Y=[0], A=[2], B=[1]
+    ),
+    "diverset.theory.processes.halton": call(processes.halton, {"rng": 0}, k=5, dim=2, scramble=True),
+    "diverset.theory.processes.sobol": call(processes.sobol, {"rng": 0}, k=4, dim=2, scramble=True),
+    "diverset.theory.processes.discrepancy": call(processes.discrepancy, points=POINTS),
+    "diverset.theory.processes.star_discrepancy": call(processes.star_discrepancy, points=POINTS),
+    "diverset.theory.processes.integration_errors": call(
         lambda integral, sizes, repeats: (
             processes.integration_errors(
                 lambda x: x.sum(axis=1), integral, lambda n, rng: rng.random((n, 2)), sizes, repeats=repeats, rng=0
@@ -953,7 +990,7 @@ CALLS: dict[str, Call] = {
         repeats=3,
     ),
     **{
-        f"diverset.processes.{name}": call(partial(getattr(processes, name), box=UNIT), patterns=[POINTS], r=R)
+        f"diverset.theory.processes.{name}": call(partial(getattr(processes, name), box=UNIT), patterns=[POINTS], r=R)
         for name in ("pair_correlation", "ripley_k", "ripley_l", "nearest_neighbour_g")
     },
     "diverset.text.Summarizer": call(
@@ -1044,19 +1081,19 @@ WITHIN = {
     "diverset.threads.StoryScore": "diverset.threads.story_score",
     "diverset.threads.Bootstrap": "diverset.threads.bootstrap_mean",
     "diverset.threads.Tuning": "diverset.threads.tune",
-    "diverset.classics.Tiling": "diverset.classics.AztecDiamond",
-    "diverset.classics.Classic": "diverset.classics.Descents",
-    "diverset.classics.ProjectionProcess": "diverset.classics.GUE",
-    "diverset.classics.BetaEnsemble": "diverset.classics.BetaHermite",
-    "diverset.open_questions.ConcavitySearch": "diverset.open_questions.search_concavity",
+    "diverset.theory.classics.Tiling": "diverset.theory.classics.AztecDiamond",
+    "diverset.theory.classics.Classic": "diverset.theory.classics.Descents",
+    "diverset.theory.classics.ProjectionProcess": "diverset.theory.classics.GUE",
+    "diverset.theory.classics.BetaEnsemble": "diverset.theory.classics.BetaHermite",
+    "diverset.theory.open_questions.ConcavitySearch": "diverset.theory.open_questions.search_concavity",
     "diverset.learn.Comparison": "diverset.learn.KDPPMixtureLearner",
     "diverset.learn.ComparisonTable": "diverset.learn.KDPPMixtureLearner",
     "diverset.learn.torch.KDPPDistribution": "diverset.learn.torch.DPPDistribution",
-    "diverset.processes.Interaction": "diverset.processes.AreaInteraction",
-    "diverset.processes.PairInteraction": "diverset.processes.Strauss",
-    "diverset.processes.PatternChain": "diverset.processes.birth_death_chain",
-    "diverset.processes.GibbsFit": "diverset.processes.fit_gibbs",
-    "diverset.processes.IntegrationErrors": "diverset.processes.integration_errors",
+    "diverset.theory.processes.Interaction": "diverset.theory.processes.AreaInteraction",
+    "diverset.theory.processes.PairInteraction": "diverset.theory.processes.Strauss",
+    "diverset.theory.processes.PatternChain": "diverset.theory.processes.birth_death_chain",
+    "diverset.theory.processes.GibbsFit": "diverset.theory.processes.fit_gibbs",
+    "diverset.theory.processes.IntegrationErrors": "diverset.theory.processes.integration_errors",
     "diverset.text.Summary": "diverset.text.default_summarizer",
     "diverset.text.pairwise_rouge": "diverset.text.word_counts",
     "diverset.text.mean_rouge": "diverset.text.word_counts",
@@ -1092,6 +1129,8 @@ EXCEPTIONS = {
     **{f"diverset.numerics.{m}.{name}": "trusts its callers" for m, names in _INNER.items() for name in names},
     "diverset.images.ImageFeatures": "a record that extract fills",
     "diverset.images.Skipped": "a record that extract fills",
+    "diverset.learn.NextItemReport": "a record that compare_next_item fills",
+    "diverset.learn.NextItemScores": "a record that compare_next_item fills",
     "diverset.threads.independent_threads": "takes a model and nothing else; the model's own call is fuzzed",
     "diverset.threads.greedy_threads": "takes a model and nothing else; the model's own call is fuzzed",
     "diverset.threads.dtm_threads": "seconds a call, in gensim; tests/threads gives it bad input",

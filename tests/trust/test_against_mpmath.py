@@ -1,8 +1,13 @@
-"""Every answer of every representation, against exact enumeration in mpmath.
+r"""Every answer of every representation, against exact enumeration in mpmath.
 
 Inputs are floats, so they are exact rational numbers: determinants in 400 digits give the law of every subset, and all
 other answers are sums of it. Families span scales from 1e-16 to 1e16, qualities that differ by up to 1e16, deficient
 ranks, single precision and complex kernels. The quick part takes a few members of each family, the slow part thousands.
+Nonsymmetric kernels are in ``tests/core/test_nonsymmetric_scales.py``.
+
+A matrix in single precision stands for the features it was computed from. The entries of :math:`L = DSD`, S of unit
+diagonal, are known to relative accuracy :math:`\epsilon = 2^{-23}`. Then :math:`\log\det L_Y` of m items is known to
+:math:`m^2\epsilon/\lambda_{\min}(S_Y)`, and a probability to twice that, for the set and for the normaliser.
 """
 
 import math
@@ -65,9 +70,14 @@ def conditioned(rows):
     if norms.min() == 0.0:
         return False
     unit = unit / norms[:, None]
+    return least_singular_value(unit) > 1e-3
+
+
+def least_singular_value(unit):
+    """Of all sets of at most `rank` rows of norm 1."""
     rank = np.linalg.matrix_rank(unit, tol=1e-9)
-    return all(
-        np.linalg.svd(unit[list(Y)], compute_uv=False)[-1] > 1e-3
+    return min(
+        np.linalg.svd(unit[list(Y)], compute_uv=False)[-1]
         for k in range(1, rank + 1)
         for Y in combinations(range(len(unit)), k)
     )
@@ -113,6 +123,63 @@ def dependent_features(rng):
         return dependent_features(rng)
     q = 2.0 ** rng.integers(-20, 21, len(F))
     return dv.DPP.from_features(F, q), ExactLaw.of_likelihood(product_kernel(q[:, None] * F), rank=rank)
+
+
+def single_matrix(rng):
+    """A matrix in single precision, of full or deficient rank: the features within the bound stated above."""
+    while True:
+        F = normal_rows(rng, "f")
+        F = F / np.linalg.norm(F, axis=1)[:, None]
+        least = least_singular_value(F)
+        if least > 0.1:
+            break
+    q = qualities(rng, len(F), 1e4)
+    B = (q[:, None] * F).astype(np.float32)
+    n, eps = len(F), float(np.finfo(np.float32).eps)
+    exact = ExactLaw.of_likelihood(product_kernel(B), rank=min(F.shape))
+    return dv.DPP(B @ B.T), exact, 2.0 * n**2 * eps / least**2
+
+
+def kronecker(rng):
+    first, second = (
+        G @ G.T for G in (rng.standard_normal((2, 3)), spread_out(lambda r: r.standard_normal((2, 2)))(rng))
+    )
+    scale = 10.0 ** rng.uniform(-4, 4)
+    L = np.kron(scale * first, second)
+    exact = mp.matrix(len(L), len(L))
+    A, B = exact_matrix(scale * first), exact_matrix(second)
+    for i, j in np.ndindex(L.shape):
+        exact[i, j] = A[i // 2, j // 2] * B[i % 2, j % 2]
+    return dv.kronecker_dpp(scale * first, second), ExactLaw.of_likelihood(exact)
+
+
+def extended(rng):
+    """Partial projections: the space of V is always there, L counts orthogonally to it."""
+    n, m = int(rng.integers(3, 6)), int(rng.integers(1, 3))
+    F, V = square_rows_of(rng, n), rng.standard_normal((n, m))
+    L = F @ F.T * 10.0 ** rng.uniform(-3, 3)
+    V = V / np.linalg.norm(V, axis=1)[:, None]
+    if least_singular_value(V) < 0.1:
+        return extended(rng)
+    weights = {}
+    LM, VM = exact_matrix(L), exact_matrix(V)
+    for Y in subsets(n):
+        k = len(Y)
+        bordered = mp.matrix(k + m, k + m)
+        for a, i in enumerate(Y):
+            for b, j in enumerate(Y):
+                bordered[a, b] = LM[i, j]
+            for b in range(m):
+                bordered[a, k + b] = bordered[k + b, a] = VM[i, b]
+        weights[Y] = (-1) ** m * mp.det(bordered) if k >= m else mp.mpf(0)
+    return dv.extended_dpp(L, V), ExactLaw(weights, n)
+
+
+def square_rows_of(rng, n):
+    while True:
+        F = rng.standard_normal((n, n + 1))
+        if conditioned(F):
+            return F
 
 
 def single_features(rng):
@@ -247,13 +314,32 @@ FAMILIES = [
     marginal_matrix,
     complex_marginal,
     small_marginal,
+    single_matrix,
+    kronecker,
+    extended,
+]
+
+#: Members in which a fault was found, once.
+FOUND = [
+    (graded_features, 272),
+    (complex_features, 896),
+    (widest_features, 95),
+    (scaled_features, 123),
+    (scaled_features, 164),
+    (dependent_features, 376),
+    (dependent_features, 882),
+    (integer_matrix, 180),
+    (integer_matrix, 368),
+    (integer_matrix, 540),
+    (graded_integer_matrix, 444),
+    (certain_spectrum, 131),
 ]
 
 
 # the comparison ----------------------------------------------------------------------------------------------------
 
 
-def compare_sets(distribution, exact, labels=None):
+def compare_sets(distribution, exact, labels=None, bound=PROBABILITY):
     """Every set: its probability, its logarithm, and that all add up to one."""
     labels = list(range(exact.n)) if labels is None else labels
     law = dv.law(distribution)
@@ -264,96 +350,141 @@ def compare_sets(distribution, exact, labels=None):
         assert log_p <= 0.0
         p = math.exp(log_p)
         total += p
-        assert abs(p - truth) < PROBABILITY, Y
-        assert abs(law[sum(1 << i for i in Y)] - truth) < PROBABILITY, Y
+        assert abs(p - truth) < bound, Y
+        assert abs(law[sum(1 << i for i in Y)] - truth) < bound, Y
         if truth == 0:
             assert log_p == -math.inf, Y
         elif truth > RARE:
             log_truth = mp.log(truth)
-            assert abs(log_p - log_truth) < LOGARITHM * max(1, abs(log_truth)), Y
+            assert abs(log_p - log_truth) < max(LOGARITHM, bound) * max(1, abs(log_truth)), Y
+    # Whatever the kernel that is held, its own law adds up.
     assert abs(total - 1.0) < PROBABILITY
-    assert float(distribution.entropy()) == pytest.approx(float(exact.entropy()), abs=1e-7)
+    assert float(distribution.entropy()) == pytest.approx(float(exact.entropy()), abs=max(1e-7, 20.0 * bound))
 
 
-def compare_marginals(distribution, exact, labels=None, *, assignments=True):
+def compare_marginals(distribution, exact, labels=None, bound=PROBABILITY):
     """Everything that sums over sets."""
     n = exact.n
     labels = list(range(n)) if labels is None else labels
     single = exact.inclusion()
-    assert max((abs(a - b) for a, b in zip(distribution.inclusion_probabilities, single, strict=True)), default=0) < (
-        PROBABILITY
-    )
+    found = distribution.inclusion_probabilities
+    assert max((abs(a - b) for a, b in zip(found, single, strict=True)), default=0) < bound
     sizes = exact.sizes()
     found = distribution.size_distribution
     assert len(found) <= n + 1
-    assert max(abs((found[k] if k < len(found) else 0.0) - sizes[k]) for k in range(n + 1)) < PROBABILITY
-    assert abs(distribution.expected_size - mp.fsum(k * p for k, p in enumerate(sizes))) < (n + 1) * PROBABILITY
+    assert max(abs((found[k] if k < len(found) else 0.0) - sizes[k]) for k in range(n + 1)) < bound
+    assert abs(distribution.expected_size - mp.fsum(k * p for k, p in enumerate(sizes))) < (n + 1) * bound
     together = distribution.pair_probabilities()
     for i in range(n):
-        assert abs(distribution.marginal([labels[i]]) - single[i]) < PROBABILITY
-        assert abs(distribution.probability(exclude=[labels[i]]) - (1 - single[i])) < PROBABILITY
+        assert abs(distribution.marginal([labels[i]]) - single[i]) < bound
+        assert abs(distribution.probability(exclude=[labels[i]]) - (1 - single[i])) < bound
     for i, j in combinations(range(n), 2):
         truth = exact.probability([i, j])
         a, b = labels[i], labels[j]
-        assert abs(together[i, j] - truth) < PROBABILITY
-        assert abs(distribution.pair_probabilities([(a, b)])[0] - truth) < PROBABILITY
-        assert abs(distribution.marginal([a, b]) - truth) < PROBABILITY
-        if assignments:
-            assert abs(distribution.probability([a], [b]) - exact.probability([i], [j])) < PROBABILITY
-            assert abs(distribution.probability((), [a, b]) - exact.probability((), [i, j])) < PROBABILITY
-    if assignments and n >= 3:
+        assert abs(together[i, j] - truth) < bound
+        assert abs(distribution.pair_probabilities([(a, b)])[0] - truth) < bound
+        assert abs(distribution.marginal([a, b]) - truth) < bound
+        assert abs(distribution.probability([a], [b]) - exact.probability([i], [j])) < bound
+        assert abs(distribution.probability((), [a, b]) - exact.probability((), [i, j])) < bound
+    if n >= 3:
         for inside, outside in (([0], [1, 2]), ([0, 1], [2]), ([0, 1, 2], []), ([n - 1], list(range(n - 1)))):
             given = distribution.probability([labels[i] for i in inside], [labels[i] for i in outside])
-            assert abs(given - exact.probability(inside, outside)) < PROBABILITY
+            assert abs(given - exact.probability(inside, outside)) < bound
 
 
-def compare(distribution, exact, labels=None):
-    compare_sets(distribution, exact, labels)
-    compare_marginals(distribution, exact, labels)
+def compare(distribution, exact, labels=None, bound=PROBABILITY):
+    compare_sets(distribution, exact, labels, bound)
+    compare_marginals(distribution, exact, labels, bound)
 
 
-def compare_sizes(dpp, exact, labels=None):
-    """The k-DPPs of all sizes."""
+def compare_sizes(dpp, exact, rng, bound):
+    """The k-DPPs of all sizes, and a model with any law of the size."""
+    sizes = exact.sizes()
+    possible = [k for k, p in enumerate(sizes) if p > ROUNDED_ZERO]
+    for k in possible:
+        compare(dpp.of_size(k), exact.of_size(k), None, bound)
+    pmf = np.zeros(possible[-1] + 1)
+    pmf[possible] = rng.dirichlet(np.ones(len(possible)))
+    mixed = {
+        Y: mp.mpf(float(pmf[len(Y)])) * p / sizes[len(Y)] if len(Y) in possible else mp.mpf(0)
+        for Y, p in exact.p.items()
+    }
+    compare(dv.SizedDPP(dpp, pmf), ExactLaw(mixed, exact.n), None, bound)
+
+
+def compare_modes(dpp, exact, bound):
+    """The most probable sets of every size, by search; and greedy picks, each the best there is."""
+    if math.isinf(dpp.log_normalizer):
+        return
+    slack = max(LOGARITHM, bound) * 10
     for k, p in enumerate(exact.sizes()):
-        if p > ROUNDED_ZERO:
-            compare(dpp.of_size(k), exact.of_size(k), labels)
+        if k == 0 or p < ROUNDED_ZERO:
+            continue
+        best = max(p for Y, p in exact.p.items() if len(Y) == k)
+        found = exact.p[tuple(sorted(dv.map_exact(dpp, k).indices.tolist()))]
+        assert mp.log(best / found) < slack * max(1, abs(mp.log(best)))
+        picks = dv.map_greedy(dpp, k).indices.tolist()
+        for m in range(k):
+            chosen = exact.p[tuple(sorted(picks[: m + 1]))]
+            best = max(exact.p[tuple(sorted([*picks[:m], i]))] for i in range(exact.n) if i not in picks[:m])
+            assert mp.log(best / chosen) < slack * max(1, abs(mp.log(best)))
 
 
 def likely(exact, include=(), exclude=(), least=1e-6):
     return exact.probability(include, exclude) > least
 
 
-def compare_derived(dpp, exact, rng):
+def compare_derived(dpp, exact, rng, bound):
     """Conditioned, restricted, thinned and complementary laws, by transforming the exact law."""
     n = exact.n
     for include, exclude in (([0], []), ([], [n - 1]), ([0], [n - 1])):
         if n >= 2 and likely(exact, include, exclude):
             law, left = exact.conditioned(include, exclude)
-            compare(dpp.condition(include, exclude), law, left)
+            compare(dpp.condition(include, exclude), law, left, bound / float(exact.probability(include, exclude)))
     keep = np.sort(rng.choice(n, int(rng.integers(1, n + 1)), replace=False)).tolist()
-    compare(dpp.restrict(keep), exact.restricted(keep), keep)
+    compare(dpp.restrict(keep), exact.restricted(keep), keep, bound)
     rate = float(rng.choice([1e-3, 0.3, 0.9]))
-    compare(dpp.thin(rate), exact.thinned(rate))
-    compare(dpp.complement(), exact.complement())
+    compare(dpp.thin(rate), exact.thinned(rate), None, bound)
+    compare(dpp.complement(), exact.complement(), None, bound)
+    for k, p in enumerate(exact.sizes()):
+        if p > ROUNDED_ZERO:
+            kdpp, law = dpp.of_size(k), exact.of_size(k)
+            compare(kdpp.complement(), law.complement(), None, bound)
+            for include, exclude in (([0], []), ([], [n - 1])):
+                if likely(law, include, exclude):
+                    given, left = law.conditioned(include, exclude)
+                    compare(
+                        kdpp.condition(include, exclude), given, left, bound / float(law.probability(include, exclude))
+                    )
 
 
 def check(family, seed, *, derived):
     rng = np.random.default_rng([FAMILIES.index(family), seed])
-    dpp, exact = family(rng)
-    compare(dpp, exact)
-    compare_sizes(dpp, exact)
+    dpp, exact, *bound = family(rng)
+    bound = bound[0] if bound else PROBABILITY
+    compare(dpp, exact, None, bound)
+    # Search works on the entries of L, which do not show eigenvalues that are 1e16 apart within one item.
+    if family is not spectrum:
+        compare_modes(dpp, exact, bound)
+    later = np.random.default_rng([seed, 1])
+    compare_sizes(dpp, exact, later, bound)
     if derived:
-        compare_derived(dpp, exact, rng)
+        compare_derived(dpp, exact, rng, bound)
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f.__name__)
 def test_all_answers_agree_with_enumeration(family):
-    for seed in range(6):
+    for seed in range(4):
         check(family, seed, derived=seed % 3 == 0)
+
+
+@pytest.mark.parametrize(("family", "seed"), FOUND, ids=lambda x: getattr(x, "__name__", x))
+def test_members_in_which_a_fault_was_found(family, seed):
+    check(family, seed, derived=True)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f.__name__)
 def test_thousands_of_members_agree_with_enumeration(family):
-    for seed in range(6, 206):
+    for seed in range(4, 204):
         check(family, seed, derived=seed % 4 == 0)

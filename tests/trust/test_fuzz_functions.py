@@ -269,13 +269,13 @@ def test_rouge(summary, references):
 @fuzz
 @given(X=matrices(rows=st.integers(0, 4), columns=st.integers(0, 4)))
 def test_processes(name, X):
-    guarded(lambda: getattr(dv.processes, name)(X))
+    guarded(lambda: getattr(dv.theory.processes, name)(X))
 
 
 @fuzz
 @given(st.lists(st.tuples(st.integers(-1, 4), st.integers(-1, 4)), max_size=8))
 def test_spanning_trees(edges):
-    trees = guarded(lambda: dv.classics.SpanningTrees(edges))
+    trees = guarded(lambda: dv.theory.classics.SpanningTrees(edges))
     if trees is not None:
         assert is_probability(trees.dpp.inclusion_probabilities)
         assert len(trees.sample(rng=0)) == len(trees.sample(rng=1))

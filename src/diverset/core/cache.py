@@ -3,12 +3,14 @@
 Every model (a distribution or a representation) owns one :class:`Cache`. Factorisations, of which a model has one of
 each kind, stay as long as the model. Set-ups of which there may be one for every size k are kept up to a bound in
 bytes, and the least recently used are dropped first. Builders run under the lock of their cache, so that threads
-which share a model build once. A cache never travels: a pickled model leaves it behind, and an unpickled one starts
+which share a model build once. A forked process gets a lock of its own, since the thread that held the old one does not
+exist there. A cache never travels: a pickled model leaves it behind, and an unpickled one starts
 with an empty cache and read-only arrays.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
@@ -23,6 +25,21 @@ T = TypeVar("T")
 
 #: Bytes of set-ups that a model keeps besides its factorisations: 64 MiB.
 LIMIT = 1 << 26
+
+
+#: How often this process was forked from another, and the lock under which a cache renews its own after that.
+_forks = 0
+_renewal = threading.Lock()
+
+
+def _after_fork() -> None:
+    global _forks, _renewal
+    _forks += 1
+    _renewal = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 class Sized(Protocol):
@@ -46,10 +63,22 @@ class Cache:
 
     def __init__(self, limit: int = LIMIT) -> None:
         self.limit = limit
-        self._lock = threading.RLock()
+        self._held = threading.RLock()
+        self._forks = _forks
         self._kept: dict[Hashable, Any] = {}
         self._recent: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
         self._recent_bytes = 0
+
+    @property
+    def _lock(self) -> threading.RLock:
+        """The lock of this cache in this process."""
+        if self._forks != _forks:
+            with _renewal:
+                if self._forks != _forks:
+                    # The fork may have come between two steps of another thread.
+                    self._recent_bytes = sum(size for _, size in self._recent.values())
+                    self._held, self._forks = threading.RLock(), _forks
+        return self._held
 
     def __contains__(self, key: Hashable) -> bool:
         return key in self._kept

@@ -14,7 +14,7 @@ import numpy as np
 
 from diverset._typing import Array, FloatArray, IntArray
 from diverset.core.cache import cached_property
-from diverset.core.dense import DenseMarginal
+from diverset.core.dense_marginal import DenseMarginal
 from diverset.core.eigenpairs import from_eigenpairs
 from diverset.core.representation import Representation, no_likelihood_kernel
 from diverset.core.spectrum import Spectrum

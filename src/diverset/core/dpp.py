@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from diverset._typing import Array, FloatArray, IntArray, RNGLike
-from diverset.core.dense import DenseMarginal
+from diverset.core.dense_marginal import DenseMarginal
 from diverset.core.distribution import SetDistribution
 from diverset.core.eigenpairs import from_eigenpairs, likelihood_of_matrix
 from diverset.core.factor import RowFactor, as_feature_rows
@@ -261,12 +261,17 @@ class DPP(SetDistribution):
         return np.array(self._representation.marginal_block(everything, everything))
 
     @property
+    def _spectrum(self) -> Spectrum:
+        """Eigenvalues, with the eigenvectors that a k-DPP will need: a model is factorised once at most."""
+        return self._representation.spectrum_with_vectors()
+
+    @property
     def eigenvalues(self) -> FloatArray:
         """Eigenvalues of L, ascending; ``inf`` where K has eigenvalue 1.
 
         From features, only the n_features eigenvalues that can be nonzero.
         """
-        return self._representation.spectrum.likelihood
+        return self._spectrum.likelihood
 
     @property
     def eigenvectors(self) -> Array:
@@ -277,7 +282,7 @@ class DPP(SetDistribution):
     @property
     def rank(self) -> int:
         """Rank of the kernel, the largest size a draw can have."""
-        return self._representation.spectrum.rank
+        return self._spectrum.rank
 
     @property
     def log_normalizer(self) -> float:
@@ -359,17 +364,17 @@ class DPP(SetDistribution):
     @property
     def expected_size(self) -> float:
         r"""Mean size, :math:`\sum_n \lambda_n/(1+\lambda_n) = \mathrm{tr} K`."""
-        return self._representation.spectrum.mean_size
+        return self._spectrum.mean_size
 
     @property
     def size_variance(self) -> float:
         r"""Variance of the size, :math:`\sum_n \lambda_n/(1+\lambda_n)^2`."""
-        return self._representation.spectrum.size_variance
+        return self._spectrum.size_variance
 
     @property
     def size_distribution(self) -> FloatArray:
         """Probability of every size 0..rank: a Poisson-binomial law, the eigenvalues of K its trials."""
-        return poisson_binomial.pmf(self._representation.spectrum.log_odds)
+        return poisson_binomial.pmf(self._spectrum.log_odds)
 
     def sampler(self, size: int = 1, *, method: str = "auto") -> Sampler:
         """The sampler that `size` draws use: the cheapest exact one the kernel's form offers, or one by name."""
@@ -432,7 +437,7 @@ class DPP(SetDistribution):
             Above the number of eigenvalues 1 of K (usually none) and below the rank.
         """
         target = check_positive(expected_size, name="expected_size")
-        spectrum = self._representation.spectrum
+        spectrum = self._spectrum
         if not spectrum.n_certain < target < spectrum.rank:
             raise SizeError(
                 f"expected_size is {target:g}; scaling this DPP reaches sizes strictly between "

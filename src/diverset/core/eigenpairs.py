@@ -20,10 +20,11 @@ from diverset._typing import Array, FloatArray, IntArray
 from diverset.core.cache import cached_property
 from diverset.core.dense import DenseLikelihood
 from diverset.core.factor import RowFactor
-from diverset.core.lowrank import LowRankLikelihood, LowRankMarginal, _LowRank
+from diverset.core.lowrank import LowRank, LowRankLikelihood
+from diverset.core.lowrank_marginal import LowRankMarginal
 from diverset.core.representation import Representation, impossible, open_positions
 from diverset.core.spectrum import Spectrum
-from diverset.numerics.graded import graded_svd, pivoted_rows, row_space, without_rounding
+from diverset.numerics.graded import graded_rotation, graded_svd, pivoted_rows, row_space, without_rounding
 from diverset.numerics.linalg import (
     add_to_diagonal,
     block_length,
@@ -53,7 +54,7 @@ _CANCELS = 1e-3
 _ALIGNED = 0.5
 
 
-class _Eigenpairs(_LowRank):
+class _Eigenpairs(LowRank):
     """What the two forms share. The base of the factor is V, its transform the roots of the eigenvalues."""
 
     _eigenpairs: Spectrum
@@ -265,9 +266,8 @@ class EigenLikelihood(_Eigenpairs, LowRankLikelihood):
         sigma, X = _of_row_space(G, EPS * np.sqrt(row_norms_squared(G)))
         # Log-odds by the probability of either outcome: what X leaves to I - K is a sum of squares, too.
         U, sine = self._sines(keep)
-        V = self._V[keep] * self._absent_roots
-        absent = row_norms_squared(X.conj().T @ V) + row_norms_squared(X.conj().T @ (U * sine))
-        return from_eigenpairs(_from_outcomes(sigma**2, absent), X)
+        absent = X.conj().T @ np.hstack([self._V[keep] * self._absent_roots, U * sine])
+        return from_eigenpairs(*_from_outcomes(sigma**2, absent, X))
 
 
 class EigenMarginal(_Eigenpairs, LowRankMarginal):
@@ -320,14 +320,25 @@ def _of_row_space(rows: Array, noise: FloatArray) -> tuple[FloatArray, Array]:
     return graded_svd(rows @ row_space(rows, noise))
 
 
-def _from_outcomes(present: FloatArray, absent: FloatArray) -> Spectrum:
-    """Spectrum from eigenvalues of K and of I - K, each accurate where it is small; ascending."""
-    one = 4.0 * EPS * max(len(present), 4)
+def _from_outcomes(present: FloatArray, absent: Array, X: Array) -> tuple[Spectrum, Array]:
+    r"""Eigenpairs from eigenvalues of K, ascending, their eigenvectors X, and rows Z with :math:`X^*(I-K)X = ZZ^*`.
+
+    K tells eigenvalues near 1, and their eigenvectors, apart by absolute accuracy only. There those of I - K are used,
+    to relative accuracy.
+    """
+    missing = row_norms_squared(absent)
+    near = np.flatnonzero((present > 0.5) & (missing > 0.0))
+    if len(near) > 1:
+        sigma, W = graded_rotation(absent[near].conj().T)
+        X = X.copy()
+        X[:, near] = X[:, near] @ W
+        missing[near] = sigma**2
+    kappa = np.where(present > 0.5, 1.0 - missing, present / (present + missing))
     log_odds = np.full(len(present), np.inf)
-    inner = absent > one**2
-    kappa = present[inner] / (present[inner] + absent[inner])
-    log_odds[inner] = np.log(kappa) - np.log(absent[inner] / (present[inner] + absent[inner]))
-    return Spectrum(np.maximum.accumulate(log_odds))
+    rest = missing > (4.0 * EPS * max(len(present), 4)) ** 2
+    log_odds[rest] = np.log(kappa[rest]) - np.log(np.where(present > 0.5, missing, 1.0 - kappa)[rest])
+    order = np.argsort(log_odds, kind="stable")
+    return Spectrum(log_odds[order]), X[:, order]
 
 
 def marginal_of_rows(rows: Array, noise: FloatArray, least: int) -> Representation:

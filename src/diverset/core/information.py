@@ -21,7 +21,6 @@ from diverset.core.kdpp import KDPP, near_size
 from diverset.core.mixture import KDPPMixture
 from diverset.core.sized import SizedDPP
 from diverset.errors import DiversetError, TooLargeError
-from diverset.numerics.linalg import EPS
 from diverset.numerics.validation import check_size
 
 __all__ = ["Estimate", "entropy", "hellinger", "kl_divergence", "l1_distance", "law", "total_variation"]
@@ -31,6 +30,12 @@ MAX_LISTED = 20
 
 #: Probability below which a set is looked at by itself where relative accuracy is wanted.
 _RARE = 1e-6
+
+#: Pivot, relative to the diagonal, below which a set is looked at by itself; and the rounding error of the first such.
+_SUSPECT, _PIVOT_ERROR = 1e-6, 1e-12
+
+#: Probability, relative to the largest, below which no set is looked at by itself unless relative accuracy is wanted.
+_NEGLIGIBLE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -113,18 +118,26 @@ def _dpp_log_law(dpp: DPP, *, relative: bool) -> FloatArray:
         return _dpp_log_law(dpp.complement(), relative=relative)[::-1]
     n = dpp.n_items
     everything = np.arange(n)
-    if representation.holds_likelihood:
-        return _branch_likelihood(representation.likelihood_block(everything, everything))
-    p = _branch_marginal(representation.marginal_block(everything, everything))
     sizes = np.bitwise_count(np.arange(2**n)).astype(np.int64)
     spectrum = representation.spectrum
-    p[(sizes < spectrum.n_certain) | (sizes > spectrum.rank)] = 0.0
-    with np.errstate(divide="ignore"):
-        logs: FloatArray = np.log(p / p.sum())
-    if relative:
+    possible = (sizes >= spectrum.n_certain) & (sizes <= spectrum.rank)
+    if representation.holds_likelihood:
+        logs, ceiling = _branch_likelihood(representation.likelihood_block(everything, everything))
+        # Elimination in the order of the items cannot tell a small pivot from rounding; pivoting in log_prob can.
+        doubtful = ceiling > (-np.inf if relative else logs[ceiling == -np.inf].max() + math.log(_NEGLIGIBLE))
+        log_total = representation.log_normalizer
+    else:
+        p = _branch_marginal(representation.marginal_block(everything, everything))
+        p[~possible] = 0.0
+        with np.errstate(divide="ignore"):
+            logs = np.log(p / p.sum())
         # Branching on K is accurate relative to 1, not to the probability.
-        for mask in np.flatnonzero((p < _RARE) & (sizes >= spectrum.n_certain) & (sizes <= spectrum.rank)):
-            logs[mask] = dpp._log_prob(_positions(int(mask), n))
+        doubtful, log_total = (p < _RARE) & relative, 0.0
+    logs[~possible] = -np.inf
+    for k in np.unique(sizes[doubtful & possible]):
+        masks = np.flatnonzero(doubtful & possible & (sizes == k))
+        sets = np.nonzero(masks[:, None] >> np.arange(n) & 1)[1].reshape(len(masks), k)
+        logs[masks] = representation.log_probs(sets) + log_total
     return logs
 
 
@@ -138,22 +151,30 @@ def _eliminate(kernels: Array) -> tuple[FloatArray, Array, Array]:
     return pivot, kernels[:, 1:, 1:], outer / safe[:, None, None]
 
 
-def _branch_likelihood(L: Array) -> FloatArray:
-    """Log of det(L_Y) for every Y: leaving an item out drops it, taking it in leaves a Schur complement."""
-    # Unit diagonal while eliminating: relative to it, a pivot within rounding of zero is zero.
+def _branch_likelihood(L: Array) -> tuple[FloatArray, FloatArray]:
+    """Log of det(L_Y) for every Y; and where a pivot may be rounding, an upper bound on it, elsewhere ``-inf``.
+
+    Leaving an item out drops it, taking it in leaves a Schur complement.
+    """
+    # Unit diagonal while eliminating: pivots are relative to it, and at most 1.
     n = len(L)
     root = np.sqrt(np.maximum(np.diagonal(L).real, 0.0))
     safe = np.where(root > 0.0, root, 1.0)
-    kernels, weights = (L / safe[:, None] / safe)[None], np.ones(1)
+    kernels, weights, bounds = (L / safe[:, None] / safe)[None], np.ones(1), np.ones(1)
+    clear = np.ones(1, dtype=bool)
     for _ in range(n):
         pivot, rest, outer = _eliminate(kernels)
-        pivot = np.where(pivot > 8.0 * n * EPS, pivot, 0.0)
         kernels = np.concatenate([rest, rest - outer])
         weights = np.concatenate([weights, weights * pivot])
+        # What follows a doubtful pivot is anything up to 1.
+        bounds = np.concatenate([bounds, bounds * np.where(clear, np.maximum(pivot, _PIVOT_ERROR), 1.0)])
+        clear = np.concatenate([clear, clear & (pivot > _SUSPECT)])
     masks = (np.arange(2**n)[:, None] >> np.arange(n)) & 1
+    log_scale = masks @ (2.0 * np.log(safe))
+    ceiling = np.where(clear, -np.inf, np.log(bounds) + log_scale)
     with np.errstate(divide="ignore"):
-        logs: FloatArray = np.log(weights) + masks @ (2.0 * np.log(safe))
-    return logs
+        logs: FloatArray = np.log(weights) + log_scale
+    return np.where(clear, logs, np.minimum(logs, ceiling)), ceiling
 
 
 def _branch_marginal(K: Array) -> FloatArray:

@@ -33,10 +33,10 @@ from diverset.numerics.validation import check_fits_in_memory, check_size
 if TYPE_CHECKING:
     from diverset.sampling.base import Sampler
 
-__all__ = ["KDPP", "near_size"]
+__all__ = ["KDPP", "UNLIKELY", "near_size"]
 
 #: Log-probability of the size below which a DPP is rescaled before it is conditioned on it.
-_UNLIKELY = -5.0
+UNLIKELY = -5.0
 
 #: Log-odds of an eigenvector that is to be chosen (or, with the other sign, not).
 _SURE = 5.0
@@ -68,6 +68,13 @@ class KDPP(SetDistribution):
         A likelihood kernel, or any DPP: dense, low-rank, from a marginal kernel, conditioned.
     k : int
         Size of the sets; at most the rank.
+
+    Notes
+    -----
+    Making a k-DPP takes the eigendecomposition of its DPP, unless that is known: :math:`O(n^3)`, or :math:`O(nD^2)`
+    from D features. A dense kernel is always factorised with its eigenvectors, which draws and inclusion probabilities
+    need. For ``log_prob`` alone the eigenvalues would do, in some 40% of the time; but a draw would then factorise
+    again.
 
     Examples
     --------
@@ -135,7 +142,7 @@ class KDPP(SetDistribution):
 
     def _log_probability(self, inside: IntArray, outside: IntArray) -> float:
         remaining = self._k - len(inside)
-        if remaining < 0:
+        if remaining < 0 or self.n_items - len(outside) < self._k:
             return -math.inf
         if len(inside) + len(outside) == self.n_items:
             return self._log_prob(inside)
@@ -153,7 +160,7 @@ class KDPP(SetDistribution):
     def _near_size(self) -> tuple[Representation, float]:
         """A DPP with this k-DPP within that draws k items often, and the log-probability that it does."""
         base, log_size = self._dpp._representation, self._log_size
-        if log_size < _UNLIKELY:
+        if log_size < UNLIKELY:
             base = near_size(base, self._k)
             log_size = base.spectrum.log_size_probability(self._k)
         return base, log_size

@@ -14,8 +14,7 @@ restricted to A               :math:`B_A R^{-*}`, :math:`RR^* = I + C_{\bar A}`,
 thinned by :math:`\gamma`     :math:`\sqrt\gamma B R^{-*}`, :math:`RR^* = I + (1-\gamma) C`
 ============================  ==================================================================
 
-The second class holds rows G of the *marginal* kernel, :math:`K = GG^*`, and needs no L, so that K may have
-eigenvalue 1: projection DPPs over many items.
+Rows of a *marginal* kernel are in :mod:`diverset.core.lowrank_marginal`.
 
 The Gram matrix C knows its eigenvalues up to a rounding unit of the largest. Where a smaller one is in doubt, which a
 condition estimate tells, the rows are factored themselves and the DPP is held by its eigenvectors, see
@@ -38,7 +37,6 @@ from diverset.core.factor import RowFactor
 from diverset.core.representation import (
     Representation,
     impossible,
-    no_likelihood_kernel,
 )
 from diverset.core.spectrum import Spectrum
 from diverset.errors import KernelError
@@ -49,7 +47,6 @@ from diverset.numerics.linalg import (
     lifted_inverse_diagonal,
     log_det_from_cholesky,
     log_det_gram,
-    log_det_psd,
     null_basis,
     routine,
     solve_lower,
@@ -59,16 +56,16 @@ from diverset.numerics.rounding import EPS, SLACK
 if TYPE_CHECKING:
     from diverset.sampling.base import Offer, Sampler
 
-__all__ = ["LowRankLikelihood", "LowRankMarginal"]
+__all__ = ["CERTAIN", "FACTOR_LIMIT", "LowRank", "LowRankLikelihood", "adjoint_inverse"]
 
 #: Above this norm of C, subtracting rows from it would leave more error than the identity it is added to.
 _DOWNDATE_LIMIT = 1e5
 #: Smallest eigenvalue of C, relative to the largest, that the Gram matrix gives with enough digits.
-_CERTAIN = 1e-7
+CERTAIN = 1e-6
 #: Rounding error of an eigenvalue that may be felt in a probability.
 _FELT = 1e-11
 #: Entries of the rows up to which they are factored themselves where the Gram matrix does not suffice.
-_FACTOR_LIMIT = 50_000_000
+FACTOR_LIMIT = 50_000_000
 #: Inclusion probability from which that of the exclusion is computed by itself.
 _LIKELY = 0.9
 
@@ -90,12 +87,12 @@ def _lifted_cholesky(C: Array) -> Array:
     return scaled
 
 
-def _adjoint_inverse(R: Array) -> Array:
+def adjoint_inverse(R: Array) -> Array:
     """R^-*, for lower triangular R."""
     return solve_lower(R, np.eye(len(R)), adjoint=True)
 
 
-class _LowRank(Representation):
+class LowRank(Representation):
     """What the two low-rank forms share: rows, their Gram matrix and its eigendecomposition.
 
     Parameters
@@ -189,7 +186,7 @@ class _LowRank(Representation):
         return V
 
 
-class LowRankLikelihood(_LowRank):
+class LowRankLikelihood(LowRank):
     r"""L-ensemble with :math:`L = BB^*`, B of shape (n, D): the dual representation (section 3.3)."""
 
     @classmethod
@@ -220,14 +217,14 @@ class LowRankLikelihood(_LowRank):
         R = cholesky_lower(gram)
         if R is not None:
             rcond, _ = routine("pocon", R)(R.T, norm, uplo="U")
-            if rcond * norm > _CERTAIN * level:
+            if rcond * norm > CERTAIN * level:
                 return self
         if not self._can_be_factored:
             return self
         lam, W = self._eigh
         level = max(float(lam[-1]), noise / EPS)
         zero = lam <= width * EPS * level
-        if (zero | (lam > _CERTAIN * level)).all() and factor.vanishes_along(W[:, zero], level):
+        if (zero | (lam > CERTAIN * level)).all() and factor.vanishes_along(W[:, zero], level):
             if width * EPS * level < _FELT:
                 return self
             # Next to large eigenvalues, rounding along the null space would be felt: it is dropped.
@@ -237,7 +234,7 @@ class LowRankLikelihood(_LowRank):
     @property
     def _can_be_factored(self) -> bool:
         """Whether the rows are at hand, and not too many."""
-        return self.factor.is_here and self.factor.n * self.factor.base.shape[1] <= _FACTOR_LIMIT
+        return self.factor.is_here and self.factor.n * self.factor.base.shape[1] <= FACTOR_LIMIT
 
     def _factored(self) -> LowRankLikelihood:
         """The same law, held by its eigenvectors."""
@@ -268,7 +265,7 @@ class LowRankLikelihood(_LowRank):
     @cached_property
     def _marginal_map(self) -> Array:
         """R^-*: rows of B times this have Gram matrix K."""
-        return _adjoint_inverse(self._cholesky)
+        return adjoint_inverse(self._cholesky)
 
     @cached_property
     def log_normalizer(self) -> float:
@@ -382,13 +379,13 @@ class LowRankLikelihood(_LowRank):
         if self._inherited_noise > _FELT and self._can_be_factored:
             # Rows that lie along large ones left out would keep rounding errors of their own scale.
             return self._factored().restrict(keep)
-        M = _adjoint_inverse(_lifted_cholesky(self._rest_gram(keep)))
+        M = adjoint_inverse(_lifted_cholesky(self._rest_gram(keep)))
         factor = self.factor.subset(keep).times(M)
         return LowRankLikelihood(factor, factor.gram(), 0.0)._densified_if_small()
 
     def thin(self, rate: float) -> Representation:
         r"""Rows :math:`\sqrt\gamma B R^{-*}` with :math:`RR^* = I + (1-\gamma)C`."""
-        M = math.sqrt(rate) * _adjoint_inverse(_lifted_cholesky((1.0 - rate) * self.gram))
+        M = math.sqrt(rate) * adjoint_inverse(_lifted_cholesky((1.0 - rate) * self.gram))
         gram = self._hermitian(M.conj().T @ self.gram @ M)
         return type(self)(self.factor.times(M), gram, min(self._noise, EPS / max(1.0 - rate, EPS)))
 
@@ -401,131 +398,3 @@ class LowRankLikelihood(_LowRank):
         factor = math.exp(log_factor)
         scaled = type(self)(self.factor.scaled(math.sqrt(factor)), factor * self.gram, factor * self._noise)
         return scaled._settled()
-
-
-class LowRankMarginal(_LowRank):
-    r"""DPP with :math:`K = GG^*`, G of shape (n, D), :math:`G^*G \preceq I`; eigenvalue 1 allowed.
-
-    `least` is the number of items that a set is known to have: so many eigenvalues are one, whatever rounding says.
-    """
-
-    def __init__(self, factor: RowFactor, gram: Array, least: int) -> None:
-        super().__init__(factor, gram, EPS)
-        self._least = least
-
-    @cached_property
-    def spectrum(self) -> Spectrum:
-        """Nonzero eigenvalues of K: those of G*G."""
-        width = len(self.gram)
-        if width == 0:
-            return Spectrum(np.zeros(0))
-        kappa = self._eigh[0]
-        one = 16.0 * width * EPS
-        return Spectrum.from_marginal(kappa, zero=one * float(kappa[-1]), one=one).with_certain(self._least)
-
-    @cached_property
-    def _complement_gram(self) -> Array:
-        """I - G*G."""
-        return add_to_diagonal(-self.gram, 1.0)
-
-    @cached_property
-    def log_normalizer(self) -> float:
-        """Minus the log-probability of the empty set, det(I - G*G)."""
-        return -log_det_psd(self._complement_gram, np.full(len(self.gram), EPS))
-
-    def likelihood_block(self, rows: IntArray, columns: IntArray) -> Array:
-        """Entries of G (I - G*G)^-1 G*."""
-        R = cholesky_lower(self._complement_gram) if self.log_normalizer < math.inf else None
-        if R is None:
-            raise no_likelihood_kernel()
-        M = _adjoint_inverse(R)
-        block: Array = (self.factor.take(rows) @ M) @ (self.factor.take(columns) @ M).conj().T
-        return block
-
-    def marginal_block(self, rows: IntArray, columns: IntArray) -> Array:
-        """Entries of G G*."""
-        block: Array = self.factor.take(rows) @ self.factor.take(columns).conj().T
-        return block
-
-    @cached_property
-    def _inclusion(self) -> FloatArray:
-        return np.minimum(self.factor.norms_squared(), 1.0)
-
-    def inclusion(self) -> FloatArray:
-        """Squared norms of the rows."""
-        return self._inclusion
-
-    def exclusion(self) -> FloatArray:
-        """One less the squared norms of the rows."""
-        return 1.0 - self._inclusion
-
-    def log_prob(self, inside: IntArray) -> float:
-        r"""Log of :math:`\det(G_Y G_Y^*)\det(I - N^* G^*G N)`, in time free of n."""
-        if not self.spectrum.n_certain <= len(inside) <= self.spectrum.rank:
-            return -math.inf
-        rows = self.factor.take(inside)
-        log_volume = log_det_gram(rows, self.factor.row_noise(inside))
-        if log_volume == -math.inf:
-            return -math.inf
-        N = null_basis(rows)
-        absent = add_to_diagonal(np.ascontiguousarray(-(N.conj().T @ self.gram @ N)), 1.0)
-        return log_volume + log_det_psd(absent, np.full(len(absent), EPS))
-
-    def log_marginals(self, sets: IntArray) -> FloatArray:
-        """Squared volumes of many sets of rows at once."""
-        return self.factor.log_volumes(sets, None, lambda Y: self.log_probability(Y, Y[:0]))
-
-    def log_probability(self, inside: IntArray, outside: IntArray) -> float:
-        """Log-probability of a partial assignment, in time free of n."""
-        rows = self.factor.take(inside)
-        log_volume = log_det_gram(rows, self.factor.row_noise(inside))
-        if log_volume == -math.inf or len(outside) == 0:
-            return log_volume
-        given = self.factor.take(outside) @ null_basis(rows)
-        # The smaller of the two Gram matrices of the excluded rows: both have the same determinant.
-        small = given @ given.conj().T if len(outside) < given.shape[1] else given.conj().T @ given
-        absent = add_to_diagonal(np.ascontiguousarray(-small), 1.0)
-        return log_volume + log_det_psd(absent, np.full(len(absent), EPS))
-
-    def condition(self, inside: IntArray, outside: IntArray) -> Representation:
-        """Rows projected off those included, then stretched for those excluded."""
-        if self.log_probability(inside, outside) == -math.inf:
-            raise impossible(inside, outside)
-        M = null_basis(self.factor.take(inside))
-        if len(outside):
-            given = self.factor.take(outside) @ M
-            R = cholesky_lower(add_to_diagonal(np.ascontiguousarray(-(given.conj().T @ given)), 1.0))
-            if R is None:
-                raise impossible(inside, outside)
-            M = M @ _adjoint_inverse(R)
-        factor = self.factor.without(np.concatenate([inside, outside])).times(M)
-        return LowRankMarginal(factor, factor.gram(), max(self._least - len(inside), 0))._settled()
-
-    def _settled(self) -> Representation:
-        """Return this form, if G*G tells every eigenvalue and items outnumber features; else the eigenpairs."""
-        values = self._eigh[0]
-        certain = len(values) == 0 or values[0] > _CERTAIN * values[-1]
-        if (certain and self.n > len(values)) or self.factor.n * self.factor.base.shape[1] > _FACTOR_LIMIT:
-            return self
-        from diverset.core.eigenpairs import marginal_of_rows
-
-        everything = np.arange(self.n)
-        return marginal_of_rows(self.factor.take(everything), self.factor.row_noise(everything), self._least)
-
-    def restrict(self, keep: IntArray) -> Representation:
-        """Only these rows."""
-        factor = self.factor.subset(keep)
-        least = max(self._least - (self.n - len(keep)), 0)
-        return LowRankMarginal(factor, factor.gram(), least)._settled()
-
-    def thin(self, rate: float) -> Representation:
-        """Rows times the square root of `rate`."""
-        return LowRankMarginal(self.factor.scaled(math.sqrt(rate)), rate * self.gram, self._least if rate == 1.0 else 0)
-
-    def scale(self, log_factor: float) -> Representation:
-        """Rows in the eigenbasis, each eigenvalue's log-odds shifted by `log_factor`."""
-        spectrum = self.spectrum.shifted(log_factor)
-        rank = spectrum.rank
-        kappa, vectors = (part[..., len(self.gram) - rank :] for part in self._eigh)
-        new = spectrum.marginal[len(self.gram) - rank :]
-        return LowRankMarginal(self.factor.times(vectors * np.sqrt(new / kappa)), np.diag(new), self._least)

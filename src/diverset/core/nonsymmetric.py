@@ -29,11 +29,11 @@ from diverset.core.nonsymmetric_checks import (
     check_symmetric_part,
 )
 from diverset.core.nonsymmetric_forms import DenseForm, Form
-from diverset.core.nonsymmetric_low_rank import factored_form
+from diverset.core.nonsymmetric_low_rank import factored_form, gram_if_tall
 from diverset.core.representation import open_positions
 from diverset.errors import ImpossibleEventError
 from diverset.numerics.linalg import add_to_diagonal
-from diverset.numerics.validation import as_finite, check_fits_in_memory
+from diverset.numerics.validation import LARGEST, as_finite, as_real, check_fits_in_memory, check_squares
 
 if TYPE_CHECKING:
     from diverset.sampling.base import Sampler
@@ -123,18 +123,23 @@ class NonsymmetricDPP(SetDistribution):
         >>> bool(np.isclose(dpp.marginal([3, 5]), dpp.pair_probabilities([(3, 5)])[0]))
         True
         """
-        left = as_finite(V, name="V", shape=(None, None))
-        right = as_finite(B, name="B", shape=(len(left), None))
+        left = as_real(V, name="V", shape=(None, None))
+        right = as_real(B, name="B", shape=(len(left), None))
         middle = as_finite(D, name="D", shape=(right.shape[1], right.shape[1]))
         check_fits_in_memory(8 * (left.size + right.size), what="a copy of V and B")
         # By rows, as every pass over the items reads them.
         width = left.shape[1]
         rows = np.empty((len(left), width + right.shape[1]))
         rows[:, :width], rows[:, width:] = left, right
+        G = gram_if_tall(rows)
+        # Finite sums of squares have finite terms: of tall factors, the Gram matrix needed anyway tells.
+        if G is None or not np.diagonal(G).max(initial=0.0) <= LARGEST:
+            check_squares(left, name="V")
+            check_squares(right, name="B")
         core = np.zeros((rows.shape[1], rows.shape[1]))
         core[:width, :width] = np.eye(width)
         core[width:, width:] = middle - middle.T
-        return cls._wrap(np.arange(len(rows), dtype=np.int64), factored_form(rows, core))
+        return cls._wrap(np.arange(len(rows), dtype=np.int64), factored_form(rows, core, G))
 
     @classmethod
     def from_marginal(cls, K: ArrayLike, *, check: str = "auto") -> NonsymmetricDPP:

@@ -21,8 +21,16 @@ import numpy as np
 from diverset._typing import FloatArray, IntArray
 from diverset.core.cache import Model, cached_property
 from diverset.core.representation import no_likelihood_kernel
-from diverset.numerics.accretive import Resolvent, equilibrated, log_det_and_pivot, log_det_general, resolvent, size_law
-from diverset.numerics.linalg import EPS, positions_outside
+from diverset.numerics.accretive import (
+    Resolvent,
+    balanced,
+    log_det_and_pivot,
+    log_det_general,
+    resolvent,
+    rounding_of,
+    size_law,
+)
+from diverset.numerics.linalg import positions_outside
 
 __all__ = ["DenseForm", "Form", "OutsideForm", "numerical_rank"]
 
@@ -197,8 +205,7 @@ class DenseForm(Form):
             return self.n
         if self._resolvent.rank is not None:
             return self._resolvent.rank
-        rounding = 8.0 * max(self.n, 8) * EPS if self.rounding is None else self.rounding
-        return numerical_rank(self.L, rounding)
+        return numerical_rank(self.L, rounding_of(self.n) if self.rounding is None else self.rounding)
 
     def likelihood_block(self, rows: IntArray, columns: IntArray) -> FloatArray:
         """Entries of L."""
@@ -277,7 +284,7 @@ def _conditioned(K: FloatArray, Kc: FloatArray, inside: IntArray, outside: IntAr
 
 def numerical_rank(L: FloatArray, rounding: float) -> int:
     """Rank of a square matrix after scaling, where its entries have this relative error."""
-    sigma = np.linalg.svd(equilibrated(L)[0], compute_uv=False)
+    sigma = np.linalg.svd(balanced(L, rounding)[0], compute_uv=False)
     return int(np.count_nonzero(sigma > rounding * sigma[0]))
 
 

@@ -16,9 +16,17 @@ from diverset._typing import FloatArray, IntArray
 from diverset.core.cache import cached_property
 from diverset.core.nonsymmetric_forms import RARE, DenseForm, Form, numerical_rank
 from diverset.core.representation import no_likelihood_kernel
-from diverset.numerics.accretive import Resolvent, log_det_general, resolvent, size_law
+from diverset.numerics.accretive import (
+    Resolvent,
+    congruence,
+    log_det_general,
+    range_factor,
+    resolvent,
+    rounding_of,
+    size_law,
+)
 from diverset.numerics.graded import graded_qr
-from diverset.numerics.linalg import EPS, add_to_diagonal, block_length, gram, positions_outside, product
+from diverset.numerics.linalg import add_to_diagonal, block_length, gram, positions_outside, product
 from diverset.numerics.validation import check_fits_in_memory
 
 __all__ = ["LowRankForm", "factored_form"]
@@ -30,14 +38,24 @@ _WELL_CONDITIONED = 1e-4
 _SMALL = 1 << 18
 
 
-def factored_form(rows: FloatArray, core: FloatArray) -> Form:
+def gram_if_tall(rows: FloatArray) -> FloatArray | None:
+    """Gram matrix of a factor with so many entries that no QR factorisation is tried first; else None."""
+    if rows.size <= _SMALL:
+        return None
+    with np.errstate(over="ignore", invalid="ignore"):
+        return rows.T @ rows
+
+
+def factored_form(rows: FloatArray, core: FloatArray, G: FloatArray | None = None) -> Form:
     """The process with L = F M F^T, for accretive M: by its factors if F is tall, else by the matrix.
+
+    G is :func:`gram_if_tall` of the rows, where it is at hand.
 
     With as many columns as items the factors save nothing, and orthonormal coordinates would only add rounding to L.
     """
     if len(rows) <= rows.shape[1]:
-        return DenseForm(product(product(rows, core), rows, transpose=True))
-    return LowRankForm.from_core(rows, core)
+        return DenseForm(congruence(rows, core))
+    return LowRankForm.from_core(rows, core, G)
 
 
 class LowRankForm(Form):
@@ -64,8 +82,8 @@ class LowRankForm(Form):
         self._inner = inner  # the marginal kernels in orthonormal coordinates of the span of the rows
 
     @classmethod
-    def from_core(cls, rows: FloatArray, core: FloatArray) -> LowRankForm:
-        r"""The process with :math:`L = F M F^T`, for accretive M.
+    def from_core(cls, rows: FloatArray, core: FloatArray, G: FloatArray | None = None) -> LowRankForm:
+        r"""The process with :math:`L = F M F^T`, for accretive M; G is :math:`F^TF`, where it is at hand.
 
         Notes
         -----
@@ -74,12 +92,20 @@ class LowRankForm(Form):
         factor of its Gram matrix, one pass of :math:`nr^2` operations. Otherwise a QR factorisation, its rows sorted by
         size and its columns pivoted, keeps the digits of rows that differ in scale ([CoxHigham1998]_).
         """
-        root = None if rows.size <= _SMALL else _gram_root(rows)
-        Q, R = (rows, root) if root is not None else graded_qr(rows)
-        inside = R @ core @ R.T
+        G = gram_if_tall(rows) if G is None else G
+        root = None if G is None else _gram_root(G)
+        if root is not None:
+            Q, R, M = rows, root, core
+        else:
+            # A singular core, as of an odd number of skew-symmetric columns, would leave rounding errors in L.
+            Z, M = range_factor(core) or (None, core)
+            Q, R = graded_qr(rows if Z is None else rows @ Z)
+        inside = congruence(R, M)
         inner = resolvent(inside)
         marginal = inner.K if root is None else _between(inner.K, root)
-        rank = numerical_rank(inside, 8.0 * max(len(inside), 8) * EPS) if len(inside) else 0
+        rank = inner.rank
+        if rank is None:
+            rank = numerical_rank(inside, rounding_of(len(inside))) if len(inside) else 0
         return cls(Q, marginal, rank=rank, factor=(rows, core), root=root, inner=inner)
 
     def orthonormal_core(self) -> FloatArray:
@@ -151,7 +177,7 @@ class LowRankForm(Form):
             return -math.inf
         if self.factor is None:
             return self.log_probability(inside, positions_outside(inside, self.n))
-        L = self.likelihood_block(inside, inside)
+        L = congruence(self.factor[0][inside], self.factor[1])
         return min(log_det_general(L, self.rows.shape[1]) - self.log_normalizer, 0.0)
 
     def log_probability(self, inside: IntArray, outside: IntArray) -> float:
@@ -219,17 +245,15 @@ class LowRankForm(Form):
 
 def _between(a: FloatArray, R: FloatArray) -> FloatArray:
     """R^-1 a R^-T for an upper triangular R."""
-    left = scipy.linalg.solve_triangular(R, a, check_finite=False)
-    return np.ascontiguousarray(scipy.linalg.solve_triangular(R, left.T, check_finite=False).T)
+    return np.ascontiguousarray(np.linalg.solve(R, np.linalg.solve(R, a).T).T)
 
 
-def _gram_root(rows: FloatArray) -> FloatArray | None:
-    r"""Upper R with :math:`F^TF = R^TR`, where the columns of F are far from dependent; else None."""
-    G = rows.T @ rows
+def _gram_root(G: FloatArray) -> FloatArray | None:
+    r"""Upper R with :math:`G = R^TR`, where the Gram matrix G is of columns far from dependent; else None."""
     scale = np.sqrt(np.diagonal(G))
     if not scale.all() or not np.isfinite(scale).all():
         return None
     S = G / scale[:, None] / scale
     if float(np.linalg.eigvalsh(S)[0]) < _WELL_CONDITIONED:
         return None
-    return np.asarray(scipy.linalg.cholesky(S, check_finite=False) * scale, dtype=np.float64)
+    return np.asarray(np.linalg.cholesky(S).T * scale, dtype=np.float64)

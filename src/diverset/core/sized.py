@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from diverset._typing import FloatArray, IntArray
+from diverset.core.cache import cached_property
 from diverset.core.distribution import SetDistribution
 from diverset.core.dpp import DPP
-from diverset.core.kdpp import KDPP
+from diverset.core.kdpp import KDPP, UNLIKELY, near_size
+from diverset.core.representation import Representation
 from diverset.errors import DiversetError, ImpossibleEventError, SizeError
 from diverset.numerics import poisson_binomial, selection
 from diverset.numerics.validation import as_probability_vector
@@ -94,19 +96,37 @@ class SizedDPP(SetDistribution):
             return np.full(len(sets), -np.inf)
         return np.minimum(self._dpp._representation.log_probs(sets) + float(self._log_ratio[k]), 0.0)
 
+    @cached_property
+    def _near_sizes(self) -> list[tuple[Representation, IntArray, FloatArray]]:
+        """DPPs with these k-DPPs within, the sizes that each draws often, and the logs of their (wanted / natural) law.
+
+        An event that is likely among sets of k items may be too rare to compute in a DPP that hardly draws k.
+        """
+        found: list[tuple[Representation, IntArray, FloatArray]] = []
+        left, base = self._sizes, self._dpp._representation
+        while len(left):
+            natural = poisson_binomial.log_pmf_many(base.spectrum.log_odds, left)
+            often = natural > UNLIKELY
+            if found and not often.any():
+                often[0] = True
+            if often.any():
+                found.append((base, left[often], np.log(self._pmf[left[often]]) - natural[often]))
+            left = left[~often]
+            if len(left):
+                base = near_size(self._dpp._representation, int(left[0]))
+        return found
+
     def _conditioned_sizes(self, inside: IntArray, outside: IntArray) -> FloatArray:
         """Log of Pr(the event and |Y| = k), for every k."""
-        log_event = self._dpp._log_probability(inside, outside)
         joint = np.full(len(self._pmf), -np.inf)
-        if log_event == -math.inf:
-            return joint
-        rest = self._dpp._representation.condition(inside, outside)
-        sizes = self._sizes[self._sizes >= len(inside)]
-        joint[sizes] = (
-            log_event
-            + poisson_binomial.log_pmf_many(rest.spectrum.log_odds, sizes - len(inside))
-            + self._log_ratio[sizes]
-        )
+        for base, all_sizes, all_ratios in self._near_sizes:
+            fits = (all_sizes >= len(inside)) & (all_sizes <= self.n_items - len(outside))
+            sizes, log_ratio = all_sizes[fits], all_ratios[fits]
+            log_event = base.log_probability(inside, outside) if len(sizes) else -math.inf
+            if log_event > -math.inf:
+                rest = base.condition(inside, outside)
+                natural = poisson_binomial.log_pmf_many(rest.spectrum.log_odds, sizes - len(inside))
+                joint[sizes] = log_event + natural + log_ratio
         return joint
 
     def _log_probability(self, inside: IntArray, outside: IntArray) -> float:

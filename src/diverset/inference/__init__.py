@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from diverset.inference.double_greedy import map_double_greedy, map_nonmonotone
     from diverset.inference.exact import map_exact
     from diverset.inference.greedy import map_greedy
-    from diverset.inference.hardness import exact_cover_dpp, find_exact_cover, has_exact_cover, random_x3c
     from diverset.inference.local_search import map_local_search
     from diverset.inference.relaxed import map_relaxed
 else:
@@ -26,7 +25,6 @@ else:
             "double_greedy": ["map_double_greedy", "map_nonmonotone"],
             "exact": ["map_exact"],
             "greedy": ["map_greedy"],
-            "hardness": ["exact_cover_dpp", "find_exact_cover", "has_exact_cover", "random_x3c"],
             "local_search": ["map_local_search"],
             "relaxed": ["map_relaxed"],
         },
@@ -34,9 +32,6 @@ else:
 
 __all__ = [
     "Selection",
-    "exact_cover_dpp",
-    "find_exact_cover",
-    "has_exact_cover",
     "map_budgeted",
     "map_double_greedy",
     "map_exact",
@@ -45,7 +40,6 @@ __all__ = [
     "map_nonmonotone",
     "map_relaxed",
     "map_upper_bound",
-    "random_x3c",
     "select",
     "selection_law",
 ]

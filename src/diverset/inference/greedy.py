@@ -84,7 +84,7 @@ def _selection(dpp: DPP | NonsymmetricDPP, picks: Picks) -> Selection:
 
 def _pick(representation: Representation, k: int, stop: float) -> Picks:
     n = representation.n
-    if isinstance(representation, LowRankLikelihood) and not np.iscomplexobj(representation.gram):
+    if isinstance(representation, LowRankLikelihood) and representation.factor.base.dtype.kind != "c":
         factor = representation.factor
         if not isinstance(factor.base, np.ndarray) and not is_sparse(factor.base):
             from diverset.distributed.select import greedy_factor

@@ -1,16 +1,19 @@
 r"""diverset inside the tools people already use.
 
-===================================================  ============================================  ===========
-name                                                 what it does                                  extra
-===================================================  ============================================  ===========
-:func:`d_optimal_design`                             rows with the largest information determinant
-:func:`diverse_split`                                training and test parts, the first diverse
-``diverset.integrations.sklearn.DiverseSelector``    training subsets, as an estimator             sklearn
-``diverset.integrations.sklearn.SubsetFit``          any estimator, fitted on such a subset        sklearn
-``diverset.integrations.langchain.DiverseReranker``  document compressor                           langchain
-``diverset.integrations.haystack.DiverseReranker``   ranker component                              haystack
-``diverset.integrations.llama_index``                node postprocessor ``DiverseReranker``        llama-index
-===================================================  ============================================  ===========
+=====================================================  ============================================  ===========
+name                                                   what it does                                  extra
+=====================================================  ============================================  ===========
+:func:`d_optimal_design`                               rows with the largest information matrix
+:func:`diverse_split`                                  training and test parts, the first diverse
+:func:`inducing_points`                                points for a sparse Gaussian process
+:func:`coreset`                                        rows with weights that stand for all of them
+``diverset.integrations.torch.DiverseBatchSampler``    diverse mini-batches for PyTorch
+``diverset.integrations.sklearn.DiverseSelector``      training subsets, as an estimator             sklearn
+``diverset.integrations.sklearn.SubsetFit``            any estimator, fitted on such a subset        sklearn
+``diverset.integrations.langchain.DiverseReranker``    document compressor                           langchain
+``diverset.integrations.haystack.DiverseReranker``     ranker component                              haystack
+``diverset.integrations.llama_index``                  node postprocessor ``DiverseReranker``        llama-index
+=====================================================  ============================================  ===========
 
 Nothing here loads a framework until its module is imported. Where the framework is absent the module still imports,
 and its classes raise :class:`~diverset.errors.MissingExtraError`, with the install command, when they are used.
@@ -22,6 +25,6 @@ and its classes raise :class:`~diverset.errors.MissingExtraError`, with the inst
 [[1.0, 0.0], [0.0, 1.0]]
 """
 
-from diverset.integrations.design import d_optimal_design, diverse_split
+from diverset.integrations.design import coreset, d_optimal_design, diverse_split, inducing_points
 
-__all__ = ["d_optimal_design", "diverse_split"]
+__all__ = ["coreset", "d_optimal_design", "diverse_split", "inducing_points"]

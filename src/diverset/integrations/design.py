@@ -1,20 +1,23 @@
-r"""Which rows to measure, label or train on: D-optimal designs and diverse splits.
+r"""Which rows to measure, label, train on or approximate with.
 
-A linear model fitted to the rows Y of X has information matrix :math:`X_Y^T X_Y`; a D-optimal design makes its
+===========================  ==========================================================================
+you want                     use
+===========================  ==========================================================================
+experiments to run           :func:`d_optimal_design`: the information matrix of a linear model
+a training and a test part   :func:`diverse_split`: in place of ``train_test_split``
+a sparse Gaussian process    :func:`inducing_points`: for scikit-learn, GPyTorch, GPflow
+fewer rows, each weighted    :func:`coreset`: weighted sums over it are unbiased
+===========================  ==========================================================================
+
+Arrays in, arrays out; none of them needs scikit-learn.
+
+A linear model fitted to the rows Y of X has information matrix :math:`X_Y^T X_Y`. A D-optimal design makes its
 determinant as large as k rows allow, which makes the confidence region of the coefficients as small as possible::
-
-    from diverset.integrations import d_optimal_design
 
     candidates = np.column_stack([np.ones(n), temperature, pressure, temperature * pressure])
     runs = d_optimal_design(candidates, k=12)
     candidates[runs]                       # the twelve experiments to run
     d_optimal_design(candidates, k=6, given=runs.indices)    # and six more, later
-
-A split takes the place of ``train_test_split`` where the training part should cover the data::
-
-    X_train, X_test, y_train, y_test = diverse_split(X, y, train_size=0.2, stratify=y)
-
-Neither needs scikit-learn.
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ from diverset.errors import SizeError
 from diverset.inference import select
 from diverset.inference.inputs import read_items
 from diverset.inference.result import Selection
+from diverset.integrations._inducing import Coreset, InducingPoints, coreset, inducing_points
 from diverset.integrations._rows import check_same_rows, count_rows, select_by_class, take_rows
 from diverset.numerics.linalg import EPS
 from diverset.numerics.validation import (
@@ -42,7 +46,7 @@ from diverset.numerics.validation import (
     is_sparse,
 )
 
-__all__ = ["d_optimal_design", "diverse_split"]
+__all__ = ["Coreset", "InducingPoints", "coreset", "d_optimal_design", "diverse_split", "inducing_points"]
 
 #: An exchange must multiply the determinant by more than this, so that rounding cannot keep the search going.
 _BETTER = 1.0 + 1e-9

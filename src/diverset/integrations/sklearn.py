@@ -9,7 +9,7 @@ By hand, with the convention of imbalanced-learn (whose own pipelines take the s
 
 As the last step of any pipeline: :class:`SubsetFit` fits the estimator on the subset only and predicts for all::
 
-    model = make_pipeline(StandardScaler(), SubsetFit(SVC(), DiverseSelector(0.1, similarity="rbf", stratify=True)))
+    model = make_pipeline(StandardScaler(), SubsetFit(SVC(), DiverseSelector(0.1, similarity="rbf")))
     model.fit(X, y).score(X_test, y_test)
 
 And inside a search, where the size of the subset and the dial are parameters like any other::
@@ -25,17 +25,18 @@ import numpy as np
 
 from diverset.errors import DiversetError, SizeError
 from diverset.integrations._extras import found, stand_in
-from diverset.integrations._rows import select_by_class, take_rows
+from diverset.integrations._rows import count_rows, select_by_class, take_rows
 from diverset.numerics.validation import check_size
 
 __all__ = ["DiverseSelector", "SubsetFit"]
 
 
-def _rows_wanted(n_select: Any, n: int) -> int:
+def _rows_wanted(n_select: Any, n: int, n_classes: int) -> int:
+    """Number of rows; a fraction gives at least one for each class."""
     if isinstance(n_select, float | np.floating):
         if not 0.0 < n_select <= 1.0:
             raise SizeError(f"n_select is {n_select}; a fraction lies between 0 and 1, a number of rows is an int")
-        return max(1, int(np.floor(n_select * n)))
+        return max(n_classes, int(np.floor(n_select * n)))
     wanted = check_size(n_select, name="n_select")
     if wanted == 0:
         raise SizeError("n_select is 0, so nothing would be selected; give at least 1")
@@ -43,11 +44,19 @@ def _rows_wanted(n_select: Any, n: int) -> int:
 
 
 if TYPE_CHECKING or found("sklearn"):
-    from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
-    from sklearn.utils import assert_all_finite, check_random_state, get_tags
+    from sklearn import get_config
+    from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+    from sklearn.utils import Bunch, assert_all_finite, check_random_state, get_tags
+    from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
     from sklearn.utils.metaestimators import available_if
     from sklearn.utils.multiclass import check_classification_targets
-    from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
+    from sklearn.utils.validation import (
+        _num_samples,
+        check_consistent_length,
+        check_is_fitted,
+        column_or_1d,
+        validate_data,
+    )
 
     class DiverseSelector(BaseEstimator):
         r"""Pick rows that are good and unlike each other, as an estimator.
@@ -60,12 +69,14 @@ if TYPE_CHECKING or found("sklearn"):
             The dial of :func:`diverset.select`: 1 looks at diversity only, 0 at quality only.
         similarity : {"cosine", "rbf", "dot", "precomputed"} or callable, default="cosine"
             As in :func:`diverset.select`. ``"rbf"`` suits tabular data and needs n x n memory; ``"cosine"`` and
-            ``"dot"`` do not. ``"cosine"`` refuses rows of zeros.
+            ``"dot"`` do not. Under ``"cosine"`` a row of zeros is unlike all others.
         quality : callable or array-like of shape (n_samples,), default=None
             Scores, higher is better. A callable gets ``(X, y)`` and returns them, which also works inside a
-            cross-validation, where an array would not fit the folds. By default all rows are equal.
-        stratify : bool, default=False
-            Whether to select in every class of y by itself, in proportion to its size and at least one row.
+            cross-validation, where an array would not fit the folds; or pass scores to :meth:`fit`. By default all rows
+            are equal.
+        stratify : bool, default=None
+            Whether to select in every class of y by itself, in proportion to its size and at least one row. By default
+            only where :class:`SubsetFit` fits a classifier.
         method : {"greedy", "local-search", "exact", "sample"}, default="greedy"
             As in :func:`diverset.select`.
         random_state : int, RandomState instance or None, default=None
@@ -104,7 +115,7 @@ if TYPE_CHECKING or found("sklearn"):
             diversity: float = 0.5,
             similarity: Any = "cosine",
             quality: Any = None,
-            stratify: bool = False,
+            stratify: bool | None = None,
             method: str = "greedy",
             random_state: Any = None,
         ) -> None:
@@ -116,7 +127,7 @@ if TYPE_CHECKING or found("sklearn"):
             self.method = method
             self.random_state = random_state
 
-        def fit(self, X: Any, y: Any = None) -> DiverseSelector:
+        def fit(self, X: Any, y: Any = None, *, quality: Any = None) -> DiverseSelector:
             """Select rows.
 
             Parameters
@@ -125,6 +136,9 @@ if TYPE_CHECKING or found("sklearn"):
                 Features; with ``similarity="precomputed"``, the similarity of the rows.
             y : array-like of shape (n_samples,), default=None
                 Classes if ``stratify`` is set; otherwise only handed to ``quality``.
+            quality : array-like of shape (n_samples,), default=None
+                Scores of these rows, in place of those of the constructor. With metadata routing,
+                ``set_fit_request(quality=True)`` lets a pipeline or a search pass them, split like the rows.
 
             Returns
             -------
@@ -134,13 +148,15 @@ if TYPE_CHECKING or found("sklearn"):
             checked = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
             check_consistent_length(X, y)
             classes = self._classes(y) if self.stratify else None
-            scores = self.quality(X, y) if callable(self.quality) else self.quality
+            if quality is None:
+                quality = self.quality(X, y) if callable(self.quality) else self.quality
+            n_classes = 1 if classes is None else len(np.unique(classes))
             parts = select_by_class(
                 checked,
-                _rows_wanted(self.n_select, checked.shape[0]),
+                _rows_wanted(self.n_select, checked.shape[0], n_classes),
                 classes,
                 leave=0,
-                quality=scores,
+                quality=quality,
                 diversity=self.diversity,
                 similarity=self.similarity,
                 method=self.method,
@@ -182,9 +198,14 @@ if TYPE_CHECKING or found("sklearn"):
         def __sklearn_tags__(self) -> Any:
             tags = super().__sklearn_tags__()
             tags.input_tags.sparse = True
-            tags.input_tags.pairwise = self.similarity == "precomputed"
+            tags.input_tags.pairwise = isinstance(self.similarity, str) and self.similarity == "precomputed"
             tags.target_tags.required = bool(self.stratify)
             return tags
+
+    def _of_rows(value: Any, rows: Any, n: int) -> Any:
+        """Entries of the selected rows, if the value has one for each of n rows; else the value."""
+        has_rows = hasattr(value, "__len__") and not isinstance(value, str | bytes | dict)
+        return take_rows(value, rows) if has_rows and count_rows(value) == n else value
 
     def _estimator_has(name: str) -> Any:
         """Check for :func:`available_if`: the method is there if the wrapped estimator has it."""
@@ -205,7 +226,8 @@ if TYPE_CHECKING or found("sklearn"):
             What to fit.
         selector : selector object, default=None
             Anything with ``fit(X, y)`` that leaves the selected rows in ``indices_``; by default
-            ``DiverseSelector(0.5)``.
+            ``DiverseSelector(0.5)``. For a classifier a :class:`DiverseSelector` keeps every class, unless it says
+            ``stratify=False``.
 
         Attributes
         ----------
@@ -222,7 +244,9 @@ if TYPE_CHECKING or found("sklearn"):
 
         Notes
         -----
-        A classifier learns only the classes it sees: with ``DiverseSelector(stratify=True)`` that is all of them.
+        Arrays passed to :meth:`fit` with one entry per row, such as ``sample_weight``, reach the estimator with the
+        entries of the selected rows. With metadata routing enabled, the estimator and the selector get what they
+        request.
 
         Examples
         --------
@@ -232,7 +256,7 @@ if TYPE_CHECKING or found("sklearn"):
         >>> from sklearn.preprocessing import StandardScaler
         >>> from diverset.integrations.sklearn import DiverseSelector, SubsetFit
         >>> X, y = load_iris(return_X_y=True)
-        >>> subset = SubsetFit(LogisticRegression(), DiverseSelector(0.2, similarity="rbf", stratify=True))
+        >>> subset = SubsetFit(LogisticRegression(), DiverseSelector(0.2, similarity="rbf"))
         >>> model = make_pipeline(StandardScaler(), subset).fit(X, y)
         >>> len(model[-1].selector_.indices_), model.score(X, y) > 0.9
         (30, True)
@@ -242,7 +266,7 @@ if TYPE_CHECKING or found("sklearn"):
             self.estimator = estimator
             self.selector = selector
 
-        def fit(self, X: Any, y: Any = None) -> SubsetFit:
+        def fit(self, X: Any, y: Any = None, **params: Any) -> SubsetFit:
             """Select rows, then fit the estimator on them.
 
             Parameters
@@ -251,17 +275,24 @@ if TYPE_CHECKING or found("sklearn"):
                 Features.
             y : array-like of shape (n_samples,), default=None
                 Targets.
+            **params : dict
+                For the estimator's ``fit``; with metadata routing, for the estimator and the selector by request.
 
             Returns
             -------
             self : SubsetFit
                 The fitted meta-estimator.
             """
+            routed = self._routed("fit", params)
             self.selector_ = DiverseSelector(0.5) if self.selector is None else clone(self.selector)
-            self.selector_.fit(X, y)
-            rows = self.selector_.indices_
+            if isinstance(self.selector_, DiverseSelector) and self.selector_.stratify is None:
+                # Several labels for each row are no classes that could be kept.
+                self.selector_.stratify = is_classifier(self.estimator) and np.asarray(y).shape[1:] in ((), (1,))
+            self.selector_.fit(X, y, **routed.selector.fit)
+            rows, n = self.selector_.indices_, _num_samples(X)
             self.estimator_ = clone(self.estimator)
-            self.estimator_.fit(take_rows(X, rows), take_rows(y, rows))
+            given = {name: _of_rows(value, rows, n) for name, value in routed.estimator.fit.items()}
+            self.estimator_.fit(take_rows(X, rows), take_rows(y, rows), **given)
             for name in ("n_features_in_", "feature_names_in_"):
                 if hasattr(self.selector_, name):
                     setattr(self, name, getattr(self.selector_, name))
@@ -276,6 +307,12 @@ if TYPE_CHECKING or found("sklearn"):
 
         def __sklearn_is_fitted__(self) -> bool:
             return hasattr(self, "estimator_")
+
+        def _routed(self, method: str, params: dict[str, Any]) -> Any:
+            """What the estimator and the selector get of the metadata; without routing, the estimator gets all."""
+            if get_config()["enable_metadata_routing"]:
+                return process_routing(self, method, **params)
+            return Bunch(estimator=Bunch(**{method: params}), selector=Bunch(**{method: {}}))
 
         def _call(self, name: str, X: Any, *args: Any) -> Any:
             check_is_fitted(self)
@@ -307,14 +344,39 @@ if TYPE_CHECKING or found("sklearn"):
             return self._call("transform", X)
 
         @_estimator_has("transform")
-        def fit_transform(self, X: Any, y: Any = None) -> Any:
+        def fit_transform(self, X: Any, y: Any = None, **params: Any) -> Any:
             """Fit on the selected rows, then transform every row."""
-            return self.fit(X, y).transform(X)
+            return self.fit(X, y, **params).transform(X)
+
+        @_estimator_has("get_feature_names_out")
+        def get_feature_names_out(self, input_features: Any = None) -> Any:
+            """Names of the columns that the fitted estimator's ``transform`` returns."""
+            return self._call("get_feature_names_out", input_features)
+
+        @_estimator_has("set_output")
+        def set_output(self, *, transform: Any = None) -> SubsetFit:
+            """Let the estimator's ``transform`` return a data frame or an array, as in scikit-learn."""
+            for inner in (self.estimator, getattr(self, "estimator_", None)):
+                if inner is not None:
+                    inner.set_output(transform=transform)
+            return self
 
         @_estimator_has("score")
-        def score(self, X: Any, y: Any = None) -> Any:
+        def score(self, X: Any, y: Any = None, **params: Any) -> Any:
             """Score of the fitted estimator."""
-            return self._call("score", X, y)
+            check_is_fitted(self)
+            return self.estimator_.score(X, y, **self._routed("score", params).estimator.score)
+
+        def get_metadata_routing(self) -> Any:
+            """Which metadata the estimator and the selector request."""
+
+            def mapping() -> Any:
+                return MethodMapping().add(caller="fit", callee="fit").add(caller="fit_transform", callee="fit")
+
+            selector = DiverseSelector() if self.selector is None else self.selector
+            router = MetadataRouter(owner=self).add(selector=selector, method_mapping=mapping())
+            scored = mapping().add(caller="score", callee="score")
+            return router.add(estimator=self.estimator, method_mapping=scored)
 
         def __sklearn_tags__(self) -> Any:
             tags = super().__sklearn_tags__()

@@ -10,15 +10,17 @@ baskets whose items also attract each other           :class:`NonsymmetricKernel
 pairs of sets, one better than the other              :class:`KDPPMixtureLearner` (convex)
 something to compare with                             :class:`LogisticQuality`, :class:`IndependentItems`,
                                                       :class:`PoissonItems`, :class:`MMRMixtureLearner`
+which model says best what comes next                 :func:`compare_next_item`
 ====================================================  ===========================================================
 
-Learners are scikit-learn estimators where scikit-learn is installed, and work without it. A basket is a sequence of
-item numbers from 0; ``score`` is the mean log-likelihood per basket or instance.
+Learners are scikit-learn estimators where scikit-learn is installed, and work without it. Baskets are lists of item
+names or numbers, a table of orders and items, or a sparse matrix (:mod:`diverset.learn.basket_names`); ``score`` is the
+mean log-likelihood per basket or instance.
 
 >>> import diverset as dv
->>> model = dv.learn.FullRankKernel().fit([[0, 2], [1, 2], [0], [1], [2], []], n_items=3)
->>> model.recommend([0], k=1)
-array([2])
+>>> model = dv.learn.FullRankKernel().fit([["tea", "milk"], ["beer", "milk"], ["tea"], ["beer"], ["milk"], []])
+>>> model.recommend(["tea"], n=1)[0].item
+'milk'
 """
 
 from diverset.learn.basket_baselines import IndependentItems, PoissonItems
@@ -27,6 +29,7 @@ from diverset.learn.files import load_model, save_model
 from diverset.learn.full_rank import FullRankKernel
 from diverset.learn.instances import Instance
 from diverset.learn.low_rank import LowRankKernel, NonsymmetricKernel
+from diverset.learn.next_item import NextItemReport, NextItemScores, compare_next_item
 from diverset.learn.quality import QualityModel
 from diverset.learn.quality_baselines import LogisticQuality
 from diverset.learn.quality_search import QualityModelCV
@@ -41,10 +44,13 @@ __all__ = [
     "LogisticQuality",
     "LowRankKernel",
     "MMRMixtureLearner",
+    "NextItemReport",
+    "NextItemScores",
     "NonsymmetricKernel",
     "PoissonItems",
     "QualityModel",
     "QualityModelCV",
+    "compare_next_item",
     "load_model",
     "save_model",
 ]

@@ -20,11 +20,13 @@ from diverset.errors import DiversetError
 __all__ = ["Convergence", "Estimator", "check_fitted", "progress"]
 
 try:
-    from sklearn.base import BaseEstimator as Estimator
+    from sklearn.base import BaseEstimator as _Base
+    from sklearn.exceptions import NotFittedError
 except ImportError:
     if not TYPE_CHECKING:
+        NotFittedError = ValueError
 
-        class Estimator:
+        class _Base:
             """Parameters by the names of the constructor's arguments, as ``sklearn.base.BaseEstimator`` has them."""
 
             @classmethod
@@ -48,11 +50,24 @@ except ImportError:
                 return f"{type(self).__name__}({shown})"
 
 
+class Estimator(_Base):
+    """A learner, with parameters as in scikit-learn; it learns from sets, not from a matrix of numbers."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False  # so scikit-learn does not check it as an estimator of matrices
+        return tags
+
+
+class NotFitted(DiversetError, NotFittedError):
+    """A learner was asked before ``fit``; also the error that scikit-learn has for this, where it is installed."""
+
+
 def check_fitted(estimator: Any, attribute: str) -> None:
     """Refuse to answer before ``fit``."""
     if not hasattr(estimator, attribute):
         name = type(estimator).__name__
-        raise DiversetError(f"this {name} has not been fitted; call {name}().fit(...) first")
+        raise NotFitted(f"this {name} has not been fitted; call {name}().fit(...) first")
 
 
 @dataclass(frozen=True)

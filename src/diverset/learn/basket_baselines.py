@@ -2,7 +2,6 @@ r"""Baskets without interaction: what learned kernels are compared with."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -14,7 +13,7 @@ from diverset.core import DPP, SizedDPP
 from diverset.errors import ImpossibleEventError
 from diverset.learn._estimator import Convergence, check_fitted
 from diverset.learn.basket_model import BasketModel
-from diverset.learn.baskets import Baskets, read_baskets
+from diverset.learn.baskets import Baskets
 from diverset.numerics.linalg import positions_outside
 from diverset.numerics.selection import selection_probabilities
 from diverset.numerics.symmetric import log_elementary_symmetric, log_elementary_symmetric_all
@@ -56,24 +55,24 @@ class IndependentItems(BasketModel):
     def __init__(self, *, pseudo_count: float = 0.5) -> None:
         self.pseudo_count = pseudo_count
 
-    def fit(self, baskets: Sequence[Iterable[int]], y: Any = None, *, n_items: int | None = None) -> IndependentItems:
+    def fit(self, baskets: Any, y: Any = None, *, n_items: Any = None) -> IndependentItems:
         """Count the items.
 
         Parameters
         ----------
-        baskets : sequence of sequences of int
-            Observed sets of item numbers from 0.
+        baskets : lists of names or numbers, table or sparse matrix
+            Observed sets, in any form of :mod:`diverset.learn.basket_names`.
         y : None
             Ignored; scikit-learn passes it.
-        n_items : int, optional
-            Size of the ground set; by default the largest item number plus one.
+        n_items : int or sequence of names, optional
+            Number of items, or the names of all, also of those in no basket; by default those that occur.
 
         Returns
         -------
         self : IndependentItems
             The fitted model.
         """
-        read = read_baskets(baskets, n_items)
+        read = self._observed(baskets, n_items)
         extra = check_nonnegative(self.pseudo_count, name="pseudo_count")
         self._keep((read.counts + extra) / (len(read) + 2.0 * extra))
         return self
@@ -145,8 +144,8 @@ class PoissonItems(BasketModel):
     --------
     >>> import diverset as dv
     >>> model = dv.learn.PoissonItems().fit([[0], [0, 1], [0, 2], [1]])
-    >>> model.rate_, model.recommend([], 1)
-    (1.5, array([0]))
+    >>> model.rate_, model.recommend([], 1)[0].item
+    (1.5, 0)
     """
 
     def __init__(self, *, pseudo_count: float = 0.5, max_iter: int = 200, tol: float = 1e-6) -> None:
@@ -154,24 +153,24 @@ class PoissonItems(BasketModel):
         self.max_iter = max_iter
         self.tol = tol
 
-    def fit(self, baskets: Sequence[Iterable[int]], y: Any = None, *, n_items: int | None = None) -> PoissonItems:
+    def fit(self, baskets: Any, y: Any = None, *, n_items: Any = None) -> PoissonItems:
         """Learn the rate and the weights.
 
         Parameters
         ----------
-        baskets : sequence of sequences of int
-            Observed sets of item numbers from 0.
+        baskets : lists of names or numbers, table or sparse matrix
+            Observed sets, in any form of :mod:`diverset.learn.basket_names`.
         y : None
             Ignored; scikit-learn passes it.
-        n_items : int, optional
-            Size of the ground set; by default the largest item number plus one.
+        n_items : int or sequence of names, optional
+            Number of items, or the names of all, also of those in no basket; by default those that occur.
 
         Returns
         -------
         self : PoissonItems
             The fitted model.
         """
-        read = read_baskets(baskets, n_items)
+        read = self._observed(baskets, n_items)
         sizes, times = np.unique(read.sizes, return_counts=True)
         counts = read.counts + check_nonnegative(self.pseudo_count, name="pseudo_count")
         # As many items as the baskets hold, whatever was added.

@@ -3,27 +3,42 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from diverset._typing import FloatArray, IntArray
+from diverset._typing import Array, FloatArray, IntArray
 from diverset.core.distribution import SetDistribution
-from diverset.errors import SizeError
+from diverset.errors import DiversetError, LabelError, SizeError
 from diverset.learn._estimator import Estimator, check_fitted
+from diverset.learn.basket_names import numbered
 from diverset.learn.baskets import Baskets, read_basket, read_baskets
 from diverset.learn.kernel_forms import KernelForm
-from diverset.numerics.validation import check_size
+from diverset.numerics.linalg import positions_outside
+from diverset.numerics.validation import check_size, is_sparse
 
-__all__ = ["BasketModel", "KernelModel"]
+__all__ = ["BasketModel", "KernelModel", "Recommended"]
+
+
+class Recommended(NamedTuple):
+    """An item that may go into a basket, and the probability that it does."""
+
+    item: Any
+    score: float
 
 
 class BasketModel(Estimator, abc.ABC):
-    """A distribution over baskets of items 0..n_items-1, learned from baskets."""
+    """A distribution over baskets, learned from baskets.
+
+    Baskets are lists of item names, lists of item numbers from 0, a table of orders and items, or a sparse matrix: see
+    :mod:`diverset.learn.basket_names`.
+    """
 
     n_items_: int
+    #: Names of the items, of shape (n_items,); None if they are numbers.
+    names_: Array | None = None
 
     @abc.abstractmethod
     def _log_probs(self, baskets: Baskets) -> FloatArray:
@@ -33,70 +48,114 @@ class BasketModel(Estimator, abc.ABC):
     def _scores(self, basket: IntArray) -> FloatArray:
         """Probability of every item, given that the basket is taken."""
 
-    def log_prob(self, baskets: Sequence[Iterable[int]]) -> FloatArray:
-        """Log-probability of each basket, ``-inf`` for an impossible one; of shape (n_baskets,)."""
-        check_fitted(self, "n_items_")
-        return self._log_probs(read_baskets(baskets, self.n_items_))
+    def _observed(self, data: Any, n_items: Any) -> Baskets:
+        """The baskets to learn from; keeps the names of the items."""
+        if n_items is not None and not isinstance(n_items, str) and hasattr(n_items, "__len__"):
+            names: Array | None = np.array([*n_items, None], dtype=object)[:-1]  # never a matrix
+            if len(set(n_items)) < len(n_items):
+                raise LabelError("n_items names an item more than once; give the name of each item once")
+            data, n_items = numbered(data, names)[0], None
+        else:
+            data, names = numbered(data) if n_items is None or not _is_list(data) else (data, None)
+        if n_items is not None and names is not None:
+            raise DiversetError(f"n_items is {n_items}, but the baskets hold names; leave it out, or give all names")
+        self.names_ = names
+        read = read_baskets(data, n_items)
+        if len(read) == 0:
+            raise DiversetError("there are no baskets; learning needs at least one")
+        return read
 
-    def score(self, baskets: Sequence[Iterable[int]], y: Any = None) -> float:
+    def _read(self, data: Any) -> Baskets:
+        """Baskets of the items that the model knows."""
+        check_fitted(self, "n_items_")
+        baskets = data if self.names_ is None and _is_list(data) else numbered(data, self.names_)[0]
+        read = read_baskets(baskets, self.n_items_)
+        if read.n_items != self.n_items_:
+            raise LabelError(f"the baskets are over {read.n_items} items, and the model over {self.n_items_}")
+        return read
+
+    def _positions(self, basket: Any) -> IntArray:
+        """One basket, as ascending positions."""
+        check_fitted(self, "n_items_")
+        if self.names_ is None:
+            return read_basket(basket, self.n_items_)
+        return self._read([basket]).flat
+
+    def _items(self, positions: IntArray) -> list[Any]:
+        """Names of the items, or their numbers."""
+        return list(positions.tolist() if self.names_ is None else self.names_[positions].tolist())
+
+    def log_prob(self, baskets: Any) -> FloatArray:
+        """Log-probability of each basket, ``-inf`` for an impossible one; of shape (n_baskets,)."""
+        return self._log_probs(self._read(baskets))
+
+    def score(self, baskets: Any, y: Any = None) -> float:
         """Mean log-likelihood per basket."""
         return float(self.log_prob(baskets).mean())
 
-    def next_item_scores(self, basket: Iterable[int]) -> FloatArray:
+    def next_item_scores(self, basket: Iterable[Any]) -> FloatArray:
         r"""Probability :math:`\Pr(i \in Y \mid A \subseteq Y)` of every item i, given the items A of a basket.
 
         Parameters
         ----------
-        basket : iterable of int
-            The items A.
+        basket : iterable
+            The items A, by name or number.
 
         Returns
         -------
         ndarray of shape (n_items,)
-            1 for the items of A.
+            In the order of ``names_``, or of the item numbers; 1 for the items of A.
         """
-        check_fitted(self, "n_items_")
-        return self._scores(read_basket(basket, self.n_items_))
+        return self._scores(self._positions(basket))
 
-    def recommend(self, basket: Iterable[int], k: int) -> IntArray:
-        """The `k` items most likely to be in a basket that holds these, best first, each judged by itself.
+    def recommend(self, basket: Iterable[Any], n: int = 10) -> list[Recommended]:
+        """The `n` items most likely to be in a basket that holds these, best first, each judged by itself.
 
         Parameters
         ----------
-        basket : iterable of int
-            What is in it already; never recommended.
-        k : int
+        basket : iterable
+            What is in it already, by name or number; never recommended.
+        n : int
             How many; all others if there are fewer.
-        """
-        check_fitted(self, "n_items_")
-        inside = read_basket(basket, self.n_items_)
-        scores = self._scores(inside)
-        scores[inside] = -np.inf
-        wanted = min(check_size(k), self.n_items_ - len(inside))
-        return np.argsort(-scores, kind="stable")[:wanted].astype(np.int64)
 
-    def complete(self, basket: Iterable[int], k: int) -> IntArray:
+        Returns
+        -------
+        list of (item, score)
+            The name or number of each, and its probability given the basket.
+        """
+        inside = self._positions(basket)
+        scores = self._scores(inside)
+        ranked = np.argsort(-np.delete(scores, inside), kind="stable")[: check_size(n, name="n")]
+        best = positions_outside(inside, self.n_items_)[ranked]
+        return [Recommended(*pair) for pair in zip(self._items(best), scores[best].tolist(), strict=True)]
+
+    def complete(self, basket: Iterable[Any], k: int) -> list[Any]:
         """`k` items to add to a basket, one after the other, each the most likely given all before it.
 
         Parameters
         ----------
-        basket : iterable of int
+        basket : iterable
             What is in it already.
         k : int
             How many to add.
 
         Returns
         -------
-        ndarray of shape (k,)
+        list
             In the order they were added: unlike :meth:`recommend`, similar items do not come together.
         """
-        inside = read_basket(basket, self.n_items_).tolist()
+        inside = self._items(self._positions(basket))
         wanted = check_size(k)
         if wanted > self.n_items_ - len(inside):
             raise SizeError(f"k is {wanted}, but only {self.n_items_ - len(inside)} items are not in the basket")
+        added: list[Any] = []
         for _ in range(wanted):
-            inside.append(int(self.recommend(inside, 1)[0]))
-        return np.array(inside[len(inside) - wanted :], dtype=np.int64)
+            added.append(self.recommend([*inside, *added], 1)[0].item)
+        return added
+
+
+def _is_list(data: Any) -> bool:
+    return not is_sparse(data) and not hasattr(data, "columns")
 
 
 class KernelModel(BasketModel):

@@ -86,6 +86,11 @@ class Baskets:
                 these = numbers[part[first : first + step]]
                 yield these, self.flat[self.starts[these][:, None] + np.arange(m)]
 
+    def take(self, numbers: IntArray) -> Baskets:
+        """Some of the baskets, over the same items."""
+        parts = [np.zeros(0, dtype=np.int64), *(self[t] for t in numbers.tolist())]
+        return Baskets(np.concatenate(parts), np.concatenate([[0], np.cumsum(self.sizes[numbers])]), self.n_items)
+
     def groups(self) -> list[Group]:
         """Distinct baskets by size, with how often each occurs."""
         found = []

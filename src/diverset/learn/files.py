@@ -31,7 +31,7 @@ __all__ = ["load_model", "save_model"]
 
 VERSION = 1
 _MAGIC = "diverset model"
-_LONGEST_HEADER = 1 << 20
+_LONGEST_HEADER = 1 << 24  # names of a million items fit
 Arrays = dict[str, FloatArray]
 
 
@@ -136,12 +136,26 @@ def save_model(model: Any, path: str | os.PathLike[str], *, note: str = "") -> N
         "class": name,
         "note": note,
         "parameters": {key: value for key, value in model.get_params(deep=False).items() if _is_plain(value)},
+        "names": _plain_names(model),
         "arrays": {key: list(array.shape) for key, array in arrays.items()},
         "sha256": hashlib.sha256(payload).hexdigest(),
     }
     text = f"{_MAGIC} {VERSION}\n{json.dumps(header, indent=1, allow_nan=False)}\n\n"
     with atomic_write(path) as temporary:
         temporary.write_bytes(text.encode("utf-8") + payload)
+
+
+def _plain_names(model: Any) -> list[str | int] | None:
+    """Names of the items of a basket model, as JSON has them."""
+    names = getattr(model, "names_", None)
+    if names is None:
+        return None
+    wrong = next((name for name in names.tolist() if not isinstance(name, str | int)), None)
+    if wrong is not None:
+        raise DiversetError(
+            f"the item {wrong!r} has a name that is no text or whole number; such a model cannot be saved"
+        )
+    return list(names.tolist())
 
 
 def _is_plain(value: Any) -> bool:
@@ -194,9 +208,18 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     try:
         model = kind(**header["parameters"])
         restore(model, arrays)
+        if header.get("names") is not None:
+            model.names_ = _names(header["names"], model.n_items_)
     except (TypeError, KeyError, IndexError, ValueError) as error:
         raise DiversetError(f"{path} does not hold what a {name} needs: {error}") from None
     return model
+
+
+def _names(listed: Any, n_items: int) -> Any:
+    fine = isinstance(listed, list) and all(isinstance(name, str | int) for name in listed)
+    if not fine or len(set(listed)) != n_items or len(listed) != n_items:
+        raise ValueError(f"its names are not those of {n_items} items")
+    return np.array(listed, dtype=object)
 
 
 def _read_header(file: Any, path: Any) -> dict[str, Any]:

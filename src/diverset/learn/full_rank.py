@@ -20,7 +20,7 @@ matrix exponential: the same direction, one linear solve.)
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ from diverset._typing import FloatArray, RNGLike
 from diverset.errors import DiversetError
 from diverset.learn._estimator import Convergence, progress
 from diverset.learn.basket_model import KernelModel
-from diverset.learn.baskets import Baskets, Group, read_baskets
+from diverset.learn.baskets import Baskets, Group
 from diverset.learn.kernel_forms import Dense
 from diverset.learn.starts import starting_kernel
 from diverset.numerics.linalg import add_to_diagonal, cholesky_lower, hermitian_inverse, log_det_from_cholesky
@@ -227,8 +227,8 @@ class FullRankKernel(KernelModel):
     >>> model = dv.learn.FullRankKernel().fit(baskets, n_items=3)
     >>> model.dpp_.marginal([0, 1]) < 0.03 < 0.2 < model.dpp_.marginal([0, 2])
     True
-    >>> model.recommend([0], 1)
-    array([2])
+    >>> model.recommend([0], 1)[0].item
+    2
     """
 
     def __init__(
@@ -252,24 +252,24 @@ class FullRankKernel(KernelModel):
         self.rng = rng
         self.verbose = verbose
 
-    def fit(self, baskets: Sequence[Iterable[int]], y: Any = None, *, n_items: int | None = None) -> FullRankKernel:
+    def fit(self, baskets: Any, y: Any = None, *, n_items: Any = None) -> FullRankKernel:
         """Learn a kernel.
 
         Parameters
         ----------
-        baskets : sequence of sequences of int
-            Observed sets of item numbers from 0.
+        baskets : lists of names or numbers, table or sparse matrix
+            Observed sets, in any form of :mod:`diverset.learn.basket_names`.
         y : None
             Ignored; scikit-learn passes it.
-        n_items : int, optional
-            Size of the ground set; by default the largest item number plus one.
+        n_items : int or sequence of names, optional
+            Number of items, or the names of all, also of those in no basket; by default those that occur.
 
         Returns
         -------
         self : FullRankKernel
             The fitted model.
         """
-        read = read_baskets(baskets, n_items)
+        read = self._observed(baskets, n_items)
         check_fits_in_memory(
             10 * 8 * read.n_items**2, what=f"a kernel of {read.n_items} items", remedy="LowRankKernel never forms one"
         )

@@ -24,8 +24,8 @@ attract. With :math:`A = L_Y` (or :math:`I + L`, for the normaliser),
 
 from __future__ import annotations
 
+import abc
 import math
-from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,8 +33,9 @@ import numpy as np
 from diverset._typing import Array, FloatArray, IntArray, RNGLike
 from diverset.learn._estimator import Convergence
 from diverset.learn.basket_model import KernelModel
-from diverset.learn.baskets import Baskets, check_sizes, read_baskets
+from diverset.learn.baskets import Baskets, check_sizes
 from diverset.learn.kernel_forms import Factor, Skew
+from diverset.learn.rank_choice import choose_rank
 from diverset.learn.starts import popularity_rows
 from diverset.learn.stochastic import Arrays, ascend
 from diverset.numerics.linalg import add_to_diagonal
@@ -46,6 +47,8 @@ __all__ = ["LowRankKernel", "NonsymmetricKernel", "low_rank_objective", "nonsymm
 _JITTER = 1e-10
 #: Passes over the baskets, and gradient steps, to make at least unless told otherwise.
 _EPOCHS, _STEPS = 30, 1000
+#: With fewer baskets than this none is held out to choose a rank: it is the number of items.
+_FEW = 5
 
 
 def _put_back(rows: IntArray, values: Array, n: int) -> FloatArray:
@@ -165,7 +168,10 @@ def nonsymmetric_objective(
 class _StochasticKernel(KernelModel):
     """What the two low-rank learners share: reading, checks, the ascent."""
 
-    rank: int
+    rank: int | None
+    #: The rank in use, and the held-out likelihood of every rank tried if it was chosen.
+    rank_: int
+    rank_scores_: dict[int, float]
     regularization: float
     pseudo_count: float
     n_epochs: int | None
@@ -175,10 +181,28 @@ class _StochasticKernel(KernelModel):
     rng: RNGLike
     verbose: bool
 
-    def _read(self, baskets: Any, n_items: int | None) -> tuple[Baskets, int, np.random.Generator]:
-        read = read_baskets(baskets, n_items)
-        rank = min(check_count(self.rank, name="rank"), read.n_items)
-        return read, rank, np.random.default_rng(self.rng)
+    @staticmethod
+    @abc.abstractmethod
+    def _largest(rank: int) -> int:
+        """Number of items in the largest set that is possible at this rank."""
+
+    def _prepared(self, baskets: Any, n_items: Any) -> tuple[Baskets, int, np.random.Generator]:
+        read, rng = self._observed(baskets, n_items), np.random.default_rng(self.rng)
+        self.rank_scores_ = {}
+        if self.rank is not None:
+            self.rank_ = min(check_count(self.rank, name="rank"), read.n_items)
+        elif len(read) < _FEW:
+            self.rank_ = read.n_items
+        else:
+            needed = min(int(read.sizes.max()), self._largest(read.n_items))
+            least = next(r for r in range(1, read.n_items + 1) if self._largest(r) >= needed)
+            parameters = self.get_params(deep=False) | {"rng": int(rng.integers(2**31)), "verbose": False}
+
+            def score(rank: int, rest: Baskets, held: Baskets) -> float:
+                return float(type(self)(**(parameters | {"rank": rank})).fit(rest).score(held))
+
+            self.rank_, self.rank_scores_ = choose_rank(score, read, least, rng)
+        return read, self.rank_, rng
 
     def _penalty(self, read: Baskets, strength: Any, name: str) -> FloatArray:
         return np.asarray(check_nonnegative(strength, name=name) / np.maximum(read.counts, 1.0), dtype=np.float64)
@@ -208,8 +232,9 @@ class LowRankKernel(_StochasticKernel):
 
     Parameters
     ----------
-    rank : int
-        Columns of V; no set of more items has positive probability, so it must reach the size of the largest basket.
+    rank : int, optional
+        Columns of V; no set of more items has positive probability, so it must reach the size of the largest basket. By
+        default the rank under which a fifth of the baskets, held out, is most likely; each rank tried costs a fit.
     regularization : float
         Strength :math:`\alpha` of the popularity penalty :math:`\alpha \sum_i \lVert v_i\rVert^2/\mu_i`
         ([GartrellEtAl2017]_).
@@ -234,8 +259,14 @@ class LowRankKernel(_StochasticKernel):
         The learned distribution, in its dual form.
     V_ : ndarray of shape (n_items, rank)
         The factor.
+    rank_ : int
+        The rank in use.
+    rank_scores_ : dict of int to float
+        Mean log-likelihood of the held-out baskets for every rank tried; empty if `rank` was given.
     n_items_ : int
         Size of the ground set.
+    names_ : ndarray of shape (n_items,) or None
+        Names of the items, if the baskets had any.
     convergence_ : Convergence
         How the fit ended, and the objective of every pass.
 
@@ -254,7 +285,7 @@ class LowRankKernel(_StochasticKernel):
 
     def __init__(
         self,
-        rank: int = 30,
+        rank: int | None = None,
         *,
         regularization: float = 0.1,
         pseudo_count: float = 0.5,
@@ -275,24 +306,24 @@ class LowRankKernel(_StochasticKernel):
         self.rng = rng
         self.verbose = verbose
 
-    def fit(self, baskets: Sequence[Iterable[int]], y: Any = None, *, n_items: int | None = None) -> LowRankKernel:
+    def fit(self, baskets: Any, y: Any = None, *, n_items: Any = None) -> LowRankKernel:
         """Learn the factor.
 
         Parameters
         ----------
-        baskets : sequence of sequences of int
-            Observed sets of item numbers from 0.
+        baskets : lists of names or numbers, table or sparse matrix
+            Observed sets, in any form of :mod:`diverset.learn.basket_names`.
         y : None
             Ignored; scikit-learn passes it.
-        n_items : int, optional
-            Size of the ground set; by default the largest item number plus one.
+        n_items : int or sequence of names, optional
+            Number of items, or the names of all, also of those in no basket; by default those that occur.
 
         Returns
         -------
         self : LowRankKernel
             The fitted model.
         """
-        read, rank, rng = self._read(baskets, n_items)
+        read, rank, rng = self._prepared(baskets, n_items)
         check_sizes(read, rank, why=f"the rank is {rank}")
         penalty = self._penalty(read, self.regularization, "regularization")
         smoothing = self._smoothing(read)
@@ -302,6 +333,10 @@ class LowRankKernel(_StochasticKernel):
         )
         self._keep(Factor(parameters["V"]))
         return self
+
+    @staticmethod
+    def _largest(rank: int) -> int:
+        return rank
 
     @property
     def V_(self) -> FloatArray:
@@ -315,8 +350,9 @@ class NonsymmetricKernel(_StochasticKernel):
 
     Parameters
     ----------
-    rank : int
-        Columns of V and of B; sets of up to about twice as many items are possible.
+    rank : int, optional
+        Columns of V and of B; sets of up to about twice as many items are possible. By default chosen as in
+        :class:`LowRankKernel`.
     regularization, regularization_skew : float
         Strengths of the popularity penalties on the rows of V and of B.
     pseudo_count, n_epochs, batch_size, learning_rate, tol, rng, verbose
@@ -330,8 +366,14 @@ class NonsymmetricKernel(_StochasticKernel):
         The factors.
     C_ : ndarray of shape (rank, rank)
         The skew-symmetric matrix between the rows of B.
+    rank_ : int
+        The rank in use.
+    rank_scores_ : dict of int to float
+        Mean log-likelihood of the held-out baskets for every rank tried; empty if `rank` was given.
     n_items_ : int
         Size of the ground set.
+    names_ : ndarray of shape (n_items,) or None
+        Names of the items, if the baskets had any.
     convergence_ : Convergence
         How the fit ended, and the objective of every pass.
 
@@ -354,7 +396,7 @@ class NonsymmetricKernel(_StochasticKernel):
 
     def __init__(
         self,
-        rank: int = 30,
+        rank: int | None = None,
         *,
         regularization: float = 0.1,
         regularization_skew: float = 0.1,
@@ -377,25 +419,25 @@ class NonsymmetricKernel(_StochasticKernel):
         self.rng = rng
         self.verbose = verbose
 
-    def fit(self, baskets: Sequence[Iterable[int]], y: Any = None, *, n_items: int | None = None) -> NonsymmetricKernel:
+    def fit(self, baskets: Any, y: Any = None, *, n_items: Any = None) -> NonsymmetricKernel:
         """Learn the factors.
 
         Parameters
         ----------
-        baskets : sequence of sequences of int
-            Observed sets of item numbers from 0.
+        baskets : lists of names or numbers, table or sparse matrix
+            Observed sets, in any form of :mod:`diverset.learn.basket_names`.
         y : None
             Ignored; scikit-learn passes it.
-        n_items : int, optional
-            Size of the ground set; by default the largest item number plus one.
+        n_items : int or sequence of names, optional
+            Number of items, or the names of all, also of those in no basket; by default those that occur.
 
         Returns
         -------
         self : NonsymmetricKernel
             The fitted model.
         """
-        read, rank, rng = self._read(baskets, n_items)
-        largest = min(read.n_items, rank + 2 * (rank // 2))
+        read, rank, rng = self._prepared(baskets, n_items)
+        largest = min(read.n_items, self._largest(rank))
         check_sizes(read, largest, why=f"a kernel with V and B of rank {rank} holds at most {largest}")
         penalty = self._penalty(read, self.regularization, "regularization")
         penalty_skew = self._penalty(read, self.regularization_skew, "regularization_skew")
@@ -413,6 +455,10 @@ class NonsymmetricKernel(_StochasticKernel):
         )
         self._keep(Skew(parameters["V"], parameters["B"], parameters["D"] - parameters["D"].T))
         return self
+
+    @staticmethod
+    def _largest(rank: int) -> int:
+        return rank + 2 * (rank // 2)
 
     def _skew(self) -> Skew:
         assert isinstance(self.form_, Skew)

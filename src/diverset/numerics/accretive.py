@@ -7,8 +7,8 @@ zero by its transpose as well, and :math:`\lVert (I + L)^{-1} \rVert \le 1`. For
 
 at any scale. Up to a norm of about 1e3, one LU factorisation of :math:`I + L` gives both. Beyond, the identity is lost
 next to L, and what is left of the null space of L after rounding looks like an eigenvalue. There L is scaled to
-:math:`N = D^{-1}LD^{-1}` with rows and columns of unit size, the rank r of N is decided from its singular values,
-and :math:`L = Z \Lambda Z^T` with r rows of Z the identity. Then
+:math:`N = D^{-1}LD^{-1}` with rows and columns of unit size (:func:`balanced`), the rank r of N is decided from its
+singular values, and :math:`L = Z \Lambda Z^T` with r rows of Z the identity. Then
 
 .. math::  K = Z (\Lambda^{-1} + Z^T Z)^{-1} Z^T,
 
@@ -26,10 +26,24 @@ import scipy.linalg
 from diverset._typing import Array, FloatArray
 from diverset.numerics.linalg import EPS, add_to_diagonal
 
-__all__ = ["Resolvent", "equilibrated", "log_det_and_pivot", "log_det_general", "resolvent", "size_law"]
+__all__ = [
+    "Resolvent",
+    "balanced",
+    "congruence",
+    "equilibrated",
+    "log_det_and_pivot",
+    "log_det_general",
+    "range_factor",
+    "resolvent",
+    "rounding_of",
+    "size_law",
+]
 
 #: Error of K that adding the identity to a large kernel may cause before another route is taken.
 _PLAIN_ERROR = 1e-12
+
+#: Weight of no scaling in the least squares for scales.
+_RIDGE = 1e-3
 
 #: Values of one block of the size law's elimination.
 _BLOCK = 1 << 18
@@ -51,8 +65,9 @@ class Resolvent:
 def equilibrated(a: FloatArray) -> tuple[FloatArray, FloatArray]:
     r"""Scaling d and :math:`N_{ij} = a_{ij} / (d_i d_j)` whose rows and columns have largest entries near 1.
 
-    The same scale for rows and columns keeps symmetric parts positive semidefinite ([Ruiz2001]_). Rows without
-    entries get scale 1.
+    The same scale for rows and columns keeps symmetric parts positive semidefinite ([Ruiz2001]_). Scales are powers of
+    two, so that scaling makes no rounding errors and a skew-symmetric matrix stays so. Rows without entries get
+    scale 1.
     """
     d = np.ones(len(a))
     # Two steps, since products of scales may leave the range of floats.
@@ -64,7 +79,63 @@ def equilibrated(a: FloatArray) -> tuple[FloatArray, FloatArray]:
         if (np.abs(np.log2(largest)) <= 2.0).all():
             break
         d *= np.sqrt(largest)
+    d = _power_of_two(d)
     return a / d[:, None] / d, d
+
+
+def _power_of_two(d: FloatArray) -> FloatArray:
+    """The nearest powers of two, on a logarithmic scale."""
+    nearest: FloatArray = np.exp2(np.rint(np.log2(d)))
+    return nearest
+
+
+def rounding_of(n: int) -> float:
+    """Relative error allowed to the entries of a matrix of order n in double precision."""
+    return 8.0 * max(n, 8) * EPS
+
+
+def balanced(a: FloatArray, rounding: float) -> tuple[FloatArray, FloatArray]:
+    r"""Scaling d and N as in :func:`equilibrated`, where d follows the scales of the items.
+
+    Where the diagonal of `a` is small, as it is for a skew-symmetric matrix, many scalings have rows and columns of
+    largest entry 1: one large item may make up for all others being small. Least squares of
+    :math:`\log|a_{ij}| - \log d_i - \log d_j` over the entries above `rounding`, relative to their row and column,
+    choose among them ([CurtisReid1972]_). If :math:`a_{ij} = q_i s_{ij} q_j` with moderate s, then d is near q.
+    """
+    N, d = equilibrated(a)
+    size = np.maximum(np.abs(N), np.abs(N.T))
+    if (np.diagonal(size) >= 1.0 / 16.0).all():
+        return N, d
+    counted = size > rounding
+    logs = np.log(np.where(counted, size, 1.0))
+    # Normal equations, with a small term that keeps d where the entries leave it open.
+    normal = counted + np.diag(counted.sum(axis=1) + _RIDGE)
+    e = _power_of_two(np.exp(np.linalg.solve(normal, logs.sum(axis=1))))
+    N, f = equilibrated(np.where(counted, N, 0.0) / e[:, None] / e)
+    return N, d * e * f
+
+
+def congruence(F: FloatArray, M: FloatArray) -> FloatArray:
+    r""":math:`FMF^T`, its parts symmetric and skew-symmetric without rounding, and rounding errors set to zero.
+
+    An entry whose terms cancel is left with their rounding errors. Scaled by its items, such an entry may look large.
+    """
+    product = F @ ((M + M.T) / 2.0) @ F.T
+    skew = F @ ((M - M.T) / 2.0) @ F.T
+    terms = np.abs(F) @ np.abs(M) @ np.abs(F.T)
+    found = (product + product.T) / 2.0 + (skew - skew.T) / 2.0
+    return np.where(np.abs(found) > 2.0 * max(len(M), 4) * EPS * terms, found, 0.0)
+
+
+def range_factor(M: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+    r"""Z of full column rank and nonsingular :math:`\Lambda` with :math:`M = Z\Lambda Z^T`; None for nonsingular M.
+
+    M is accretive, so that its rows and its columns span the same space.
+    """
+    N, d = balanced(M, rounding_of(len(M)))
+    U, sigma, _ = np.linalg.svd(N)
+    rank = int(np.count_nonzero(sigma > rounding_of(len(M)) * sigma.max(initial=0.0)))
+    return None if rank == len(M) else (d[:, None] * U[:, :rank], congruence(U[:, :rank].T, N))
 
 
 def log_det_general(a: FloatArray, width: int = 0) -> float:
@@ -97,10 +168,9 @@ def log_det_and_pivot(a: FloatArray, width: int = 0) -> tuple[float, float]:
     return float(np.log(np.abs(pivots)).sum() + np.log(rows).sum() + np.log(columns).sum()), smallest
 
 
-def _log_abs_det(factor: FloatArray) -> float:
-    """Log of the modulus of a determinant, from the LU factors."""
-    with np.errstate(divide="ignore"):
-        return float(np.log(np.abs(np.diagonal(factor))).sum())
+def _log_abs_det(a: FloatArray) -> float:
+    """Log of the modulus of a determinant."""
+    return float(np.linalg.slogdet(a)[1])
 
 
 def resolvent(L: FloatArray, *, accretive: bool = True, rounding: float | None = None) -> Resolvent:
@@ -123,11 +193,11 @@ def resolvent(L: FloatArray, *, accretive: bool = True, rounding: float | None =
     :math:`\kappa` rounding units, which is what perturbing the entries of L by a rounding unit does as well.
     """
     n = len(L)
-    rounding = 8.0 * max(n, 8) * EPS if rounding is None else rounding
+    rounding = rounding_of(n) if rounding is None else rounding
     largest = float(np.abs(L).max(initial=0.0))
-    if not accretive or largest * max(rounding / (8.0 * max(n, 8)), EPS) <= _PLAIN_ERROR:
+    if not accretive or largest * max(EPS * rounding / rounding_of(n), EPS) <= _PLAIN_ERROR:
         return _plain(L)
-    N, d = equilibrated(L)
+    N, d = balanced(L, rounding)
     U, sigma, _ = np.linalg.svd(N)
     rank = int(np.count_nonzero(sigma > rounding * sigma[0]))
     return _full(N, d) if rank == n else _deficient(N, d, U[:, :rank])
@@ -138,23 +208,35 @@ def _plain(L: FloatArray) -> Resolvent:
     n = len(L)
     if n == 0:
         return Resolvent(np.zeros((0, 0)), np.zeros((0, 0)), 0.0, None)
-    lu = scipy.linalg.lu_factor(add_to_diagonal(np.array(L, order="C"), 1.0), check_finite=False)
+    lifted = add_to_diagonal(np.array(L, order="C"), 1.0)
     # (I + L)^-1 L, not I - (I + L)^-1: entries of a small L keep their digits.
-    K = np.ascontiguousarray(scipy.linalg.lu_solve(lu, L, check_finite=False))
-    Kc = np.ascontiguousarray(scipy.linalg.lu_solve(lu, np.eye(n), check_finite=False))
-    return Resolvent(K, Kc, _log_abs_det(lu[0]), None)
+    both = np.linalg.solve(lifted, np.hstack([L, np.eye(n)]))
+    return Resolvent(np.ascontiguousarray(both[:, :n]), np.ascontiguousarray(both[:, n:]), _log_abs_det(lifted), None)
+
+
+def _accretive_inverse(C: FloatArray) -> tuple[FloatArray, float]:
+    r"""Inverse of a nonsingular accretive matrix, and the log of the modulus of its determinant.
+
+    With the symmetric part :math:`H = GG^T`, that of the inverse is :math:`(C^{-1}G)(C^{-1}G)^T`. The entries of small
+    items, which scaling back multiplies by large numbers, are then sums of squares, and zero if C is skew-symmetric.
+    """
+    n = len(C)
+    values, vectors = np.linalg.eigh((C + C.T) / 2.0)
+    kept = values > rounding_of(n) * values[-1]
+    both = np.linalg.solve(C, np.hstack([np.eye(n), vectors[:, kept] * np.sqrt(values[kept])]))
+    P, X = both[:, :n], both[:, n:]
+    return (P - P.T) / 2.0 + X @ X.T, _log_abs_det(C)
 
 
 def _full(N: FloatArray, d: FloatArray) -> Resolvent:
     r"""Nonsingular :math:`L = DND`: :math:`K = (I+P)^{-1}` and :math:`\bar K = P(I+P)^{-1}` with :math:`P = L^{-1}`."""
     n = len(N)
-    lu = scipy.linalg.lu_factor(N, check_finite=False)
-    P = scipy.linalg.lu_solve(lu, np.eye(n), check_finite=False) / d[:, None] / d
+    P, log_det_N = _accretive_inverse(N)
+    P = P / d[:, None] / d
     W, e = equilibrated(add_to_diagonal(np.array(P, order="C"), 1.0))
-    inner = scipy.linalg.lu_factor(W, check_finite=False)
-    K = scipy.linalg.lu_solve(inner, np.diag(1.0 / e), check_finite=False) / e[:, None]
+    K = np.linalg.solve(W, np.diag(1.0 / e)) / e[:, None]
     Kc = P @ K
-    log_det = _log_abs_det(lu[0]) + 2.0 * float(np.log(d).sum() + np.log(e).sum()) + _log_abs_det(inner[0])
+    log_det = log_det_N + 2.0 * float(np.log(d).sum() + np.log(e).sum()) + _log_abs_det(W)
     return Resolvent(np.ascontiguousarray(K), np.ascontiguousarray(Kc), log_det, n)
 
 
@@ -168,14 +250,12 @@ def _deficient(N: FloatArray, d: FloatArray, U: FloatArray) -> Resolvent:
     Y = np.linalg.solve(U[rows].T, U.T).T
     Z = Y * d[:, None] / d[rows]
     Z[rows] = np.eye(rank)
-    core = U[rows] @ (U.T @ N @ U) @ U[rows].T
-    lu = scipy.linalg.lu_factor(core, check_finite=False)
-    P = scipy.linalg.lu_solve(lu, np.eye(rank), check_finite=False) / d[rows, None] / d[rows]
+    P, log_det_N = _accretive_inverse(N[np.ix_(rows, rows)])
+    P = P / d[rows, None] / d[rows]
     W, e = equilibrated(np.ascontiguousarray(P + Z.T @ Z))
-    inner = scipy.linalg.lu_factor(W, check_finite=False)
-    K = (Z / e) @ scipy.linalg.lu_solve(inner, (Z / e).T, check_finite=False)
+    K = (Z / e) @ np.linalg.solve(W, (Z / e).T)
     Kc = add_to_diagonal(np.ascontiguousarray(-K), 1.0)
-    log_det = _log_abs_det(lu[0]) + 2.0 * float(np.log(d[rows]).sum() + np.log(e).sum()) + _log_abs_det(inner[0])
+    log_det = log_det_N + 2.0 * float(np.log(d[rows]).sum() + np.log(e).sum()) + _log_abs_det(W)
     return Resolvent(np.ascontiguousarray(K), Kc, log_det, rank)
 
 

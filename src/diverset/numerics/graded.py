@@ -22,6 +22,7 @@ __all__ = [
     "eigh_graded",
     "graded_qr",
     "graded_right_vectors",
+    "graded_rotation",
     "graded_svd",
     "is_graded",
     "pivoted_rows",
@@ -145,6 +146,30 @@ def _complex_jacobi_svd(rows: Array) -> tuple[FloatArray, Array, Array]:
     return sigma, U, W
 
 
+def _jacobi_svd(rows: Array) -> tuple[FloatArray, Array, Array]:
+    """Ascending sigma, U and W of tall rows of full column rank, accurate under row and column scaling."""
+    if np.iscomplexobj(rows):
+        sigma, U, W = _complex_jacobi_svd(rows)
+    else:
+        # joba=2: relative accuracy under row and column scaling.
+        sigma, U, W, work, _, info = routine("gejsv", rows)(rows, joba=2, jobu=0, jobv=0, jobr=1, jobt=0, jobp=0)
+        if info != 0:
+            raise np.linalg.LinAlgError("the Jacobi singular value decomposition did not converge")
+        sigma, U = sigma * (work[0] / work[1]), U[:, : rows.shape[1]]
+    order = np.argsort(sigma, kind="stable")
+    return sigma[order], U[:, order], W[:, order]
+
+
+def graded_rotation(columns: Array) -> tuple[FloatArray, Array]:
+    r"""Singular values, ascending, and right vectors of a tall matrix of full column rank, to relative accuracy.
+
+    The columns may have any scales: :math:`A = XD` with any D, diagonal, and X of moderate condition.
+    """
+    scale = float(np.abs(columns).max())
+    sigma, _, W = _jacobi_svd(columns / scale)
+    return sigma * scale, W
+
+
 def graded_svd(rows: Array) -> tuple[FloatArray, Array]:
     r"""Singular values and left vectors of tall rows of full column rank, to relative accuracy.
 
@@ -166,21 +191,11 @@ def graded_svd(rows: Array) -> tuple[FloatArray, Array]:
     :math:`O(nr^2)`, several times as long as a Gram matrix. Left vectors are accurate where an item is large beside
     the singular value; :math:`b_i w_j/\sigma_j` is accurate where it is small.
     """
-    r = rows.shape[1]
-    if r == 0:
+    if rows.shape[1] == 0:
         return np.zeros(0), rows
     scale = float(np.abs(rows).max())
     scaled = rows / scale
-    if np.iscomplexobj(rows):
-        sigma, U, W = _complex_jacobi_svd(scaled)
-    else:
-        # joba=2: relative accuracy under row and column scaling.
-        sigma, U, W, work, _, info = routine("gejsv", rows)(scaled, joba=2, jobu=0, jobv=0, jobr=1, jobt=0, jobp=0)
-        if info != 0:
-            raise np.linalg.LinAlgError("the Jacobi singular value decomposition did not converge")
-        sigma, U = sigma * (work[0] / work[1]), U[:, :r]
-    order = np.argsort(sigma, kind="stable")
-    sigma, U, W = sigma[order], U[:, order], W[:, order]
+    sigma, U, W = _jacobi_svd(scaled)
     small = np.sqrt(row_norms_squared(scaled))[:, None] < sigma
     V = np.where(small, (scaled @ W) / np.where(sigma > 0.0, sigma, 1.0), U)
     return sigma * scale, np.ascontiguousarray(V)
@@ -217,7 +232,9 @@ def graded_qr(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
     rank = int(np.count_nonzero(sigma > 8.0 * max(m, 8) * EPS * sigma.max(initial=0.0)))
     if rank == 0:
         return np.zeros((n, 0)), np.zeros((0, m))
-    columns = np.abs(rows).max(axis=0, initial=0.0)
+    # Columns of unit size among rows of unit size. Among the rows as they are, a column in which the largest row is
+    # zero would be scaled up, and pivoting would not begin with that row.
+    columns = np.abs(unit).max(axis=0, initial=0.0)
     columns[columns == 0.0] = 1.0
     order = np.argsort(-sizes, kind="stable")
     Q, R, pivots = qr((rows / columns)[order], mode="economic", pivoting=True, check_finite=False)

@@ -7,6 +7,7 @@ Cholesky factor is always the lower one, :math:`A = R R^*`, held in C order.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -35,13 +36,20 @@ __all__ = [
     "row_norms_squared",
     "solve_lower",
     "squared_modulus",
+    "tall_qr",
 ]
 
 #: Pivot below which LAPACK stops a Cholesky factorisation with complete pivoting; smaller ones are looked at here.
 _TINY = 1e-290
 
+#: Pivots up to so many times the limit of rounding are in doubt.
+_DOUBTFUL = 256.0
+
 #: Departure from orthonormal columns that is let pass.
 _ORTHONORMAL = 1e-12
+
+#: Rows of one block of a tall QR factorisation.
+_QR_ROWS = 512
 
 #: Up to this order definiteness is checked by NumPy's Cholesky factorisation: SciPy brings a BLAS of its own, whose
 #: threads go on spinning for a while and would slow down an `eigh` that follows.
@@ -191,7 +199,7 @@ def block_length(width: int, n_bytes: int = 1 << 21) -> int:
     return max(64, n_bytes // (8 * max(width, 1)))
 
 
-def log_det_psd(a: Array, noise: FloatArray) -> float:
+def log_det_psd(a: Array, noise: FloatArray, rank: Callable[[], int] | None = None) -> float:
     r"""Log-determinant of a positive semidefinite matrix; ``-inf`` where it is singular.
 
     Parameters
@@ -202,6 +210,8 @@ def log_det_psd(a: Array, noise: FloatArray) -> float:
         Absolute rounding error carried by each diagonal entry (for a matrix given exactly, ``EPS``
         times its diagonal). Where a pivot of the Cholesky factorisation with complete pivoting is rounding
         (:func:`~diverset.numerics.rounding.zero_pivot`), the item depends linearly on those before it.
+    rank : callable, optional
+        Rank of the matrix that `a` is a part of. It is asked only where a pivot is close to rounding.
     """
     m = a.shape[0]
     if m == 0:
@@ -211,11 +221,14 @@ def log_det_psd(a: Array, noise: FloatArray) -> float:
         return -math.inf
     # Unit diagonal first: scale never decides whether rows are dependent.
     root = np.sqrt(diagonal)
-    R, order, rank, _ = routine("pstrf", a)(a / root[:, None] / root, lower=1, tol=_TINY)
-    if rank < m:
+    R, order, found, _ = routine("pstrf", a)(a / root[:, None] / root, lower=1, tol=_TINY)
+    if found < m:
         return -math.inf
     pivots = np.diagonal(R).real ** 2
-    if not (pivots > zero_pivot(m) * (noise / diagonal)[order - 1] + m * EPS).all():
+    limit = zero_pivot(m) * (noise / diagonal)[order - 1] + m * EPS
+    if not (pivots > limit).all():
+        return -math.inf
+    if rank is not None and (pivots < _DOUBTFUL * limit).any() and m > rank():
         return -math.inf
     return float(np.log(pivots).sum() + np.log(diagonal).sum())
 
@@ -285,3 +298,21 @@ def orthonormal_columns(V: Array) -> Array:
     if np.abs(V.conj().T @ (V @ signs) - signs).max(initial=0.0) > _ORTHONORMAL:
         V = np.linalg.qr(V[:, ::-1])[0][:, ::-1]
     return np.ascontiguousarray(V)
+
+
+def tall_qr(a: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Reduced QR factorisation of a tall matrix: one of each block of rows, then one of the stacked factors R.
+
+    Sums over all rows of one column may err by a rounding unit per row, where the BLAS adds one after another and the
+    rows are alike. Here a sum runs over one block.
+    """
+    m, width = a.shape
+    if m <= 2 * _QR_ROWS or _QR_ROWS < 2 * width:
+        Q, R = np.linalg.qr(a)
+        return Q, R
+    blocks = -(-m // _QR_ROWS)
+    padded = np.zeros((blocks * _QR_ROWS, width))
+    padded[:m] = a
+    outer, small = np.linalg.qr(padded.reshape(blocks, _QR_ROWS, width))
+    inner, R = tall_qr(small.reshape(blocks * width, width))
+    return (outer @ inner.reshape(blocks, width, width)).reshape(-1, width)[:m], R

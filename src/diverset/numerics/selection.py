@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from diverset._typing import BoolArray, FloatArray
+from diverset.numerics.linalg import tall_qr
 from diverset.numerics.logistic import expit
 from diverset.numerics.symmetric import log_elementary_symmetric_all, tilt
 
@@ -251,7 +252,7 @@ def pair_selection_factors(log_lam: ArrayLike, k: int) -> tuple[FloatArray, Floa
     z = np.column_stack(columns) / math.sqrt(mass)
     Z = np.hstack([z.real, z.imag])
     signs = np.repeat([1.0, -1.0], len(columns))
-    Q, R = np.linalg.qr(Z)
+    Q, R = tall_qr(Z)
     sigma, U = np.linalg.eigh((R * signs) @ R.T)
     keep = np.abs(sigma) > _RANK_TOLERANCE * np.abs(sigma).max()
     S = np.zeros((x.size, int(np.count_nonzero(keep))))

@@ -120,20 +120,30 @@ def check_finite(a: Array, *, name: str) -> None:
         raise KernelError(f"{name}[{at}] is {a[where]}; every entry must be finite")
 
 
-def as_finite(a: Any, *, name: str, shape: tuple[int | None, ...], largest: float = LARGEST) -> FloatArray:
-    """Array of real, finite numbers of this shape (None: any length), whose squares are finite, too."""
+def as_real(a: Any, *, name: str, shape: tuple[int | None, ...]) -> FloatArray:
+    """Array of real numbers of this shape (None: any length), perhaps not finite."""
     array = as_real_or_complex(a, name=name, ndim=len(shape))
     if array.dtype.kind == "c":
         raise KernelError(f"{name} is complex; it must hold real numbers")
     if any(wanted not in (None, length) for wanted, length in zip(shape, array.shape, strict=True)):
         expected = ", ".join("n" if wanted is None else str(wanted) for wanted in shape)
         raise KernelError(f"{name} has shape {array.shape}; expected ({expected}{',' * (len(shape) == 1)})")
-    array = array.astype(np.float64, copy=False)
+    return array.astype(np.float64, copy=False)
+
+
+def check_squares(array: FloatArray, *, name: str, largest: float = LARGEST) -> None:
+    """Refuse entries that are not finite, or whose squares are not, naming one."""
     check_finite(array, name=name)
     if array.size and max(float(array.max()), -float(array.min())) > largest:
         where = tuple(int(i) for i in np.unravel_index(int(np.abs(array).argmax()), array.shape))
         at = ", ".join(map(str, where))
         raise KernelError(f"{name}[{at}] is {array[where]:.6g}, too large to be squared; take another unit")
+
+
+def as_finite(a: Any, *, name: str, shape: tuple[int | None, ...], largest: float = LARGEST) -> FloatArray:
+    """Array of real, finite numbers of this shape (None: any length), whose squares are finite, too."""
+    array = as_real(a, name=name, shape=shape)
+    check_squares(array, name=name, largest=largest)
     return array
 
 

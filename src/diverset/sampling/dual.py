@@ -15,7 +15,7 @@ import numpy as np
 
 from diverset._typing import Array, FloatArray, IntArray
 from diverset.core.factor import RowFactor
-from diverset.core.lowrank import _LowRank
+from diverset.core.lowrank import LowRank
 from diverset.sampling.base import Sampler
 from diverset.sampling.eigenvectors import EigenvectorLaw
 
@@ -82,7 +82,7 @@ class DualSampler(Sampler):
 
     name = "dual"
 
-    def __init__(self, representation: _LowRank, k: int | None = None) -> None:
+    def __init__(self, representation: LowRank, k: int | None = None) -> None:
         self.law = EigenvectorLaw.of(representation.spectrum.support, k)
         self.factor = representation.factor
         self.C = representation.gram

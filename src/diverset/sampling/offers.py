@@ -39,7 +39,7 @@ from diverset.sampling.truncated import TruncatedSampler
 
 if TYPE_CHECKING:
     from diverset.core.complement import Complement
-    from diverset.core.lowrank import _LowRank
+    from diverset.core.lowrank import LowRank
 
 __all__ = ["of_complement", "of_likelihood_kernel", "of_marginal_kernel", "of_rows"]
 
@@ -71,7 +71,7 @@ def of_marginal_kernel(representation: Representation, k: int | None, size: int)
     return _offers(representation, k, size, lambda _: size * _BLAS3 * float(representation.n) ** 3 / 3.0)
 
 
-def of_rows(representation: _LowRank, k: int | None, size: int) -> list[Offer]:
+def of_rows(representation: LowRank, k: int | None, size: int) -> list[Offer]:
     """What item rows offer: the dual sampler too."""
     width = float(representation.eigen_width)
     seconds = size * representation.n * (6.0 * _BLAS3 * width**2 + _ROW)

@@ -1,0 +1,1 @@
+"""Diverse mini-batches and inducing points, beside what people use instead."""

@@ -1,0 +1,198 @@
+r"""Diverse mini-batches for PyTorch: a batch sampler that draws every batch from a k-DPP.
+
+::
+
+    sampler = DiverseBatchSampler(features, batch_size=64, rng=0)
+    loader = DataLoader(dataset, batch_sampler=sampler, num_workers=4)
+
+`features` is an array with one row per item of the data set: the inputs themselves, embeddings, or random features of
+a kernel. Rows that point in the same direction rarely share a batch.
+
+A k-DPP prefers unusual items, so a plain mean over its batches is not an unbiased estimate of the mean over the data.
+Weighted by one over the inclusion probability it is. Let the data set return the number of each item, and write::
+
+    weights = torch.as_tensor(sampler.weights)
+    for x, y, number in loader:
+        losses = loss(model(x), y)  # one per item
+        ((weights[number] * losses).sum() / len(dataset)).backward()
+
+The module does not import torch: ``DataLoader`` accepts any object that gives lists of item numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from diverset._typing import FloatArray, IntArray, RNGLike
+from diverset.errors import DiversetError, KernelError, SizeError
+from diverset.inference.inputs import read_items
+from diverset.integrations._ridge import RidgeKDPP, equalised
+from diverset.numerics.validation import check_count, check_finite, check_nonnegative, is_sparse
+
+__all__ = ["DiverseBatchSampler"]
+
+#: Batches that a block of an epoch with coverage is divided into.
+_BLOCK = 8
+
+
+class DiverseBatchSampler:
+    r"""Mini-batches of items that are unlike each other, for ``torch.utils.data.DataLoader(batch_sampler=...)``.
+
+    Every batch is an independent, exact draw of the k-DPP with kernel :math:`L = FF^T + \rho I`: a set Y of
+    `batch_size` items has probability proportional to :math:`\det L_Y`. With ``cover=True`` an epoch visits every
+    item once instead.
+
+    Parameters
+    ----------
+    features : array_like of shape (n_items, n_features)
+        One row per item: an array, a tensor, a data frame or a sparse matrix.
+    batch_size : int
+        Number of items in a batch, at most `n_items`.
+    rng : int, Generator or None
+        Seed. Epoch e of one seed is the same in every run; epochs differ from each other.
+    ridge : float, optional
+        :math:`\rho` divided by the mean squared length of the rows. It makes batches larger than the number of
+        features possible, and bounds the weights; a large ridge comes close to uniform batches. By default 0 where
+        the rank of the features is at least `batch_size`, and 0.01 elsewhere.
+    cover : bool
+        Whether an epoch visits every item exactly once.
+    n_batches : int, optional
+        Number of batches in an epoch; by default as many as it takes to see `n_items` items. Not with ``cover=True``.
+    drop_last : bool
+        With ``cover=True`` and `n_items` not a multiple of `batch_size`: whether to leave out the last, smaller batch.
+
+    Attributes
+    ----------
+    epoch : int
+        Number of the epoch that comes next. Set it to resume a run.
+    ridge : float or None
+        The ridge in use; None where blocks choose their own (``cover=True`` without a `ridge`).
+
+    Notes
+    -----
+    Set-up: :math:`O(nD^2)` time and about 20 nD bytes (5 seconds for a million items of 64 features). A batch takes
+    :math:`O(k^3)`, whatever n is: a tenth of a millisecond for 64 items of 64 features.
+
+    With ``cover=True`` an epoch shuffles the items, cuts them into blocks of eight batches, and divides each block:
+    batch after batch is drawn without replacement by a k-DPP of what is left of the block, whose rows are scaled so
+    that all have about the same chance. The batches of a block then come in random order. Over this order and the
+    shuffle every item is in each full batch with probability exactly `batch_size` / `n_items`, so plain means are
+    unbiased. There is no set-up; a batch takes :math:`O(kD^2 + D^3)`. The items of the smaller last batch are chosen
+    uniformly.
+
+    The sampler runs in the process of the ``DataLoader``, also with several workers: workers receive item numbers. In
+    distributed training give every process its own seed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> features = np.random.default_rng(0).standard_normal((1000, 8))
+    >>> sampler = DiverseBatchSampler(features, batch_size=32, rng=0)
+    >>> len(sampler), sampler.ridge, [len(batch) for batch in sampler][:3]
+    (32, 0.01, [32, 32, 32])
+    >>> bool(np.isclose(sampler.inclusion_probabilities.sum(), 32))
+    True
+    """
+
+    def __init__(
+        self,
+        features: Any,
+        batch_size: int,
+        *,
+        rng: RNGLike = None,
+        ridge: float | None = None,
+        cover: bool = False,
+        n_batches: int | None = None,
+        drop_last: bool = False,
+    ) -> None:
+        self._features = read_items(features).features
+        check_finite(self._features.data if is_sparse(self._features) else self._features, name="features")
+        self.n_items = int(self._features.shape[0])
+        self.batch_size = check_count(batch_size, name="batch_size")
+        if self.batch_size > self.n_items:
+            raise SizeError(f"batch_size is {self.batch_size}, but there are only {self.n_items} items; lower it")
+        if cover and n_batches is not None:
+            raise DiversetError(f"n_batches is {n_batches}, but cover=True fixes their number; leave one of them out")
+        if drop_last and not cover:
+            raise DiversetError("drop_last is for cover=True; without it all batches have the same size")
+        self.cover, self.drop_last = bool(cover), bool(drop_last)
+        self._seed = int(np.random.default_rng(rng).integers(2**63))
+        self.epoch = 0
+        self._ridge = None if ridge is None else check_nonnegative(ridge, name="ridge")
+        self._law = None if cover else RidgeKDPP(self._features, self.batch_size, self._ridge)
+        full, rest = divmod(self.n_items, self.batch_size)
+        enough = full if drop_last else full + (rest > 0)
+        self._length = enough if n_batches is None else check_count(n_batches, name="n_batches")
+
+    def __len__(self) -> int:
+        """Number of batches in an epoch."""
+        return self._length
+
+    def __iter__(self) -> Iterator[list[int]]:
+        """A new epoch: lists of item numbers."""
+        # The epoch counts once its first batch is asked for: with workers, DataLoader calls iter() twice.
+        rng = np.random.default_rng([self._seed, self.epoch])
+        self.epoch += 1
+        batches = self._covering(rng) if self._law is None else (self._law.draw(rng) for _ in range(self._length))
+        for batch in batches:
+            yield batch.tolist()
+
+    @property
+    def ridge(self) -> float | None:
+        """The ridge in use, relative to the mean squared length of the rows."""
+        return self._ridge if self._law is None else self._law.ridge
+
+    @property
+    def inclusion_probabilities(self) -> FloatArray:
+        """Probability of each item to be in a batch, of shape (n_items,); exact."""
+        if self._law is None:
+            return np.full(self.n_items, self.batch_size / self.n_items)
+        return self._law.inclusion_probabilities()
+
+    @property
+    def weights(self) -> FloatArray:
+        r"""Importance weights, one over the inclusion probabilities, of shape (n_items,).
+
+        For any numbers or vectors g, :math:`\sum_{i \in Y} w_i g_i` is an unbiased estimate of :math:`\sum_i g_i`.
+        Computed on each call: keep the result.
+        """
+        p = self.inclusion_probabilities
+        if p.min() <= 0.0:
+            i = int(p.argmin())
+            raise KernelError(
+                f"item {i} is never drawn (its features are zero), so no weight makes up for it; give a ridge, such as "
+                "ridge=0.01"
+            )
+        return np.asarray(1.0 / p)
+
+    def _covering(self, rng: np.random.Generator) -> Iterator[IntArray]:
+        """Batches that together hold every item once."""
+        order = rng.permutation(self.n_items)
+        whole = self.n_items - self.n_items % self.batch_size
+        for start in range(0, whole, _BLOCK * self.batch_size):
+            block = np.sort(order[start : min(start + _BLOCK * self.batch_size, whole)])
+            batches = self._divided(block, rng)
+            for i in rng.permutation(len(batches)):
+                yield batches[i]
+        if whole < self.n_items and not self.drop_last:
+            yield np.sort(order[whole:])
+
+    def _divided(self, block: IntArray, rng: np.random.Generator) -> list[IntArray]:
+        """A block as batches, each drawn from what the ones before leave."""
+        rows = self._features[block]
+        rows = np.asarray(rows.toarray() if is_sparse(rows) else rows, dtype=np.float64)
+        left = np.arange(len(block))
+        batches = []
+        while len(left) > self.batch_size:
+            X = equalised(rows[left], self.batch_size)
+            drawn = (
+                RidgeKDPP(X, self.batch_size, self._ridge).draw(rng)
+                if X.any()
+                else rng.choice(len(left), size=self.batch_size, replace=False)
+            )
+            batches.append(np.sort(block[left[drawn]]))
+            left = np.delete(left, drawn)
+        return [*batches, block[left]]
