@@ -28,7 +28,7 @@ ALLOWED = {
     "poses": BASE | {"numerics", "structured"},
     "threads": BASE | {"numerics", "core", "structured", "text"},
     "baselines": BASE | {"numerics", "kernels", "core", "inference"},
-    "metrics": BASE | {"numerics", "kernels", "core", "inference"},
+    "metrics": BASE | {"numerics", "kernels", "core", "inference", "baselines"},
     "learn": BASE | {"numerics", "kernels", "core"},
     "text": BASE | {"numerics", "kernels", "core", "sampling", "inference", "baselines", "learn"},
     "images": BASE | {"numerics", "kernels"},

@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     )
     from diverset.inference.many import select_many
     from diverset.inference.select import select, selection_law
+    from diverset.metrics.compare import Comparison, compare
     from diverset.numerics.projection import project, projection_bound, projection_dim
     from diverset.sampling.chain import Chain
     from diverset.sampling.intermediate import IntermediateSampler, sample_kernel
@@ -87,6 +88,7 @@ else:
             ],
             "inference.many": ["select_many"],
             "inference.select": ["select", "selection_law"],
+            "metrics.compare": ["Comparison", "compare"],
             "numerics.projection": ["project", "projection_bound", "projection_dim"],
             "sampling.chain": ["Chain"],
             "sampling.intermediate": ["IntermediateSampler", "sample_kernel"],
@@ -108,6 +110,7 @@ __all__ = [
     "DPP",
     "KDPP",
     "Chain",
+    "Comparison",
     "Estimate",
     "FactorGraph",
     "IntermediateSampler",
@@ -121,6 +124,7 @@ __all__ = [
     "StructuredDPP",
     "StructuredKDPP",
     "__version__",
+    "compare",
     "entropy",
     "errors",
     "extended_dpp",

@@ -117,6 +117,43 @@ def test_what_cannot_be_is_said_in_one_line(run, arguments, said):
     assert len(result.stderr.splitlines()) == 1
 
 
+def test_repeated_sets_are_pointed_out(run):
+    result = run("-k", "2", "-n", "4", "--diversity", "0.02", "--seed", "0")
+    assert result.exit_code == 0, result.output
+    assert "the 4 sets hold 1 different one: the likeliest has probability 1" in result.stderr
+    assert "different" not in run("-k", "2", "-n", "2", "--diversity", "1", "--seed", "3").stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options"),
+    [
+        (["--scale", "standard"], {"scale": "standard"}),
+        (["--scale", "none", "--diversity", "0.3"], {"scale": None, "diversity": 0.3}),
+        (["--lower-is-better"], {"lower_is_better": True}),
+        (["--min-quality", "0.4"], {"min_quality": 0.4}),
+    ],
+)
+def test_the_command_draws_from_the_law_of_python(run, tmp_path, arguments, options):
+    result = run("-k", "0.4", "-n", "5", "--seed", "2", *arguments, "-o", "o.csv")
+    assert result.exit_code == 0, result.output
+    law = dv.selection_law(ROWS, 2, quality=SCORES, **options)
+    drawn = [["abcde"[i] for i in each] for each in law.sample(5, rng=2)]
+    assert [row["id"] for row in read(tmp_path / "o.csv")] == [name for each in drawn for name in each]
+    chances = dict(zip(law.items.tolist(), law.inclusion_probabilities.tolist(), strict=True))
+    for row in read(tmp_path / "o.csv"):
+        assert float(row["chance"]) == pytest.approx(chances["abcde".index(row["id"])])
+
+
+@pytest.mark.parametrize("keep", [0.1, 0.8])
+def test_keep_finds_the_dial(run, tmp_path, keep):
+    best = dv.select(ROWS, 2, quality=SCORES, keep=keep)
+    dial = max(best.diversity, 0.01)  # at 0 there would be nothing to draw
+    result = run("-k", "2", "--keep", str(keep), "--seed", "1", "-o", "o.csv")
+    assert f"diversity is {dial:.3g}, at which the best set keeps {best.kept:.0%} of quality" in result.stderr
+    law = dv.selection_law(ROWS, 2, quality=SCORES, diversity=dial)
+    assert [row["id"] for row in read(tmp_path / "o.csv")] == ["abcde"[i] for i in law.sample(rng=1)]
+
+
 def test_columns_of_that_name_stay(run, tmp_path):
     (tmp_path / "rows.csv").write_text("id,score,x,y,z,draw\na,1,1,0,0,north\nb,1,0,1,0,south\n")
     result = run("-k", "2", "--seed", "0", "-o", "o.csv")

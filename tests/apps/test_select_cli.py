@@ -7,15 +7,12 @@ import os
 import re
 import subprocess
 import sys
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-import scipy.sparse
 from typer.testing import CliRunner
 
 import diverset as dv
-from diverset.apps.page import principal_plane
 from diverset.cli import app
 
 TOPICS = [
@@ -25,7 +22,6 @@ TOPICS = [
     ("bread", "bread needs flour water salt and time", 0.6),
     ("rivers", "rivers carry silt down to the sea", 0.4),
 ]
-SCRIPT = '<script>alert("x")</script>'
 
 
 @pytest.fixture
@@ -268,10 +264,77 @@ def test_columns_called_rank_stay(run, tmp_path):
     assert picked(tmp_path / "o.csv", "diverset_rank") == ["1", "2"]
 
 
-def test_scores_that_drown_diversity_are_pointed_out(run, tmp_path):
-    (tmp_path / "a.csv").write_text("id,text,votes\na,one,5000\nb,one more,4000\nc,two,10\n")
-    result = run("select", "a.csv", "-k", "2", "--text", "text", "--quality", "votes")
-    assert "simply the best 2: votes runs from 10 to 5000" in result.stderr
+@pytest.fixture
+def scored(tmp_path):
+    """Forty rows with vectors; half of them nearly the same, and those score best. Returns vectors and scores."""
+    rng = np.random.default_rng(2)
+    X = np.vstack([rng.normal(size=16) + 0.3 * rng.normal(size=(20, 16)), rng.normal(size=(20, 16))])
+    quality = np.concatenate([0.5 + 0.5 * rng.random(20), 0.7 * rng.random(20)])
+    lines = [json.dumps({"id": f"i{i}", "e": X[i].tolist(), "score": quality[i]}) for i in range(40)]
+    (tmp_path / "items.jsonl").write_text("\n".join(lines) + "\n")
+    return X, quality
+
+
+ITEMS = ["select", "items.jsonl", "--features", "e", "--quality", "score"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options"),
+    [
+        ([], {}),
+        (["--diversity", "0.8"], {"diversity": 0.8}),
+        (["--scale", "standard"], {"scale": "standard"}),
+        (["--scale", "none"], {"scale": None}),
+        (["--keep", "0.8"], {"keep": 0.8}),
+        (["--lower-is-better"], {"lower_is_better": True}),
+        (["--lower-is-better", "--min-quality", "0.6"], {"lower_is_better": True, "min_quality": 0.6}),
+        (["--method", "local-search", "--scale", "standard"], {"method": "local-search", "scale": "standard"}),
+        (["--given", "i3,i4", "--exclude", "i9"], {"given": [3, 4], "exclude": [9]}),
+    ],
+)
+def test_the_command_gives_what_python_gives(run, scored, tmp_path, arguments, options):
+    X, quality = scored
+    for k, value in (("8", 8), ("0.2", 0.2), ("20%", 0.2)):
+        result = run(*ITEMS, "-k", k, *arguments, "-o", "out.csv")
+        assert result.exit_code == 0, result.output
+        expected = dv.select(X, value, quality=quality, **options)
+        assert picked(tmp_path / "out.csv", "id") == [f"i{i}" for i in expected]
+        assert f"keeps {expected.kept:.0%} of what the best {len(expected)} have over the average row" in (
+            " ".join(result.stdout.split())
+        )
+        assert f"redundancy {expected.redundancy:.2f}, before {expected.redundancy_before:.2f}" in (
+            " ".join(result.stdout.split())
+        )
+        assert result.stderr == "".join(f"diverset: note: {note}\n" for note in expected.notes)
+
+
+def test_notes_are_remarks_and_no_python_warnings(texts):
+    command = [sys.executable, "-m", "diverset", "select", str(texts), "--text", "text", "--quality", "score"]
+    result = subprocess.run([*command, "-k", "3", "--diversity", "0.001"], capture_output=True, text=True, check=True)
+    assert result.stderr == ("diverset: note: the picks are the best 3 by quality alone, although diversity is 0.001\n")
+
+
+def test_the_unit_of_the_scores_does_not_matter(run, scored, tmp_path):
+    X, quality = scored
+    found = []
+    for scale, values in (
+        ("rank", quality), ("rank", np.exp(9 * quality)), ("standard", quality), ("standard", 100 * quality + 7)
+    ):  # fmt: skip
+        lines = [json.dumps({"id": f"i{i}", "e": X[i].tolist(), "score": values[i]}) for i in range(40)]
+        (tmp_path / "items.jsonl").write_text("\n".join(lines) + "\n")
+        assert run(*ITEMS, "--scale", scale, "-k", "8", "-o", "out.csv").exit_code == 0
+        found.append(picked(tmp_path / "out.csv", "id"))
+    assert found[0] == found[1]
+    assert found[2] == found[3]
+
+
+def test_rows_of_zeros_are_unlike_the_others_and_said(run, tmp_path):
+    np.save(tmp_path / "zero.npy", np.array([[1.0, 0.0], [0.0, 0.0], [0.9, 0.1], [0.0, 0.0]]))
+    result = run("select", "zero.npy", "-k", "2")
+    assert result.exit_code == 0, result.output
+    assert result.stderr == (
+        "diverset: note: 2 rows have 0 for all features, index 1 is the first; they count as unlike every other row\n"
+    )
 
 
 def test_the_end_of_the_rank_is_pointed_out(run, tmp_path):
@@ -308,7 +371,15 @@ BAD_ROWS = "id,text,score\na,one,1\nb,two,{}\nc,three,3\n"
         (["texts.csv", "-k", "-4"], "k = -4; ask for at least 1"),
         (["texts.csv", "-k", "99", "--text", "text"], r"k = 99, and texts\.csv has 5 rows; ask for fewer"),
         (["single.csv", "-k", "2"], r"k = 2, and single\.csv has 1 row; ask for fewer"),
-        (["texts.csv", "-k", "many"], "Invalid value for '-k'.*integer"),
+        (["texts.csv", "-k", "many"], "-k is 'many'; give a number of rows, or a share"),
+        (["texts.csv", "-k", "1.5"], "-k is '1.5'; a share of the rows is above 0 and at most 1"),
+        (["texts.csv", "-k", "0%"], "-k is '0%'; a share"),
+        (["texts.csv", "-k", "nan"], "-k is 'nan'; a share"),
+        (["texts.csv", "--text", "text", "--quality", "score", "--keep", "2"], r"keep is 2\.0; it is a share"),
+        (["texts.csv", "--text", "text", "--keep", "0.9"], "--keep needs --quality"),
+        (["texts.csv", "--text", "text", "--lower-is-better"], "--lower-is-better needs --quality"),
+        (["texts.csv", "--quality", "score", "--keep", "0.9", "--diversity", "0.5"], "not both"),
+        (["texts.csv", "--text", "text", "--quality", "score", "--scale", "magic"], "--scale"),
         (["twice.csv"], r"twice\.csv: the header has the column 'score' twice; give columns different names"),
         (["folder.csv"], r"cannot read folder\.csv: is a directory"),
         (["latin.csv"], r"latin\.csv, line 2: not UTF-8 text; save the file as UTF-8"),
@@ -319,7 +390,6 @@ BAD_ROWS = "id,text,score\na,one,1\nb,two,{}\nc,three,3\n"
         (["flat.npy"], r"flat\.npy has shape \(5,\)"),
         (["objects.npy"], "pickled Python objects"),
         (["short.npy", "--quality", "score"], "an NPY file holds features only"),
-        (["zero.npy"], "index 1: all features are 0"),
         (["texts.csv", "--embeddings", "short.npy"], r"short\.npy has 4 rows and texts\.csv has 5"),
         (["texts.csv", "--embeddings", "none.npy"], r"cannot read none\.npy"),
         (["notes.docx"], r"must end in \.csv"),
@@ -366,7 +436,6 @@ def test_bad_input_gets_one_line_and_exit_code_2(run, texts, tmp_path, arguments
     (tmp_path / "notes.docx").write_text("x")
     np.save(tmp_path / "flat.npy", np.zeros(5))
     np.save(tmp_path / "short.npy", np.eye(4))
-    np.save(tmp_path / "zero.npy", np.array([[1.0, 0.0], [0.0, 0.0]]))
     np.save(tmp_path / "objects.npy", np.array([[None, {}]], dtype=object), allow_pickle=True)
     before = set(tmp_path.iterdir())
     result = run("select", *arguments)
@@ -429,113 +498,7 @@ def test_models(run, texts, tmp_path, monkeypatch):
     assert result.stderr == "diverset: error: cannot load the model huge: huge is not a local folder\n"
 
 
-class Page(HTMLParser):
-    """What a browser would make of a page, as far as the tests look."""
-
-    def __init__(self, text):
-        super().__init__(convert_charrefs=True)
-        self.tags, self.attributes, self.text = [], [], ""
-        self.stack = []
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        self.attributes.extend((tag, name, value) for name, value in attrs)
-        if tag not in ("meta", "circle", "rect", "path", "use"):
-            self.stack.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        self.tags.append(tag)
-        self.attributes.extend((tag, name, value) for name, value in attrs)
-
-    def handle_endtag(self, tag):
-        assert self.stack.pop() == tag
-
-    def handle_data(self, data):
-        if not self.stack or self.stack[-1] not in ("script", "style"):
-            self.text += data
-
-    def values(self, name):
-        return [value for _, attribute, value in self.attributes if attribute == name]
-
-
-def check_offline(page, source):
-    assert page.tags.count("script") == 1
-    assert not {"link", "img", "iframe", "object", "embed", "base", "form"} & set(page.tags)
-    assert not [name for _, name, _ in page.attributes if name in ("src", "action") or name.startswith("on")]
-    assert all(value.startswith("#") for value in page.values("href"))
-    assert not re.search(r"https?:|//[a-z]|url\(|@import|fetch\(|XMLHttp", source)
-    assert "default-src 'none'" in "".join(filter(None, page.values("content")))
-    assert page.stack == []
-
-
-def test_the_page_holds_the_picks_and_escapes_everything(run, tmp_path):
-    rows = [{"id": f"{SCRIPT}{i}", "te<b>xt": f'{SCRIPT} "{name}" {{{{body}}}} & {text}', "sc\"'<ore": score}
-            for i, (name, text, score) in enumerate(TOPICS)]  # fmt: skip
-    (tmp_path / "a&b.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    result = run(
-        "select", "a&b.jsonl", "-k", "3", "--text", "te<b>xt", "--quality", "sc\"'<ore", "--given", f"{SCRIPT}4",
-        "-o", "page.html",
-    )  # fmt: skip
-    assert result.exit_code == 0, result.output
-    source = (tmp_path / "page.html").read_text(encoding="utf-8")
-    page = Page(source)
-    check_offline(page, source)
-    assert page.tags.count("b") == 3  # the names of three picks, and nothing else
-    assert f'{SCRIPT} "cats" {{{{body}}}} & cats sleep' in page.text
-    assert "3 of 5 rows of a&b.jsonl" in page.text
-    assert page.values("data-rank") == ["1", "2", "3"]
-    assert len(page.values("data-label")) == 5
-    assert all(SCRIPT in label for label in page.values("data-label"))
-    assert page.values("class").count("shown") == 1
-    assert page.values("id") == ["pick-1", "pick-2", "pick-3", "tip"]
-    assert "rect" in page.tags
-
-
-def test_the_page_without_quality_or_texts(run, tmp_path):
-    np.save(tmp_path / "x.npy", np.random.default_rng(0).normal(size=(12, 3)))
-    result = run("select", "x.npy", "-k", "12", "-o", "page.html")
-    assert result.exit_code == 0, result.output
-    source = (tmp_path / "page.html").read_text(encoding="utf-8")
-    check_offline(Page(source), source)
-
-
-@pytest.mark.parametrize("rows", ["1,1,5\n", "1,1,-5\n1,1,-5\n", "1e300,1,0\n-1e300,2,0\n"])
-def test_the_page_of_odd_tables(run, tmp_path, rows):
-    (tmp_path / "a.csv").write_text("x,y,score\n" + rows)
-    result = run("select", "a.csv", "--features", "x,y", "--quality", "score", "-o", "page.html")
-    assert result.exit_code == 0, result.output
-    source = (tmp_path / "page.html").read_text(encoding="utf-8")
-    check_offline(Page(source), source)
-    assert not re.search(r'"(nan|inf|-inf)%?"', source)
-
-
-def test_large_pages_draw_a_part_and_say_so(run, tmp_path):
-    np.save(tmp_path / "x.npy", np.random.default_rng(0).normal(size=(4000, 2)))
-    assert run("select", "x.npy", "-k", "5", "-o", "page.html").exit_code == 0
-    page = Page((tmp_path / "page.html").read_text(encoding="utf-8"))
-    assert "not picked (3,000 of 3,995 drawn)" in page.text
-    assert len(page.values("data-label")) == 3005
-
-
-@pytest.mark.parametrize("shape", [(60, 5), (5, 60), (450, 420)])
-def test_the_plane_is_that_of_the_svd(shape):
-    rng = np.random.default_rng(2)
-    X = rng.normal(size=shape)
-    X[:, 0] *= 30.0
-    X[:, 1] *= 10.0
-    plane, share = principal_plane(X)
-    U, sigma, _ = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
-    assert np.abs(plane) == pytest.approx(np.abs(U[:, :2] * sigma[:2]), abs=1e-6 * sigma[0])
-    assert share == pytest.approx((sigma[:2] ** 2).sum() / (sigma**2).sum())
-    assert principal_plane(np.zeros((3, 2)))[1] == 1.0
-    sparse, same = principal_plane(scipy.sparse.csr_array(X))
-    assert np.abs(sparse) == pytest.approx(np.abs(U[:, :2] * sigma[:2]), abs=1e-5 * sigma[0])
-    assert same == pytest.approx(share)
-
-
-@pytest.mark.parametrize("command", ["select", "compare"])
+@pytest.mark.parametrize("command", ["select", "sample", "compare"])
 def test_help_shows_an_example(run, command):
     result = run(command, "--help")
     assert result.exit_code == 0

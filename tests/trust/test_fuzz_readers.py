@@ -160,6 +160,10 @@ def read_blocks(path):
             dv.select(lazy, 2, similarity="dot")
 
 
+def write_qrels(path):
+    path.write_text("51 1 d7 2\n51 2 d7 0\n52 1 d9 1\n", encoding="utf-8")
+
+
 def read_id_file(path):
     read_ids(str(path), "name", "--given")
 
@@ -179,6 +183,7 @@ READERS = {
     "tsv": (write_tsv, read_whole),
     "txt": (write_markdown, read_texts),
     "ids.csv": (write_csv, read_id_file),
+    "qrels": (write_qrels, dv.metrics.read_qrels),
     "maps.png": (write_picture, read_maps),
     "tuning.json": (write_tuning, read_tuning),
     "features.npz": (write_features, read_features),
@@ -200,6 +205,7 @@ OPENED_BY = {
     "images/features.py": "png",
     "images/reading.py": "png",
     "learn/files.py": "dvm",
+    "metrics/judgements.py": "qrels",
     "poses/scores.py": "maps.png",
     "text/model_file.py": "summarizer.json",
     "text/summarizer.py": "summarizer.json",

@@ -17,26 +17,13 @@ from diverset.apps.columns import (
     standardized,
 )
 from diverset.apps.console import say
+from diverset.apps.request import Request
 from diverset.apps.tables import Table, is_blank, load_npy, read_table
 from diverset.apps.texts import embed, rows_that_speak, tfidf
 from diverset.errors import DiversetError
 from diverset.numerics.validation import check_fits_in_memory, is_sparse
 
-__all__ = ["Candidates", "Source", "find_rows", "read_candidates", "read_ids", "refuse_unknown"]
-
-
-@dataclass(frozen=True)
-class Source:
-    """What to read, and what rows are compared by; all names are columns of the file."""
-
-    file: str
-    quality: str | None = None
-    text: str | None = None
-    features: str | None = None
-    embeddings: Path | None = None
-    model: str | None = None
-    similarity: str | None = None
-    id: str | None = None
+__all__ = ["Candidates", "find_rows", "read_candidates", "read_ids", "refuse_unknown"]
 
 
 @dataclass(eq=False)
@@ -66,13 +53,6 @@ class Candidates:
         """Number of rows that could be picked."""
         return len(self.rows) if self.total is None else self.total
 
-    def dense(self, positions: IntArray) -> FloatArray:
-        """Features of a few rows as an array; of words, only those that one of them has."""
-        rows = self.features[positions]
-        if is_sparse(rows):
-            rows = rows[:, np.unique(rows.indices)].toarray()
-        return np.asarray(rows, dtype=np.float64)
-
     def label(self, position: int) -> str:
         """What a row is called: its id, or its number."""
         row = int(self.rows[position])
@@ -87,16 +67,22 @@ class Candidates:
 
 
 def read_candidates(
-    source: Source, *, reserved: Iterable[str | None] = (), step: Callable[[str], None] = lambda message: None
+    request: Request,
+    *,
+    reserved: Iterable[str | None] = (),
+    within: str | None = None,
+    step: Callable[[str], None] = lambda message: None,
 ) -> Candidates:
     """Read the file and turn its rows into features.
 
     Parameters
     ----------
-    source : Source
+    request : Request
         The file, and what its rows are compared by.
     reserved : iterable of str
         Columns that mean something else, and are no features unless named.
+    within : str, optional
+        Column within whose values ids tell rows apart; ids must do so over all rows if left out.
     step : function of str
         Told what is being done.
 
@@ -105,26 +91,26 @@ def read_candidates(
     Candidates
         At least one row; remarks about what was left out or assumed are in ``notes``.
     """
-    table = read_table(source.file)
-    quality = None if source.quality is None else table.numbers(source.quality)
-    if source.id is not None:
-        table.column(source.id)
-    id_name = source.id or guess_id(table)
-    taken = {name for name in (source.quality, id_name, *reserved) if name is not None}
+    table = read_table(request.file)
+    quality = None if request.quality is None else table.numbers(request.quality)
+    if request.id is not None:
+        table.column(request.id)
+    id_name = request.id or guess_id(table, within)
+    taken = {name for name in (request.quality, id_name, *reserved) if name is not None}
     notes: list[str] = []
-    text, columns = source.text, source.features
-    if not (text or columns or source.embeddings or table.features is not None):
-        text, columns, note = guess_features(table, taken, source.model is not None)
+    text, columns = request.text, request.features
+    if not (text or columns or request.embeddings or table.features is not None):
+        text, columns, note = guess_features(table, taken, request.model is not None)
         notes.append(note)
     features: Any
     keep = np.ones(table.n, dtype=bool)
     axes = None
-    similarity = source.similarity or "cosine"
+    similarity = request.similarity or "cosine"
     if text is not None:
         step("Reading the texts")
         texts = table.texts(text)
-        features = tfidf(texts) if source.model is None else embed(texts, source.model)
-        words = "words" if source.model is None else f"embeddings by {source.model}"
+        features = tfidf(texts) if request.model is None else embed(texts, request.model)
+        words = "words" if request.model is None else f"embeddings by {request.model}"
         by = f"{words} of {text}"
         keep = rows_that_speak(table, text, texts, features, notes)
         features = features[keep]
@@ -135,16 +121,16 @@ def read_candidates(
         features, vectors = columns_side_by_side(table, names)
         by = ", ".join(names) if len(names) <= 6 else f"{len(names)} columns, {names[0]} to {names[-1]}"
         if not vectors:
-            similarity = source.similarity or "rbf"
+            similarity = request.similarity or "rbf"
             axes = (names[0], names[1]) if len(names) == 2 else None
             if similarity == "rbf":
                 features = standardized(features)
                 by = f"{by} (standardised)"
-    elif source.embeddings is not None:
-        features, by = load_npy(source.embeddings), f"embeddings in {source.embeddings}"
+    elif request.embeddings is not None:
+        features, by = load_npy(request.embeddings), f"embeddings in {request.embeddings}"
         if len(features) != table.n:
             raise DiversetError(
-                f"{source.embeddings} has {len(features)} rows and {table.name} has {table.n}; there must be one "
+                f"{request.embeddings} has {len(features)} rows and {table.name} has {table.n}; there must be one "
                 "embedding for each row"
             )
     else:
@@ -157,7 +143,7 @@ def read_candidates(
             remedy="--similarity cosine needs no such matrix",
         )
     if similarity == "cosine" and text is None:
-        _check_directions(table, features)
+        notes += _without_direction(table, features)
     text_name = text or guess_text(table, taken)
     return Candidates(
         table=table,
@@ -166,7 +152,7 @@ def read_candidates(
         similarity=similarity,
         compared_by=by,
         quality=None if quality is None else quality[keep],
-        quality_name=source.quality,
+        quality_name=request.quality,
         id_name=id_name,
         text_name=text_name,
         axes=axes,
@@ -223,12 +209,15 @@ def refuse_unknown(
     raise DiversetError(f"{option}: {unknown[0]!r} is {kind}, and no file{hint}")
 
 
-def _check_directions(table: Table, features: Array) -> None:
-    step = max(1, (1 << 22) // features.shape[1])
+def _without_direction(table: Table, features: Array) -> list[str]:
+    """A remark about rows of zeros."""
+    step = max(1, (1 << 22) // max(1, features.shape[1]))
+    empty: list[int] = []
     for start in range(0, len(features), step):
-        empty = ~np.any(features[start : start + step], axis=1)
-        if empty.any():
-            raise DiversetError(
-                f"{table.name}, {table.where(start + int(empty.argmax()))}: all features are 0, and the cosine needs "
-                "a direction; leave the row out, or use --similarity rbf"
-            )
+        empty += (start + np.flatnonzero(~np.any(features[start : start + step], axis=1))).tolist()
+    if not empty:
+        return []
+    which = table.where(empty[0])
+    if len(empty) == 1:
+        return [f"{which} has 0 for all features; it counts as unlike every other row"]
+    return [f"{len(empty)} rows have 0 for all features, {which} is the first; they count as unlike every other row"]

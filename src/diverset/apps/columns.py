@@ -25,11 +25,12 @@ def looks_like_id(name: str) -> bool:
     return name.lower() in ("", "id", "uuid", "index") or name.lower().endswith(("_id", " id"))
 
 
-def guess_id(table: Table) -> str | None:
-    """A column that is called an id and tells all rows apart."""
+def guess_id(table: Table, within: str | None = None) -> str | None:
+    """A column that is called an id and tells all rows apart, or those with the same value of the column `within`."""
+    parts = [""] * table.n if within is None else [str(cell) for cell in table.column(within)]
     for name, cells in table.columns.items():
         if looks_like_id(name) and not any(is_blank(cell) or isinstance(cell, list | dict) for cell in cells):
-            if len(set(map(str, cells))) == table.n:
+            if name != within and len(set(zip(parts, map(str, cells), strict=True))) == table.n:
                 return name
     return None
 

@@ -2,6 +2,7 @@
 
 import sys
 import threading
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
@@ -9,7 +10,9 @@ from typing import Protocol
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn
 
-__all__ = ["Step", "aligned", "printable", "say", "working"]
+from diverset.errors import DiversetWarning
+
+__all__ = ["Step", "aligned", "heard", "printable", "say", "working"]
 
 
 class Step(Protocol):
@@ -50,6 +53,19 @@ def working(message: str) -> Iterator[Step]:
 def say(remark: str) -> None:
     """One line on standard error."""
     print("diverset: note:", " ".join(remark.split()), file=sys.stderr)
+
+
+@contextmanager
+def heard(notes: list[str]) -> Iterator[None]:
+    """Turn the library's warnings into `notes`; those that repeat a note of a result are dropped, others pass."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", DiversetWarning)
+        yield
+    for each in caught:
+        if not issubclass(each.category, DiversetWarning):
+            warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
+        elif "only in the notes of the result" not in str(each.message):
+            notes.append(str(each.message))
 
 
 def printable(text: str, console: Console, width: int = 400) -> str:

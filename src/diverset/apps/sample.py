@@ -1,8 +1,7 @@
 """``diverset sample``: random sets of rows of a file, good and different, with their probabilities."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,24 +10,18 @@ from rich.text import Text
 
 import diverset as dv
 from diverset._typing import FloatArray, IntArray
-from diverset.apps.candidates import Source, find_rows, read_candidates
-from diverset.apps.console import say, working
-from diverset.apps.select import (
-    Limits,
-    check_request,
-    picks_table,
-    rows_wanted,
-    what_was_asked,
-    write_picks,
-    write_rows,
-)
-from diverset.apps.tables import check_output
+from diverset.apps.candidates import read_candidates
+from diverset.apps.console import heard, say, working
+from diverset.apps.request import Request
+from diverset.apps.select import picks_table, write_picks, write_rows
 from diverset.errors import DiversetError, SizeError
 
 __all__ = ["run_sample"]
 
 #: Sets that are printed; all are written.
 _SHOWN = 5
+#: The least diversity that leaves anything to chance.
+_LEAST = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,35 +43,18 @@ class _Drawn:
         }
 
 
-def run_sample(
-    source: Source,
-    k: int | None = None,
-    *,
-    draws: int = 1,
-    limits: Limits | None = None,
-    diversity: float = 0.5,
-    seed: int | None = None,
-    output: Path | None = None,
-    console: Console | None = None,
-) -> list[IntArray]:
+def run_sample(request: Request, *, draws: int = 1, console: Console | None = None) -> list[IntArray]:
     """Read a file, draw sets of rows, print them, and write them if asked to.
 
     Parameters
     ----------
-    source : Source
-        The file, and what its rows are compared by.
-    k : int, optional
-        How many rows in a set; 10, or all of fewer, if left out.
+    request : Request
+        What to read, how many rows a set has, and how diverse it is. A seed is made up, and printed, if there is none.
+        With ``keep``, the dial is the one at which the most probable set keeps that share of quality.
     draws : int
         How many sets.
-    limits : Limits, optional
-        Rows already shown, rows not to draw, and the lowest quality.
-    diversity, seed
-        As ``diversity`` of :func:`diverset.selection_law`, and of the draws; a seed is made up and said if left out.
-    output : Path, optional
-        Where the rows go: CSV, JSON lines or Parquet, by the extension; one set also to an HTML page.
     console : Console, optional
-        Where to print; standard output if left out. Remarks go to standard error.
+        Where to print; standard output by default. Remarks go to standard error.
 
     Returns
     -------
@@ -86,41 +62,39 @@ def run_sample(
         Positions among the candidates, ascending.
     """
     screen = Console() if console is None else console
-    limits = Limits() if limits is None else limits
-    check_request(source, k, limits)
+    request.check()
+    output = request.output
     if draws < 1:
         raise DiversetError(f"{draws} draws asked for; ask for at least 1")
-    if output is not None:
-        check_output(output)
-        if output.suffix.lower() == ".html" and draws > 1:
-            raise DiversetError(f"a page shows one set, and {draws} were asked for; draw one, or write .csv")
-    if seed is None:
-        seed = int(np.random.default_rng().integers(2**31))
-    with working("Reading") as step:
-        candidates = read_candidates(source, step=step)
-        k = rows_wanted(candidates, k)
-        given = find_rows(limits.given, candidates, "--given")
-        arguments: dict[str, Any] = {
-            "quality": candidates.quality,
-            "diversity": diversity,
-            "similarity": candidates.similarity,
-            "given": given,
-            "exclude": find_rows(limits.exclude, candidates, "--exclude"),
-            "min_quality": limits.min_quality,
-        }
+    if output is not None and output.suffix.lower() == ".html" and draws > 1:
+        raise DiversetError(f"a page shows one set, and {draws} were asked for; draw one, or write .csv")
+    if request.seed is None:
+        request = replace(request, seed=int(np.random.default_rng().integers(2**31)))
+    notes: list[str] = []
+    with working("Reading") as step, heard(notes):
+        candidates = read_candidates(request, step=step)
+        k = request.size(candidates)
+        arguments = request.arguments(candidates)
         step("Finding the law")
+        if request.keep is not None:
+            best = dv.select(candidates.features, k, keep=request.keep, **arguments)
+            request = replace(request, keep=None, diversity=max(best.diversity or 0.0, _LEAST))
+            notes.append(
+                f"diversity is {request.dial:.3g}, at which the best set keeps {best.kept:.0%} of quality; draws vary"
+            )
         try:
-            law = dv.selection_law(candidates.features, k, **arguments)
+            law = dv.selection_law(candidates.features, k, diversity=request.dial, **arguments)
         except SizeError as error:
             raise SizeError(
                 f"{error}; copies and combinations of rows are never drawn together, so ask for fewer"
             ) from None
         step("Drawing")
-        sets = [law.sample(rng=seed)] if draws == 1 else law.sample(draws, rng=seed)
+        sets = [law.sample(rng=request.seed)] if draws == 1 else law.sample(draws, rng=request.seed)
         chances = np.zeros(candidates.n)
         chances[law.items] = law.inclusion_probabilities
         drawn = _Drawn(sets, np.array([law.log_prob(each) for each in sets]), chances)
-    for remark in candidates.notes:
+    remarks = [*candidates.notes, *notes, *_repeated(drawn)]
+    for remark in remarks:
         say(remark)
     for number, each in enumerate(sets[:_SHOWN]):
         if draws > 1:
@@ -132,18 +106,31 @@ def run_sample(
     screen.print(
         Text(
             f"{k} of {candidates.n:,} rows, compared by {candidates.compared_by}; chance is how often a row is drawn. "
-            f"Seed {seed} draws the same again."
+            f"Seed {request.seed} draws the same again."
         )
     )
     if output is not None:
-        with working("Writing"):
+        with working("Writing"), heard([]):
             if output.suffix.lower() == ".html":
                 # The same draw, with what the page says of every row.
-                selection = dv.select(candidates.features, k, method="sample", rng=seed, **arguments)
-                asked = what_was_asked(candidates, selection, k, limits, diversity, "sample", seed)
-                asked["Log-probability"] = f"{drawn.log_probs[0]:.4g}"
-                write_picks(output, candidates, selection, given, asked, list(candidates.notes))
+                selection = dv.select(
+                    candidates.features, k, diversity=request.dial, method="sample", rng=request.seed, **arguments
+                )
+                more = {"Log-probability": f"{drawn.log_probs[0]:.4g}"}
+                write_picks(request, candidates, selection, [selection], arguments["given"], remarks, more)
             else:
                 write_rows(output, candidates, *drawn.rows())
         screen.print(f"Written to {output}", markup=False, highlight=False, soft_wrap=True)
     return sets
+
+
+def _repeated(drawn: _Drawn) -> list[str]:
+    """Says so where sets repeat."""
+    different = len({tuple(each.tolist()) for each in drawn.sets})
+    if different == len(drawn.sets):
+        return []
+    likely = float(np.exp(drawn.log_probs.max()))
+    return [
+        f"the {len(drawn.sets)} sets hold {different} different one{'s' * (different > 1)}: the likeliest has "
+        f"probability {likely:.2g}; a larger --diversity spreads the draws"
+    ]

@@ -2,10 +2,12 @@
 
 From similarities alone: :func:`log_volume`, :func:`mean_pairwise_similarity`, :func:`intra_list_diversity`,
 :func:`vendi_score`. From judgements of which item is about which subtopic: :func:`subtopic_recall`,
-:func:`alpha_ndcg`, :func:`err_ia`, :func:`precision_ia`.
+:func:`alpha_ndcg`, :func:`err_ia`, :func:`precision_ia`, and the plain :func:`ndcg` and :func:`precision`.
+:func:`read_qrels` reads judgements in the format of TREC. :func:`diverset.compare` puts several methods side by side.
 """
 
-from diverset.metrics.intents import alpha_ndcg, err_ia, precision_ia, subtopic_recall
+from diverset.metrics.intents import alpha_ndcg, err_ia, ndcg, precision, precision_ia, subtopic_recall
+from diverset.metrics.judgements import read_qrels
 from diverset.metrics.similarity import intra_list_diversity, log_volume, mean_pairwise_similarity, vendi_score
 
 __all__ = [
@@ -14,7 +16,10 @@ __all__ = [
     "intra_list_diversity",
     "log_volume",
     "mean_pairwise_similarity",
+    "ndcg",
+    "precision",
     "precision_ia",
+    "read_qrels",
     "subtopic_recall",
     "vendi_score",
 ]

@@ -4,32 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from diverset._typing import FloatArray, IntArray
-from diverset.errors import DiversetError, LabelError
+from diverset._typing import FloatArray
+from diverset.errors import DiversetError
+from diverset.metrics.judgements import Judged, read_judgements
 from diverset.numerics.linalg import EPS
-from diverset.numerics.validation import (
-    as_number,
-    as_real_or_complex,
-    check_count,
-    check_finite,
-    check_fits_in_memory,
-    find_positions,
-    is_sparse,
-    plain_array,
-)
+from diverset.numerics.validation import as_number, as_real_or_complex
 
 if TYPE_CHECKING:
     from diverset.kernels._arrays import Features
 
     Judgements: TypeAlias = Mapping[Any, Any] | Features
 
-__all__ = ["alpha_ndcg", "err_ia", "precision_ia", "subtopic_recall"]
+__all__ = ["alpha_ndcg", "err_ia", "ndcg", "precision", "precision_ia", "subtopic_recall"]
 
 
 def subtopic_recall(ranking: Iterable[Any], judgements: Judgements, k: int | None = None) -> float:
@@ -66,7 +57,7 @@ def subtopic_recall(ranking: Iterable[Any], judgements: Judgements, k: int | Non
     >>> subtopic_recall(["a", "b", "c"], judgements, k=2)
     0.5
     """
-    judged = _read(ranking, judgements, k)
+    judged = read_judgements(ranking, judgements, k)
     relevant = judged.ranked > 0.0
     return float(relevant.any(axis=0).mean()) if judged.n_subtopics else 0.0
 
@@ -113,7 +104,7 @@ def alpha_ndcg(ranking: Iterable[Any], judgements: Judgements, k: int | None = N
     alpha = as_number(alpha, name="alpha")
     if not 0.0 <= alpha <= 1.0:
         raise DiversetError(f"alpha is {alpha}; it must be between 0 and 1")
-    judged = _read(ranking, judgements, k)
+    judged = read_judgements(ranking, judgements, k)
     ideal = _alpha_dcg(_ideal_order(judged.grades > 0.0, judged.k, alpha), alpha)
     return _alpha_dcg(judged.ranked > 0.0, alpha) / ideal if ideal > 0.0 else 0.0
 
@@ -162,7 +153,7 @@ def err_ia(
     >>> err_ia(["a", "c"], {"a": {1}, "b": {1}, "c": {2}})
     0.375
     """
-    judged = _read(ranking, judgements, k)
+    judged = read_judgements(ranking, judgements, k)
     if not judged.n_subtopics:
         return 0.0
     highest = float(judged.grades.max())
@@ -212,10 +203,75 @@ def precision_ia(
     >>> precision_ia(["a", "b"], {"a": {1}, "b": {1}, "c": {2}})
     0.5
     """
-    judged = _read(ranking, judgements, k)
+    judged = read_judgements(ranking, judgements, k)
     if not judged.n_subtopics or not judged.k:
         return 0.0
     return float(_weights(weights, judged) @ (judged.ranked > 0.0).sum(axis=0)) / judged.k
+
+
+def ndcg(ranking: Iterable[Any], judgements: Judgements, k: int | None = None) -> float:
+    r"""Gain discounted by rank, compared with that of the best ranking; blind to repetition.
+
+    .. math::  \mathrm{DCG} = \sum_{r=1}^{k} \frac{g(d_r)}{\log_2(1 + r)}, \qquad
+               \mathrm{nDCG} = \mathrm{DCG} / \mathrm{DCG}_{\text{ideal}},
+
+    where g(d) is the highest grade that item d has for any subtopic, and 0 without a judgement.
+
+    Parameters
+    ----------
+    ranking, judgements, k
+        As in :func:`subtopic_recall`. Membership in a set, or True, is grade 1.
+
+    Returns
+    -------
+    score : float
+        Between 0 and 1; 0 where nothing is relevant.
+
+    Notes
+    -----
+    The gain is the grade itself, as in the program trec_eval ([JarvelinKekalainen2002]_).
+
+    Examples
+    --------
+    >>> round(ndcg(["b", "a"], {"a": {"x": 2}, "b": {"x": 1}}), 6)
+    0.859719
+    """
+    judged = read_judgements(ranking, judgements, k)
+    if not judged.n_subtopics or not judged.k:
+        return 0.0
+    ideal = np.sort(judged.grades.max(axis=1))[::-1][: judged.k]
+    return _dcg(judged.ranked.max(axis=1)) / _dcg(ideal)
+
+
+def precision(ranking: Iterable[Any], judgements: Judgements, k: int | None = None) -> float:
+    r"""Share of the first k items that are relevant to any subtopic.
+
+    .. math::  \frac{1}{k} \bigl| \{ r \le k : T(d_r) \ne \emptyset \} \bigr|,
+
+    where T(d) are the subtopics item d is relevant to.
+
+    Parameters
+    ----------
+    ranking, judgements, k
+        As in :func:`subtopic_recall`; the ranks that a ranking shorter than k lacks are not relevant.
+
+    Returns
+    -------
+    score : float
+        Between 0 and 1; 0 for an empty ranking.
+
+    Examples
+    --------
+    >>> precision(["a", "x"], {"a": {1, 2}, "b": {1}})
+    0.5
+    """
+    judged = read_judgements(ranking, judgements, k)
+    return float((judged.ranked > 0.0).any(axis=1).sum()) / judged.k if judged.k else 0.0
+
+
+def _dcg(gains: FloatArray) -> float:
+    """Sum of gains, each divided by the logarithm of its rank."""
+    return math.fsum(gains / np.log2(np.arange(2.0, len(gains) + 2.0)))
 
 
 def _expected_reciprocal_rank(satisfied: FloatArray) -> FloatArray:
@@ -231,7 +287,7 @@ def _alpha_dcg(relevant: Any, alpha: float) -> float:
     """Discounted novelty-biased gain of ranked rows of relevance."""
     seen = np.cumsum(relevant, axis=0) - relevant
     gain = np.where(relevant, (1.0 - alpha) ** seen, 0.0).sum(axis=1)
-    return math.fsum(gain / np.log2(np.arange(2.0, len(gain) + 2.0)))
+    return _dcg(gain)
 
 
 def _ideal_order(relevant: Any, k: int, alpha: float) -> Any:
@@ -248,93 +304,7 @@ def _ideal_order(relevant: Any, k: int, alpha: float) -> Any:
     return relevant[order]
 
 
-@dataclass(frozen=True, eq=False)
-class _Judged:
-    """Judgements in the order that breaks ties, and those of the ranking."""
-
-    grades: FloatArray  # (n_items, n_subtopics), subtopics with a relevant item only
-    ranked: FloatArray  # (at most k, n_subtopics)
-    k: int
-    subtopics: list[Any]  # of the columns
-    given_subtopics: int  # including those left out; -1 where subtopics have names
-
-    @property
-    def n_subtopics(self) -> int:
-        return len(self.subtopics)
-
-
-def _read(ranking: Iterable[Any], judgements: Any, k: int | None) -> _Judged:
-    depth = None if k is None else check_count(k, name="k")
-    if isinstance(ranking, (str, bytes)):
-        raise LabelError(f"ranking is the text {ranking!r}; pass a sequence of items")
-    items = ranking.tolist() if isinstance(ranking, np.ndarray) else list(ranking)
-    if isinstance(judgements, Mapping):
-        grades, subtopics, row_of = _read_mapping(judgements)
-        _check_unique(items)
-        rows = [row_of.get(item, -1) for item in items]
-        columns = -1
-    else:
-        grades = _read_matrix(judgements)
-        columns = grades.shape[1]
-        find_positions(items, np.arange(len(grades)), name="ranking")
-        subtopics, rows = list(range(columns)), items
-    # A last row of zeros, which is what row -1 is, stands for items without a judgement.
-    padded = np.vstack([grades, np.zeros((1, grades.shape[1]))])
-    kept: IntArray = np.flatnonzero((grades > 0.0).any(axis=0))
-    return _Judged(
-        grades=grades[:, kept],
-        ranked=padded[np.array(rows[:depth], dtype=np.int64)][:, kept],
-        k=len(items) if depth is None else depth,
-        subtopics=[subtopics[column] for column in kept],
-        given_subtopics=columns,
-    )
-
-
-def _check_unique(items: list[Any]) -> None:
-    seen = set()
-    for item in items:
-        if item in seen:
-            raise LabelError(f"ranking names item {item!r} more than once; a ranking holds each item once")
-        seen.add(item)
-
-
-def _read_mapping(judgements: Mapping[Any, Any]) -> tuple[FloatArray, list[Any], dict[Any, int]]:
-    names = list(judgements)
-    if all(isinstance(name, str) for name in names):
-        names.sort(reverse=True)  # equal gains go to the first row
-    column_of: dict[Any, int] = {}
-    entries: list[tuple[int, int, float]] = []
-    for row, name in enumerate(names):
-        about = judgements[name]
-        if isinstance(about, (str, bytes)) or not isinstance(about, Iterable):
-            raise DiversetError(
-                f"judgements[{name!r}] is {about!r}; give a set of subtopics, or a mapping from subtopics to grades"
-            )
-        for subtopic in about:
-            grade = as_number(about[subtopic], name="grade") if isinstance(about, Mapping) else 1.0
-            if not math.isfinite(grade):
-                raise DiversetError(f"judgements[{name!r}][{subtopic!r}] is {grade}; grades must be finite")
-            entries.append((row, column_of.setdefault(subtopic, len(column_of)), grade))
-    check_fits_in_memory(8 * len(names) * len(column_of), what="a table of the judgements", remedy="judge fewer items")
-    grades = np.zeros((len(names), len(column_of)))
-    for row, column, grade in entries:
-        grades[row, column] = grade
-    return np.maximum(grades, 0.0), list(column_of), {name: row for row, name in enumerate(names)}
-
-
-def _read_matrix(judgements: Any) -> FloatArray:
-    matrix = plain_array(judgements, name="judgements")
-    if is_sparse(matrix):
-        check_fits_in_memory(8 * matrix.shape[0] * matrix.shape[1], what="the dense form of judgements")
-        matrix = matrix.toarray()
-    grades = as_real_or_complex(matrix, name="judgements", ndim=2)
-    if np.iscomplexobj(grades):
-        raise DiversetError("judgements are complex; grades are real numbers")
-    check_finite(grades, name="judgements")
-    return np.maximum(grades, 0.0).astype(np.float64)
-
-
-def _weights(weights: Any, judged: _Judged) -> FloatArray:
+def _weights(weights: Any, judged: Judged) -> FloatArray:
     """Probability of each subtopic that has a relevant item."""
     if weights is None:
         return np.full(judged.n_subtopics, 1.0 / judged.n_subtopics)
