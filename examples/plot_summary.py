@@ -19,7 +19,7 @@ import diverset as dv
 lines = (files("diverset") / "data" / "summary_demo.jsonl").read_text(encoding="utf-8").splitlines()
 reports = [json.loads(line) for line in lines]
 cluster = dv.text.Cluster([report["text"] for report in reports], names=[report["title"] for report in reports])
-summary = dv.text.default_summarizer().summarize(cluster, max_words=50)
+summary = dv.summarize(cluster, max_words=50)
 print(fill(summary.text, 80))
 
 # %%
@@ -33,7 +33,8 @@ shades = ["#1f4e8c" if cluster.sentences[i] in chosen else "#b9c7dc" for i in or
 figure, axis = plt.subplots(figsize=(9, 5), layout="constrained")
 axis.barh(texts, probability[order], color=shades)
 axis.set(
-    xlabel="probability that a drawn summary holds the sentence", title="The likeliest sentences; chosen ones dark"
+    xlabel="share of drawn summaries that hold the sentence",
+    title="The likeliest sentences; chosen ones dark",
 )
 axis.tick_params(axis="y", labelsize=8)
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
+from scipy import sparse
 
 from diverset._typing import FloatArray, IntArray
 from diverset.core import DPP
@@ -137,9 +138,13 @@ class Draws:
     """Sets drawn from a DPP given that their cost is in a window, and how many draws that took."""
 
     sets: list[IntArray]
-    low: int
-    high: int
     n_drawn: int
+
+    def indicator(self, n: int) -> Any:
+        """The sets as rows of zeros and ones: CSR of shape (n_sets, n)."""
+        ends = np.cumsum([0, *map(len, self.sets)])
+        members = np.concatenate([np.zeros(0, dtype=np.int64), *self.sets])
+        return sparse.csr_matrix((np.ones(len(members), dtype=np.float32), members, ends), (len(self.sets), n))
 
 
 def draw_between(
@@ -160,22 +165,20 @@ def draw_between(
     rng : int, Generator or None
         Random numbers.
     most : int, optional
-        Draws at most, 200 for each set asked for by default. If they do not give enough, the lower bound is halved as
-        often as it takes, over the draws that were made; what is found then is returned, perhaps fewer or none.
+        Draws at most; 10,000, and 200 for each set asked for, by default.
 
     Returns
     -------
     Draws
-        The sets, the window in the end, and the number of draws.
+        The sets, fewer than asked for or none if draws that fit are rare, and the number of draws.
     """
     if low > high:
         raise DiversetError(f"the window from {low} to {high} is empty")
     generator = np.random.default_rng(rng)
-    limit = 200 * n_sets if most is None else most
+    limit = 10_000 + 200 * n_sets if most is None else most
     # By name: nearly all draws are rejected, so there will be many, and this sampler makes them in microseconds.
     sampler = prepare(dpp._representation)
     kept: list[IntArray] = []
-    shorter: list[tuple[int, IntArray]] = []
     drawn = 0
     while len(kept) < n_sets and drawn < limit:
         for flat, offsets in sampler.draw_flat(min(_BATCH, limit - drawn), generator):
@@ -183,15 +186,9 @@ def draw_between(
             inside = np.flatnonzero((low <= spent) & (spent <= high))[: n_sets - len(kept)]
             kept += [flat[offsets[d] : offsets[d + 1]] for d in inside]
             if len(kept) == n_sets:
-                return Draws(kept, low, high, drawn + int(inside[-1]) + 1)
-            below = np.flatnonzero((0 < spent) & (spent < low))[: 10 * n_sets - len(shorter)]
-            shorter += [(int(spent[d]), flat[offsets[d] : offsets[d + 1]]) for d in below]
+                return Draws(kept, drawn + int(inside[-1]) + 1)
             drawn += len(spent)
-    while len(kept) < n_sets and shorter:
-        low //= 2
-        kept += [items for cost, items in shorter if cost >= low]
-        shorter = [entry for entry in shorter if entry[0] < low]
-    return Draws(kept[:n_sets], low, high, drawn)
+    return Draws(kept, drawn)
 
 
 def least_risk(sets: Sequence[IntArray], counts: Any) -> tuple[int, FloatArray]:

@@ -102,10 +102,11 @@ class Tfidf:
         rows = np.repeat(np.arange(len(stems)), lengths)
         counts = sparse.coo_matrix((np.ones(len(rows)), (rows, columns)), shape=(len(stems), len(terms))).tocsr()
         weights = np.fromiter((self.idf(term) for term in terms), dtype=np.float64, count=len(terms))
-        return TermVectors(_unit_rows(counts, weights), terms)
+        return TermVectors(unit_rows(counts, weights), terms)
 
 
-def _unit_rows(counts: Any, weights: FloatArray) -> Any:
+def unit_rows(counts: Any, weights: FloatArray) -> Any:
+    """Rows of a CSR matrix with weighted columns, scaled to unit length; rows of zeros stay."""
     data = counts.data * weights[counts.indices]
     rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
     norms = np.sqrt(np.bincount(rows, data**2, minlength=counts.shape[0]))
