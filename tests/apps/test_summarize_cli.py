@@ -45,7 +45,7 @@ def test_the_summary_is_printed_alone(folder):
     assert "no()" not in text
 
 
-@pytest.mark.parametrize("method", ["coverage", "greedy", "mbr", "sample", "map-local"])
+@pytest.mark.parametrize("method", ["coverage", "greedy", "mbr", "sample"])
 def test_methods_and_budgets(folder, tmp_path, method):
     out = tmp_path / "s.txt"
     asked = [folder, "--max-bytes", 120, "--method", method, "--draws", 50, "--seed", 1, "-o", out]

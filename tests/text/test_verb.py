@@ -9,7 +9,7 @@ import pytest
 
 import diverset as dv
 from diverset.errors import DiversetError
-from diverset.text import Cluster, LexRank, Tfidf
+from diverset.text import Cluster, LexRank
 from diverset.text.coverage import _Hits, covering_summary
 from diverset.text.decode import Draws
 from diverset.text.law import SummaryLaw, given_read
@@ -246,9 +246,3 @@ def test_a_summary_loads_no_learning():
     code = "import sys, diverset as dv; dv.summarize(['A b c d. E f g h.']); print('diverset.learn' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "False"
-
-
-def test_words_are_weighted_by_other_documents_too():
-    """``Tfidf`` and the vectors of a cluster share their scaling."""
-    rows = Tfidf({"red": 1}, 2).vectors(["red dogs"]).matrix
-    np.testing.assert_allclose(np.linalg.norm(rows.toarray(), axis=1), 1.0)

@@ -439,11 +439,6 @@ def budget(unit, limit, sentences, given):
     return [made.costs(sentences), made.lengths(sentences), made.allows(sentences), made.crop(given), made.room]
 
 
-def tfidf(documents, texts, term):
-    made = text.Tfidf.from_documents(documents)
-    return [made.idf(term), made.vectors(texts).matrix]
-
-
 def counts_of(sets, sentences):
     counts = text.word_counts(sentences)
     return [text.pairwise_rouge(sets, counts), text.mean_rouge(sets, counts)]
@@ -994,7 +989,6 @@ CALLS: dict[str, Call] = {
     "diverset.text.words": call(text.words, text="The ex-mayor's plan"),
     "diverset.text.content_words": call(text.content_words, text="The ex-mayor's plan"),
     "diverset.text.stem": call(text.stem, word="relational"),
-    "diverset.text.Tfidf": call(tfidf, documents=TEXTS, texts=["a dry night", "rain"], term="rain"),
     "diverset.text.lexrank": call(text.lexrank, similarity=np.abs(kernels.cosine(X)), threshold=0.1, damping=0.15),
     "diverset.text.rouge": call(
         text.rouge, summary="The cats sat.", references=["A cat sat.", "Dogs."], combine="average", max_words=5
@@ -1067,7 +1061,6 @@ WITHIN = {
     "diverset.text.default_summarizer": "diverset.summarize",
     "diverset.text.pairwise_rouge": "diverset.text.word_counts",
     "diverset.text.mean_rouge": "diverset.text.word_counts",
-    "diverset.text.TermVectors": "diverset.text.Tfidf",
     "diverset.text.Rouge": "diverset.text.rouge",
     "diverset.images.Vocabulary": "diverset.images.learn_vocabulary",
 }

@@ -18,7 +18,6 @@ class Decoder(StrEnum):
     mbr = "mbr"
     sample = "sample"
     greedy = "greedy"
-    map_local = "map-local"
 
 
 @app.command(epilog="Example:  diverset summarize articles/ --max-words 100 -o summary.html")

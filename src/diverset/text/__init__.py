@@ -8,7 +8,7 @@ to learn from your own summaries          :class:`Summarizer`, with a :class:`Cl
 something to compare with                 :class:`Begin`, :class:`LexRank`, :class:`Submodular`, :class:`RelevanceMMR`,
                                           :class:`Random`, :class:`Oracle`
 to score summaries                        :func:`rouge`, :func:`pairwise_rouge`, :func:`mean_rouge`
-sentences, words, weights                 :func:`split_sentences`, :func:`words`, :class:`Tfidf`, :func:`lexrank`
+sentences, words, centrality              :func:`split_sentences`, :func:`words`, :func:`lexrank`
 ========================================  =============================================================================
 """
 
@@ -24,7 +24,6 @@ from diverset.text.porter import stem
 from diverset.text.rouge import Rouge, rouge, rouge_words
 from diverset.text.sentences import split_sentences
 from diverset.text.summary import Summary
-from diverset.text.tfidf import TermVectors, Tfidf
 from diverset.text.words import PRONOUNS, STOP_WORDS, content_words, words
 
 if TYPE_CHECKING:
@@ -53,8 +52,6 @@ __all__ = [
     "Submodular",
     "Summarizer",
     "Summary",
-    "TermVectors",
-    "Tfidf",
     "content_words",
     "default_summarizer",
     "lexrank",

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 from scipy import sparse
 
 from diverset._typing import FloatArray, IntArray
@@ -22,7 +21,7 @@ from diverset.numerics.linalg import EPS
 from diverset.sampling.rejection import prepare
 from diverset.text.overlap import mean_rouge
 
-__all__ = ["Draws", "draw_between", "greedy_summary", "improve_summary", "least_risk"]
+__all__ = ["Draws", "draw_between", "greedy_summary", "least_risk"]
 
 #: Draws made at a time.
 _BATCH = 2000
@@ -71,66 +70,6 @@ def greedy_summary(L: FloatArray, costs: IntArray, room: int) -> IntArray:
         room -= int(costs[best])
         free &= costs <= room
         free[best] = False
-
-
-def improve_summary(L: FloatArray, costs: IntArray, room: int, start: IntArray) -> IntArray:
-    r"""Add, drop or swap sentences while that raises :math:`\det L_Y` within the budget.
-
-    Parameters
-    ----------
-    L, costs, room
-        As in :func:`greedy_summary`.
-    start : ndarray of int64
-        A set within the budget.
-
-    Returns
-    -------
-    ndarray of int64
-        Ascending positions of a set that no single such step improves.
-
-    Notes
-    -----
-    Each round tries all additions, deletions and swaps by pivots given the set less one, O(nk^3), and takes the best.
-    """
-    Y = sorted(int(i) for i in start)
-    value = _log_det(L, Y)
-    while True:
-        best, change = value + 1e-9 * max(1.0, abs(value)), None
-        for dropped in [None, *Y]:
-            rest = [i for i in Y if i != dropped]
-            base = _log_det(L, rest)
-            if base > best:
-                best, change = base, rest
-            pivots = _pivots(L, rest)
-            pivots[costs > room - int(costs[rest].sum())] = 0.0
-            pivots[Y] = 0.0
-            i = int(pivots.argmax())
-            if pivots[i] > 0.0 and base + math.log(pivots[i]) > best:
-                best, change = base + math.log(pivots[i]), sorted([*rest, i])
-        if change is None:
-            return np.array(Y, dtype=np.int64)
-        Y, value = change, best
-
-
-def _log_det(L: FloatArray, Y: Sequence[int]) -> float:
-    if not Y:
-        return 0.0
-    sign, value = np.linalg.slogdet(L[np.ix_(Y, Y)])
-    return float(value) if sign > 0 else -math.inf
-
-
-def _pivots(L: FloatArray, Y: Sequence[int]) -> FloatArray:
-    """What each item multiplies the determinant by; 0 where rounding hides it."""
-    diagonal = np.diagonal(L).copy()
-    if not Y:
-        return diagonal
-    try:
-        factor = scipy.linalg.cholesky(L[np.ix_(Y, Y)], lower=True)
-    except np.linalg.LinAlgError:
-        return np.zeros(len(L))
-    W = scipy.linalg.solve_triangular(factor, L[Y], lower=True)
-    pivots = diagonal - np.einsum("ij,ij->j", W, W)
-    return np.where(pivots > 64.0 * len(L) * EPS * diagonal, pivots, 0.0)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from scipy import sparse
 
 from diverset._typing import BoolArray, FloatArray, IntArray
 from diverset.text.rouge import base_form
-from diverset.text.tfidf import unit_rows
 from diverset.text.words import STOP_WORDS, words
 
 __all__ = ["STOP_STEMS", "Terms", "count_matrix", "stems_of"]
@@ -57,6 +56,17 @@ def count_matrix(lists: Sequence[Sequence[Hashable]], known: Sequence[Hashable] 
     ones = np.ones(len(rows), dtype=np.int64)
     places = (np.array(rows, dtype=np.int64), np.array(columns, dtype=np.int64))
     return sparse.coo_matrix((ones, places), shape=(len(lists), len(column))).tocsr(), list(column)
+
+
+def _unit_rows(counts: Any, weights: FloatArray) -> Any:
+    """Rows of a CSR matrix with weighted columns, scaled to unit length; rows of zeros stay."""
+    data = counts.data * weights[counts.indices]
+    rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+    norms = np.sqrt(np.bincount(rows, data**2, minlength=counts.shape[0]))
+    norms[norms == 0.0] = 1.0
+    matrix = sparse.csr_matrix((data / norms[rows], counts.indices, counts.indptr), shape=counts.shape)
+    matrix.eliminate_zeros()
+    return matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,9 +141,9 @@ class Terms:
         A stem in :math:`n_w` of n sentences has weight :math:`\log((1 + n)/n_w)`; stop words have weight 0, and a
         sentence of nothing else has a vector of zeros.
         """
-        return unit_rows(self.counts, self._weights)
+        return _unit_rows(self.counts, self._weights)
 
     def vectors_of(self, sentences: Sequence[str]) -> Any:
         """Unit vectors of other sentences in the same coordinates; words that the cluster lacks are left out."""
         counts, _ = count_matrix([stems_of(words(text)) for text in sentences], self._counted[1])
-        return unit_rows(counts, self._weights)
+        return _unit_rows(counts, self._weights)

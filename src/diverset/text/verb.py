@@ -14,7 +14,7 @@ from diverset.numerics.validation import check_count
 from diverset.text.budget import read_budget
 from diverset.text.cluster import Cluster, as_cluster
 from diverset.text.coverage import covering_summary
-from diverset.text.decode import Draws, greedy_summary, improve_summary, least_risk
+from diverset.text.decode import Draws, greedy_summary, least_risk
 from diverset.text.law import SummaryLaw, given_read
 from diverset.text.readable import opens_dependent, stands_alone
 from diverset.text.summary import Summary, finish
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 __all__ = ["METHODS", "summarize"]
 
-METHODS = ("coverage", "mbr", "sample", "greedy", "map-local")
+METHODS = ("coverage", "mbr", "sample", "greedy")
 #: Sentences in the law of summaries; of more, the best by quality and by quality for their length.
 MOST_CANDIDATES = 1000
 #: Log-quality that the sentence nearest to the query gains.
 _QUERY_WEIGHT = 4.0
 #: A sentence with less that is new beside what was read is not taken.
 _LEAST_NEW = 0.3
-#: Median of the diagonal of L for ``"greedy"`` and ``"map-local"``.
+#: Median of the diagonal of L for ``"greedy"``.
 _GREEDY_SCALE = 8.0
 #: Share of sentences in lower case from which on it is a habit of the writers.
 _LOWER_CASE = 0.1
@@ -61,13 +61,13 @@ def summarize(
     max_words, max_bytes, max_sentences : int, optional
         The limit, one of them; 100 words if none is given. It is never exceeded. A summary ends before the limit where
         the sentences that are left add little.
-    method : {"coverage", "mbr", "sample", "greedy", "map-local"}
+    method : {"coverage", "mbr", "sample", "greedy"}
         How to get from the model to a summary.
 
         ``"coverage"``: the set of sentences whose words and word pairs are most expected, by draws from the model
         (:func:`~diverset.text.coverage.covering_summary`); only sentences of the better half by quality that can stand
         alone. ``"mbr"``: the draw of highest mean ROUGE-1F against all draws. ``"sample"``: one draw. ``"greedy"``:
-        Algorithm 6 of [KuleszaTaskar2012]_. ``"map-local"``: the greedy set improved by single steps.
+        Algorithm 6 of [KuleszaTaskar2012]_.
     query : str, optional
         What the summary should be about: sentences that share its words gain quality.
     update_since : as documents, optional
@@ -189,8 +189,7 @@ def _decode(
         # Where no sentence makes a set more probable, Algorithm 6 takes the longest one. A factor changes that, and
         # leaves the order among sets of one size as it is.
         L = _GREEDY_SCALE / np.median(np.diagonal(law.L)) * law.L
-        chosen = greedy_summary(L, law.costs, law.room)
-        return improve_summary(L, law.costs, law.room, chosen) if method == "map-local" else chosen
+        return greedy_summary(L, law.costs, law.room)
     if method == "sample":
         return draws.sets[0]
     own = Terms([terms.stems[i] for i in candidates])
