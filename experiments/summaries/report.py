@@ -17,11 +17,13 @@ def tables(found: dict[str, Scores], items: list[Item]) -> dict[str, str]:
     """Text of each file."""
     rivals = [name for name in rival_systems() if name in found and name not in ("oracle", "random")]
     packages = [name for name in found if name.startswith("LexRank (")]
-    changed = [name for name in own_systems(items) if name in found and name != DEFAULT]
+    own = [name for name in own_systems(items) if name in found and name != DEFAULT]
+    changed = [name for name in own if not name.startswith("without")]
     return {
         "summaries_verdict.rst": verdict(found, [*rivals, *packages]),
         "summaries_systems.rst": systems(found, [DEFAULT, *rivals, *packages, "random", "oracle"]),
         "summaries_changed.rst": systems(found, [DEFAULT, *changed]),
+        "summaries_ablation.rst": verdict(found, [name for name in own if name.startswith("without")]),
         "summaries_held_out.rst": verdict(
             {name: {k: v for k, v in scores.items() if k in _tested(items)} for name, scores in found.items()},
             [*rivals, *packages],

@@ -17,7 +17,7 @@ import numpy as np
 from diverset import summarize
 from diverset._files import atomic_write
 from diverset.text import Begin, Cluster, LexRank, Oracle, Random, Submodular, Summarizer, rouge
-from diverset.text.features import FEATURE_GROUPS
+from diverset.text.features import FEATURE_GROUPS, FEATURE_NAMES
 from experiments.summaries.data import FOLDS, KINDS, LEARNED, Item
 from experiments.summaries.packages import package_rivals
 from experiments.summaries.rivals import LSA, KLSum, TextRank
@@ -113,6 +113,9 @@ def own_systems(items: list[Item]) -> dict[str, Callable[[], System]]:
     systems["learned from another kind"] = lambda: another_kind(items)
     systems["all qualities alike"] = lambda: ours(alike, **few)
     systems["no weight on position"] = lambda: ours(learn(items, late=0.0), **few)
+    for group in FEATURE_GROUPS:
+        rest = tuple(name for name in FEATURE_GROUPS if name != group)
+        systems[f"without {group}"] = lambda rest=rest: ours(learn(items, groups=rest), **few)
     return systems
 
 
@@ -123,8 +126,8 @@ def another_kind(items: list[Item]) -> System:
 
 
 def alike(item: Item) -> Summarizer:
-    model = Summarizer(training="dpp", late=0.0, groups=FEATURE_GROUPS)
-    model.coef_ = np.zeros(1 + 23)
+    model = Summarizer(training="dpp", late=0.0)
+    model.coef_ = np.zeros(1 + len(FEATURE_NAMES))
     return model
 
 

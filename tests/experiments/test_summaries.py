@@ -96,7 +96,7 @@ def test_a_run_fills_all_tables_and_goes_on_where_it_stopped(monkeypatch, tmp_pa
     mean = {name: np.mean([row[0] for row in scores.values()]) for name, scores in found.items()}
     assert mean["oracle"] > mean["random"]
     written = report.tables(found, items)
-    assert len(written) == 4
+    assert len(written) == 5
     assert all(text.startswith(".. list-table::") for text in written.values())
     assert "TextRank" in written["summaries_verdict.rst"]
     monkeypatch.setattr(study, "score_system", lambda *given: pytest.fail("all are there"))

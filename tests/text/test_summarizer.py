@@ -115,6 +115,8 @@ def test_vectors_in_the_coordinates_of_a_cluster():
     terms = Terms.of(["The river rose.", "The river fell again.", "Dogs bark."])
     np.testing.assert_allclose(terms.vectors_of(["The river rose."]).toarray(), terms.vectors[:1].toarray(), atol=1e-15)
     assert terms.vectors_of(["The cat."]).nnz == 0
+    short = terms.vectors_of(["A cat barks."]).toarray()
+    assert np.linalg.norm(short) == pytest.approx(1 / np.sqrt(2))  # half of it is known
     idf = np.log(4 / np.array([2.0, 1.0]))
     np.testing.assert_allclose(np.sort(terms.vectors[0].data), np.sort(idf / np.linalg.norm(idf)), atol=1e-15)
 

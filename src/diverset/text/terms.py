@@ -144,6 +144,14 @@ class Terms:
         return _unit_rows(self.counts, self._weights)
 
     def vectors_of(self, sentences: Sequence[str]) -> Any:
-        """Unit vectors of other sentences in the same coordinates; words that the cluster lacks are left out."""
-        counts, _ = count_matrix([stems_of(words(text)) for text in sentences], self._counted[1])
-        return _unit_rows(counts, self._weights)
+        """Vectors of other sentences in the same coordinates.
+
+        Stems that the cluster lacks have no coordinate, but count as rare ones in the length: the vector of a sentence
+        of which the cluster knows one word in ten is short.
+        """
+        found = [stems_of(words(text)) for text in sentences]
+        known, columns = set(self._counted[1]), [*self._counted[1], None]
+        listed = [[stem if stem in known else None for stem in stems if stem not in STOP_STEMS] for stems in found]
+        counts, _ = count_matrix(listed, columns)
+        weights = np.append(self._weights, np.log(1.0 + len(self.stems)))
+        return _unit_rows(counts, weights)[:, :-1]
