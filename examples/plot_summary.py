@@ -19,7 +19,7 @@ import diverset as dv
 lines = (files("diverset") / "data" / "summary_demo.jsonl").read_text(encoding="utf-8").splitlines()
 reports = [json.loads(line) for line in lines]
 cluster = dv.text.Cluster([report["text"] for report in reports], names=[report["title"] for report in reports])
-summary = dv.text.default_summarizer().summarize(cluster, max_words=50)
+summary = dv.summarize(cluster, max_words=50)
 print(fill(summary.text, 80))
 
 # %%
@@ -33,17 +33,17 @@ shades = ["#1f4e8c" if cluster.sentences[i] in chosen else "#b9c7dc" for i in or
 figure, axis = plt.subplots(figsize=(9, 5), layout="constrained")
 axis.barh(texts, probability[order], color=shades)
 axis.set(
-    xlabel="probability that a drawn summary holds the sentence", title="The likeliest sentences; chosen ones dark"
+    xlabel="share of drawn summaries that hold the sentence",
+    title="The likeliest sentences; chosen ones dark",
 )
 axis.tick_params(axis="y", labelsize=8)
 
 # %%
 # Two of the likeliest sentences may say the same, and then only one is taken. The similarity of all pairs, by document:
 
-vectors = dv.text.Tfidf.from_documents([report["text"] for report in reports]).vectors(cluster.sentences).matrix
 figure, axis = plt.subplots(figsize=(5.6, 4.8), layout="constrained")
-image = axis.imshow((vectors @ vectors.T).toarray(), cmap="Blues", vmin=0, vmax=0.6)
-edges = np.flatnonzero(np.diff(cluster.document_of)) + 0.5
+image = axis.imshow(summary.law.similarity, cmap="Blues", vmin=0, vmax=0.6)
+edges = np.flatnonzero(np.diff(cluster.document_of[summary.candidates])) + 0.5
 for edge in edges:
     axis.axhline(edge, color="0.6", lw=0.6)
     axis.axvline(edge, color="0.6", lw=0.6)

@@ -118,7 +118,9 @@ def names_in(package):
     return typed, {f"{module}.{name}" for module, names in modules.items() for name in names}, submodules
 
 
-@pytest.mark.parametrize("package", ["diverset", "diverset.core", "diverset.inference", "diverset.numerics"])
+@pytest.mark.parametrize(
+    "package", ["diverset", "diverset.core", "diverset.inference", "diverset.numerics", "diverset.text"]
+)
 def test_names_on_use_are_those_of_the_type_checker(package):
     typed, on_use, submodules = names_in(package)
     assert typed == on_use | submodules

@@ -1,16 +1,13 @@
 """Readers: clusters of documents with human summaries, and how they are split.
 
-=================  =================================  ========  =====================================================
-set                what                               budget    split
-=================  =================================  ========  =====================================================
-t17_daily          news of one or two days on an      400 B     by topic, in two halves: each is the test of a model
-                   event, journalists' lines                    trained on the other, whose dials are chosen on topics
-                                                                of the training half
-review_summaries   8 reviews of a product or place    300 B     five folds
-opinosis           review sentences on one aspect     120 B     five folds
-=================  =================================  ========  =====================================================
-
-The budgets are about as long as the human summaries.
+=================  ==================================  ==========  ========================  =======================
+set                what                                limit       development clusters      learned from
+=================  ==================================  ==========  ========================  =======================
+t17_daily          news of one or two days on one      100 words   four of the six events    never: research only
+                   event; journalists' lines
+review_summaries   8 reviews of a product or a place   60 words    every second one          in five folds
+opinosis           review sentences on one aspect      25 words    every second one          in five folds
+=================  ==================================  ==========  ========================  =======================
 """
 
 from __future__ import annotations
@@ -25,86 +22,39 @@ import numpy as np
 from diverset.errors import DiversetError
 from diverset.text import Cluster
 
-__all__ = ["DATA_SETS", "Fold", "Task", "read_task"]
+__all__ = ["KINDS", "LEARNED", "Item", "read_items"]
 
-BUDGETS = {"t17_daily": 400, "review_summaries": 300, "opinosis": 120}
-DATA_SETS = tuple(BUDGETS)
-#: Sentences of each document at most, to bound the processor time: transcripts run to thousands.
-FIRST_SENTENCES = 12
-#: The halves of t17_daily, each with the topics on which dials are chosen.
-HALVES = (
-    ({"bpoil", "H1N1", "EgyptianProtest"}, {"H1N1", "EgyptianProtest"}),
-    ({"IraqWar", "LibyaWar", "Finan"}, {"LibyaWar"}),
-)
+#: Kinds of text, each with its limit in words.
+KINDS = {"t17_daily": 100, "review_summaries": 60, "opinosis": 25}
+#: Sets whose licences allow weights learned from them to be shipped.
+LEARNED = ("review_summaries", "opinosis")
+DEVELOPMENT_EVENTS = frozenset({"IraqWar", "LibyaWar", "EgyptianProtest", "H1N1"})
 FOLDS = 5
 
 
 @dataclass(frozen=True)
-class Fold:
-    """Numbers of clusters: to learn from while dials are chosen, to choose them on, and to test on.
+class Item:
+    """A cluster with its kind, its fold, and whether settings may be chosen on it."""
 
-    The tested model is learned from the first two together.
-    """
-
-    learn: list[int]
-    develop: list[int]
-    test: list[int]
-
-
-@dataclass(frozen=True)
-class Task:
-    """A data set with its budget in bytes and its folds; every cluster is tested once."""
-
+    kind: str
     name: str
-    clusters: list[Cluster]
-    max_bytes: int
-    folds: list[Fold]
+    cluster: Cluster
+    fold: int
+    develops: bool
 
 
-def read_task(name: str, folder: Path, *, most: int | None = None) -> Task:
-    """Read a data set from the folder of the public data, with so many sentences of each document at most."""
-    path = folder / name / f"{name}.jsonl.gz"
-    if not path.exists():
-        raise DiversetError(f"{path} is not there")
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        records = [json.loads(line) for line in file]
-    first = _most(name) if most is None else most
-    clusters = [Cluster(record["documents"], record["references"]).restrict(first) for record in records]
-    topics = [record.get("topic", "") for record in records]
-    return Task(name, clusters, BUDGETS[name], by_topic(topics) if name == "t17_daily" else at_random(len(clusters)))
-
-
-def _most(name: str) -> int:
-    # Sentences of opinosis are in no order, and all in one document.
-    return FIRST_SENTENCES if name == "t17_daily" else 10_000
-
-
-def by_topic(topics: list[str]) -> list[Fold]:
-    """Each half tested by the other."""
-    folds = []
-    for learned, develop in HALVES:
-        inside = [t for t, topic in enumerate(topics) if topic in learned]
-        folds.append(
-            Fold(
-                [t for t in inside if topics[t] not in develop],
-                [t for t in inside if topics[t] in develop],
-                [t for t, topic in enumerate(topics) if topic not in learned],
-            )
-        )
-    return folds
-
-
-def at_random(n: int, seed: int = 0) -> list[Fold]:
-    """Five folds; the fold after the tested one serves to choose dials."""
-    part = np.random.default_rng(seed).permutation(np.arange(n) % FOLDS)
-    folds = []
-    for f in range(FOLDS):
-        develop = (f + 1) % FOLDS
-        folds.append(
-            Fold(
-                np.flatnonzero((part != f) & (part != develop)).tolist(),
-                np.flatnonzero(part == develop).tolist(),
-                np.flatnonzero(part == f).tolist(),
-            )
-        )
-    return folds
+def read_items(folder: Path, kinds: tuple[str, ...] = tuple(KINDS)) -> list[Item]:
+    """Read all clusters of the named kinds, whole documents."""
+    items = []
+    for kind in kinds:
+        path = folder / kind / f"{kind}.jsonl.gz"
+        if not path.exists():
+            raise DiversetError(f"{path} is not there")
+        with gzip.open(path, "rt", encoding="utf-8") as file:
+            records = [json.loads(line) for line in file]
+        folds = np.random.default_rng(0).permutation(np.arange(len(records)) % FOLDS)
+        for t, record in enumerate(records):
+            develops = record["topic"] in DEVELOPMENT_EVENTS if "topic" in record else t % 2 == 0
+            cluster = Cluster(record["documents"], record["references"])
+            items.append(Item(kind, str(record["id"]), cluster, int(folds[t]), develops))
+    return items

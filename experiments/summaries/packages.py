@@ -1,15 +1,14 @@
 """LexRank by the packages that people install for it, on the same sentences and within the same budget.
 
-``pip install lexrank sumy`` brings them; what is not installed is named and left out. Both rank sentences; of their
-ranking, every sentence that fits is taken, as a user would who needs a text of so many bytes. They get our sentences,
-and sumy our words too, since its own splitters want a download.
+``pip install lexrank sumy`` installs them; a package that is missing is named and left out. Both rank sentences, and
+every sentence of the ranking that fits is taken. They get our sentences, and sumy our words too, since its own
+splitters need a download. Both run with their own thresholds.
 """
 
 from __future__ import annotations
 
 import abc
 import contextlib
-import copy
 import io
 from collections.abc import Callable, Iterable
 from importlib import import_module
@@ -29,18 +28,7 @@ __all__ = ["LexrankPackage", "PackageRival", "SumyPackage", "package_rivals"]
 class PackageRival(_Rival):
     """A package that ranks sentences, with a threshold below which two sentences count as unlike."""
 
-    #: Settings to choose from on development clusters; the package's own first.
-    thresholds: tuple[float | None, ...] = ()
-    threshold: float | None
-
-    def __init__(self) -> None:
-        self.threshold = self.thresholds[0]
-
-    def at(self, threshold: float | None) -> PackageRival:
-        """The same with another threshold."""
-        other = copy.copy(self)
-        other.threshold = threshold
-        return other
+    threshold: float | None = None
 
     @abc.abstractmethod
     def rank(self, cluster: Cluster) -> IntArray:
@@ -51,9 +39,9 @@ class PackageRival(_Rival):
 
 
 class LexrankPackage(PackageRival):
-    """The package ``lexrank``: document frequencies of the training documents; None is continuous LexRank, as ours."""
+    """The package ``lexrank``, with document frequencies of the documents that our model learns from."""
 
-    thresholds = (0.03, 0.1, None)
+    threshold = 0.03
 
     def fit(self, clusters: Iterable[Cluster]) -> LexrankPackage:
         """Count words of the training documents."""
@@ -80,7 +68,7 @@ class _Words:
 class SumyPackage(PackageRival):
     """``LexRankSummarizer`` of the package ``sumy``, with its stemmer and stop words for English."""
 
-    thresholds = (0.1, 0.03)
+    threshold = 0.1
 
     def fit(self, clusters: Iterable[Cluster]) -> SumyPackage:
         """Nothing is learned: sumy counts the words of the cluster itself."""
@@ -106,14 +94,14 @@ class SumyPackage(PackageRival):
 
 
 def package_rivals(say: Callable[[str], None]) -> dict[str, PackageRival]:
-    """Those that are installed, by the name of their row."""
+    """Packages that are installed, by the name of their row."""
     found: dict[str, PackageRival] = {}
     kinds: tuple[tuple[str, type[PackageRival]], ...] = (("lexrank", LexrankPackage), ("sumy", SumyPackage))
     for package, kind in kinds:
         try:
             import_module(package)
         except ImportError as error:
-            say(f"{package}-package: skipped, it is not installed ({error}); pip install {package}")
+            say(f"LexRank ({package}): skipped, it is not installed ({error}); pip install {package}")
             continue
-        found[f"{package}-package"] = kind()
+        found[f"LexRank ({package})"] = kind()
     return found

@@ -1,74 +1,87 @@
-"""Tables in reStructuredText: systems, ablation, decoding by risk."""
+"""Tables in reStructuredText: the verdict, every system, what was changed in the default."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from experiments.summaries.study import ABLATIONS, COLUMNS, Study, bootstrap
+from diverset._typing import FloatArray
+from experiments.summaries.data import KINDS, Item
+from experiments.summaries.study import DEFAULT, Scores, key, own_systems, rival_systems
 
-__all__ = ["list_table", "tables"]
+__all__ = ["interval", "list_table", "tables"]
 
-SYSTEMS = (
-    "random", "begin", "lexrank", "lexrank-package", "sumy-package", "submod1", "lr+mmr", "lr+dpp", "dpp-algorithm-6",
-    "dpp-map-local", "dpp-greedy", "dpp-mbr100", "dpp-mbr1000", "dpp-mbr5000", "oracle",
-)  # fmt: skip
-RISK = ("dpp-mbr100", "dpp-mbr1000", "dpp-mbr5000")
+TITLES = {"t17_daily": "news, 100 words", "review_summaries": "reviews, 60 words", "opinosis": "opinions, 25 words"}
 
 
-def tables(name: str, study: Study) -> dict[str, str]:
-    """One file per table of the seed."""
+def tables(found: dict[str, Scores], items: list[Item]) -> dict[str, str]:
+    """Text of each file."""
+    rivals = [name for name in rival_systems() if name in found and name not in ("oracle", "random")]
+    packages = [name for name in found if name.startswith("LexRank (")]
+    own = [name for name in own_systems(items) if name in found and name != DEFAULT]
+    changed = [name for name in own if not name.startswith("without")]
     return {
-        f"summaries_{name}_systems.rst": _systems(study),
-        f"summaries_{name}_ablation.rst": _ablation(study),
-        f"summaries_{name}_risk.rst": _risk(study),
+        "summaries_verdict.rst": verdict(found, [*rivals, *packages]),
+        "summaries_systems.rst": systems(found, [DEFAULT, *rivals, *packages, "random", "oracle"]),
+        "summaries_changed.rst": systems(found, [DEFAULT, *changed]),
+        "summaries_ablation.rst": verdict(found, [name for name in own if name.startswith("without")]),
+        "summaries_held_out.rst": verdict(
+            {name: {k: v for k, v in scores.items() if k in _tested(items)} for name, scores in found.items()},
+            [*rivals, *packages],
+        ),
     }
 
 
-def _systems(study: Study) -> str:
-    """ROUGE of every system, and the difference of each to dpp-greedy on the clusters that it was tested on."""
-    rows = [["system", "clusters", *COLUMNS, "R-1F less that of dpp-greedy on the same clusters"]]
-    for system in SYSTEMS:
-        if system not in study.scores:  # a package that is not installed
-            continue
-        tested = sorted(study.scores[system])
-        found = np.array([study.scores[system][t] for t in tested])
-        ours = np.array([study.scores["dpp-greedy"][t] for t in tested])
-        cells = [str(len(tested)), *(f"{100 * value:.2f}" for value in found.mean(axis=0))]
-        rows.append([system, *cells, "" if system == "dpp-greedy" else _difference(found[:, 0] - ours[:, 0])])
+def _tested(items: list[Item]) -> set[str]:
+    return {key(item) for item in items if not item.develops}
+
+
+def differences(found: dict[str, Scores], other: str, kind: str, column: int = 0) -> FloatArray:
+    """Score of the default less that of another system, on the clusters that both were tested on, times 100."""
+    shared = [k for k in found[other] if k.startswith(kind) and k in found[DEFAULT]]
+    return 100.0 * np.array([found[DEFAULT][k][column] - found[other][k][column] for k in shared])
+
+
+def interval(parts: list[FloatArray], *, rounds: int = 4000) -> tuple[float, float, float]:
+    """Mean over kinds of mean differences, with a 95% interval by resampling clusters within each kind."""
+    rng = np.random.default_rng(0)
+    means = np.mean([part[rng.integers(0, len(part), (rounds, len(part)))].mean(axis=1) for part in parts], axis=0)
+    low, high = np.quantile(means, [0.025, 0.975])
+    return float(np.mean([part.mean() for part in parts])), float(low), float(high)
+
+
+def _shown(parts: list[FloatArray]) -> str:
+    if any(len(part) == 0 for part in parts):
+        return ""
+    middle, low, high = interval(parts)
+    return f"{middle:+.2f} ({low:+.2f} to {high:+.2f})"
+
+
+def verdict(found: dict[str, Scores], rivals: list[str]) -> str:
+    """How much better the default is than each rival, in ROUGE-1F."""
+    rows = [["default less ...", *TITLES.values(), "mean of the kinds", "ROUGE-2F, mean of the kinds"]]
+    for rival in rivals:
+        parts = [differences(found, rival, kind) for kind in KINDS]
+        pairs = [differences(found, rival, kind, 1) for kind in KINDS]
+        rows.append([rival, *(_shown([part]) for part in parts), _shown(parts), _shown(pairs)])
     return list_table(rows)
 
 
-def _ablation(study: Study) -> str:
-    rows = [["features", "R-1F", "R-1P", "R-1R", "R-1F less that of all"]]
-    tested = sorted(study.scores["dpp-greedy"])
-    ours = np.array([study.scores["dpp-greedy"][t] for t in tested])
-    for name in ["all", *ABLATIONS]:
-        found = ours if name == "all" else np.array([study.scores[name][t] for t in tested])
-        cells = [f"{100 * value:.2f}" for value in found[:, :3].mean(axis=0)]
-        rows.append([name, *cells, "" if name == "all" else _difference(found[:, 0] - ours[:, 0])])
+def systems(found: dict[str, Scores], names: list[str]) -> str:
+    """ROUGE-1F and ROUGE-2F of each system, and the share of the limit that it uses."""
+    head = [f"{title}: {column}" for title in TITLES.values() for column in ("R-1F", "R-2F", "used")]
+    rows = [["system", "clusters", *head]]
+    for name in names:
+        cells = []
+        for kind in KINDS:
+            scores = np.array([row for k, row in found[name].items() if k.startswith(kind)]).reshape(-1, 3)
+            cells += [f"{100 * value:.1f}" for value in scores.mean(axis=0)[:2]] + [f"{scores[:, 2].mean():.0%}"]
+        rows.append([name, str(len(found[name])), *cells])
     return list_table(rows)
-
-
-def _risk(study: Study) -> str:
-    """What more draws bring: differences of R-1F within clusters, and what the draws took."""
-    rows = [["decoding", "against", "clusters", "difference of R-1F"]]
-    pairs = [(RISK[0], "dpp-greedy"), *zip(RISK[1:], RISK, strict=False)]
-    pairs += [(RISK[-1], other) for other in (RISK[0], "dpp-greedy", "lr+dpp", "lr+mmr", "submod1", "lexrank")]
-    for ours, other in pairs:
-        tested = sorted(study.scores[ours])
-        values = np.array([study.scores[ours][t][0] - study.scores[other][t][0] for t in tested])
-        rows.append([ours, other, str(len(tested)), _difference(values)])
-    return list_table(rows)
-
-
-def _difference(values: np.ndarray) -> str:
-    low, high = bootstrap((100 * values).tolist())
-    return f"{100 * values.mean():+.2f} ({low:+.2f} to {high:+.2f})"
 
 
 def list_table(rows: list[list[str]]) -> str:
-    """A table of reStructuredText; the first row is its head."""
+    """A table with one header row."""
     lines = [".. list-table::", "   :header-rows: 1", "   :class: numbers", ""]
     for row in rows:
-        lines += [f"   {'* -' if i == 0 else '  -'} {cell}".rstrip() for i, cell in enumerate(row)]
+        lines += [f"   {'* -' if c == 0 else '  -'} {cell}".rstrip() for c, cell in enumerate(row)]
     return "\n".join(lines) + "\n"

@@ -1,307 +1,161 @@
-"""Choose dials on development clusters, learn, and score every system on the test clusters."""
+"""All systems by one protocol, which is that of the command: whole sentences within a limit in words, nothing cut.
+
+Scores are ROUGE-1F and ROUGE-2F with stemming, as ``diverset.text.rouge`` gives them. A model is never tested on a
+cluster that it learned from: reviews and opinions are tested in five folds, news by the model of all reviews and
+opinions.
+"""
 
 from __future__ import annotations
 
 import json
-import time
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from diverset import summarize
 from diverset._files import atomic_write
-from diverset.text import (
-    Begin,
-    Cluster,
-    LexRank,
-    Oracle,
-    Random,
-    RelevanceMMR,
-    Submodular,
-    Summarizer,
-    Summary,
-    rouge,
-    word_counts,
-)
-from diverset.text.budget import Budget
-from diverset.text.decode import draw_between, greedy_summary, least_risk
-from diverset.text.features import FEATURE_GROUPS
-from experiments.summaries.data import Fold, Task
+from diverset.text import Begin, Cluster, LexRank, Oracle, Random, Submodular, Summarizer, rouge
+from diverset.text.features import FEATURE_GROUPS, FEATURE_NAMES
+from experiments.summaries.data import FOLDS, KINDS, LEARNED, Item
 from experiments.summaries.packages import package_rivals
+from experiments.summaries.rivals import LSA, KLSum, TextRank
 
-__all__ = ["ABLATIONS", "COLUMNS", "Study", "bootstrap", "run"]
+__all__ = ["DEFAULT", "learn", "rival_systems", "run", "score_system"]
 
-COLUMNS = ("R-1F", "R-1P", "R-1R", "R-2F", "R-SU4F")
-ABLATIONS: dict[str, tuple[str, ...]] = {
-    "all but constant": ("constant",),
-    "all but length": ("length",),
-    "all but position": ("position",),
-    "all but similarity": ("similarity",),
-    "all but LexRank": ("lexrank",),
-    "all but pronouns": ("pronouns",),
-    "all but similarity, LexRank": ("similarity", "lexrank"),
-}
-SCALES = (1.0, 4.0, 16.0, 64.0, 256.0)
-#: Dials of both learned models, chosen one after the other; the first setting of each is where the search begins.
-GRIDS = {"oracle_scaling": (0.5, 0.0), "rho": (0.7, 0.35, 1.0), "prior_variance": (1.0, 0.1, 10.0, 100.0)}
-ALPHAS = (0.1, 0.3, 0.5, 0.7, 0.9)
-LAMBDAS = (1.0, 4.0, 10.0)
-EXPONENTS = (0.0, 0.3, 1.0)
-#: Draws of the largest pool, and the sizes of the smaller ones that it is cut into.
-POOL, SIZES = 5000, (100, 1000, 5000)
-_FIT = {"tol": 1e-3, "max_iter": 200}
+DEFAULT = "diverset summarize"
+#: Draws for the systems that are compared with the default: fewer, to save processor time.
+FEWER_DRAWS = 5000
+#: LexRank by packages needs Python loops over all pairs of sentences, so it is run on clusters of at most this size.
+MOST_FOR_PACKAGES = 150
+Scores = dict[str, list[float]]
+System = Callable[[Item], Any]
 
 
-@dataclass
-class Study:
-    """Scores of every system on every test cluster, seconds each took, and the dials chosen in each fold.
+def key(item: Item) -> str:
+    return f"{item.kind}/{item.name}"
 
-    ``drawing`` holds for every cluster how many draws were made, how many were in the window, and how many were used:
-    more than were in the window where shorter ones had to help out.
-    """
 
-    scores: dict[str, dict[int, list[float]]] = field(default_factory=lambda: defaultdict(dict))
-    seconds: dict[str, dict[int, float]] = field(default_factory=lambda: defaultdict(dict))
-    dials: list[dict[str, Any]] = field(default_factory=list)
-    drawing: dict[int, list[int]] = field(default_factory=dict)
+def score_system(system: System, items: Iterable[Item]) -> Scores:
+    """ROUGE-1F, ROUGE-2F and the share of the limit that is used, for each cluster."""
+    found = {}
+    for item in items:
+        text = system(item).text
+        scores = rouge(text, item.cluster.references, metrics=["rouge-1", "rouge-2"])
+        found[key(item)] = [scores["rouge-1"].f, scores["rouge-2"].f, len(text.split()) / KINDS[item.kind]]
+    return found
 
-    def add(self, other: Study) -> None:
-        """Take over what another study found on other clusters."""
-        for name, found in other.scores.items():
-            self.scores[name].update(found)
-        for name, spent in other.seconds.items():
-            self.seconds[name].update(spent)
-        self.dials += other.dials
-        self.drawing |= other.drawing
 
-    def to_json(self) -> str:
-        """As text."""
-        return json.dumps(
-            {"scores": self.scores, "seconds": self.seconds, "dials": self.dials, "drawing": self.drawing}
+def learn(items: list[Item], kinds: tuple[str, ...] = LEARNED, **settings: Any) -> Callable[[Item], Summarizer]:
+    """Models by fold; each kind weighs the same."""
+    models: dict[tuple[str, int], Summarizer] = {}
+
+    def fit(kind: str, fold: int) -> Summarizer:
+        used = [item for item in items if item.kind in kinds and (item.kind, item.fold) != (kind, fold)]
+        sizes = {name: sum(item.kind == name for item in used) for name in kinds}
+        return Summarizer(**settings).fit(
+            [item.cluster for item in used], weights=[1.0 / sizes[item.kind] for item in used]
         )
 
-    @classmethod
-    def from_json(cls, text: str) -> Study:
-        """What :meth:`to_json` wrote; keys of JSON are texts, those of clusters numbers."""
-        stored, study = json.loads(text), cls()
-        for name, found in stored["scores"].items():
-            study.scores[name] = {int(t): row for t, row in found.items()}
-        for name, spent in stored["seconds"].items():
-            study.seconds[name] = {int(t): value for t, value in spent.items()}
-        study.dials = stored["dials"]
-        study.drawing = {int(t): row for t, row in stored["drawing"].items()}
-        return study
+    def model(item: Item) -> Summarizer:
+        place = (item.kind, item.fold) if item.kind in kinds else ("", FOLDS)
+        if place not in models:
+            models[place] = fit(*place)
+        return models[place]
+
+    return model
 
 
-def score(text: str, references: Sequence[str]) -> list[float]:
-    """The five numbers of the seed's table 4."""
-    found = rouge(text, references, metrics=("rouge-1", "rouge-2", "rouge-su4"))
-    one = found["rouge-1"]
-    return [one.f, one.precision, one.recall, found["rouge-2"].f, found["rouge-su4"].f]
+def ours(model: Callable[[Item], Summarizer], **options: Any) -> System:
+    return lambda item: summarize(item.cluster, KINDS[item.kind], model=model(item), **options)
 
 
-def mean_f(clusters: Iterable[Cluster], summarize: Callable[[Cluster], Summary]) -> float:
-    """Mean ROUGE-1F, by which dials are chosen."""
-    return float(np.mean([rouge(summarize(c).text, c.references, metrics=["rouge-1"])["rouge-1"].f for c in clusters]))
+def chosen_rival(candidates: list[Any], items: list[Item]) -> System:
+    """The setting of a rival with the highest mean over the kinds, on development clusters."""
+
+    def value(rival: Any) -> float:
+        scores = score_system(plain(rival), [item for item in items if item.develops])
+        return float(np.mean([np.mean([row[0] for k, row in scores.items() if k.startswith(kind)]) for kind in KINDS]))
+
+    return plain(max(candidates, key=value) if len(candidates) > 1 else candidates[0])
 
 
-def mean_f_of_factors(model: Summarizer, clusters: Sequence[Cluster], max_bytes: int) -> list[float]:
-    """Mean ROUGE-1F of greedy summaries for each of ``SCALES``; the kernel of a cluster is made once."""
-    budget = Budget("bytes", max_bytes)
-    found = np.zeros((len(clusters), len(SCALES)))
-    for row, cluster in zip(found, clusters, strict=True):
-        summary = model.summarize(cluster, max_bytes=max_bytes)
-        costs = budget.costs([cluster.sentences[i] for i in summary.candidates])
-        for s, scale in enumerate(SCALES):
-            text = summary.text
-            if summary.kernel is not None:
-                chosen = summary.candidates[greedy_summary(scale * summary.kernel.L, costs, budget.room)]
-                text = " ".join(cluster.sentences[i] for i in np.sort(chosen))
-            row[s] = rouge(text, cluster.references, metrics=["rouge-1"])["rouge-1"].f
-    means: list[float] = found.mean(axis=0).tolist()
-    return means
+def plain(rival: Any) -> System:
+    return lambda item: rival.summarize(item.cluster, KINDS[item.kind], rng=0)
 
 
-def best(candidates: Iterable[Any], value: Callable[[Any], float]) -> Any:
-    """The first of the best candidates."""
-    listed = list(candidates)
-    return listed[int(np.argmax([value(candidate) for candidate in listed]))]
+def rival_systems() -> dict[str, list[Any]]:
+    """Rivals by name, with the settings they are tuned over."""
+    return {
+        "lead": [Begin()],
+        "random": [Random()],
+        "LexRank": [LexRank(redundancy=limit) for limit in (0.3, 0.5, 0.7, 1.0)],
+        "TextRank": [TextRank()],
+        "LSA": [LSA(topics=k) for k in (1, 3, 10)],
+        "KL-sum": [KLSum()],
+        "submodular": [Submodular(redundancy=a, scaling=r) for a in (1.0, 2.0, 4.0, 8.0) for r in (0.0, 0.3, 0.6, 1.0)],
+        "oracle": [Oracle()],
+    }
 
 
-def tune(task: Task, fold: Fold, training: str, say: Callable[[str], None]) -> Summarizer:
-    """Choose oracle, rho, prior and the factor of greedy decoding, one after the other, by ROUGE-1F of summaries."""
-    learn, develop = ([task.clusters[t] for t in part] for part in (fold.learn, fold.develop))
-    dials: dict[str, Any] = {name: grid[0] for name, grid in GRIDS.items()}
-    cache: dict[Any, tuple[float, float]] = {}
-    oracles: dict[float, list[Any]] = {}
-
-    def value(trial: dict[str, Any]) -> float:
-        key = tuple(sorted(trial.items()))
-        if key not in cache:
-            model = Summarizer(training=training, max_bytes=task.max_bytes, **trial, **_FIT)
-            scaling = trial["oracle_scaling"]
-            oracles[scaling] = model.fit(learn, oracles.get(scaling)).oracles_
-            found = mean_f_of_factors(model, develop, task.max_bytes)
-            cache[key] = max(found), SCALES[int(np.argmax(found))]
-            say(f"{training} {trial}: {cache[key][0]:.4f} with factor {cache[key][1]:g}")
-        return cache[key][0]
-
-    for name, grid in GRIDS.items():
-        dials = best(({**dials, name: setting} for setting in grid), value)
-    value(dials)
-    return Summarizer(
-        training=training,
-        max_bytes=task.max_bytes,
-        greedy_scale=cache[tuple(sorted(dials.items()))][1],
-        **dials,
-        **_FIT,
-    )
+def own_systems(items: list[Item]) -> dict[str, Callable[[], System]]:
+    """Ours: the default, then what was changed in it."""
+    few = {"n_draws": FEWER_DRAWS}
+    systems: dict[str, Callable[[], System]] = {DEFAULT: lambda: ours(learn(items))}
+    for method in ("mbr", "greedy", "sample"):
+        systems[f"--method {method}"] = lambda method=method: ours(learn(items), method=method, **few)
+    for training in ("dpp", "logistic"):
+        for method in ("coverage", "mbr"):
+            systems[f"{training}, {method}"] = lambda training=training, method=method: ours(
+                learn(items, training=training, max_iter=60), method=method, **few
+            )
+    systems["learned from another kind"] = lambda: another_kind(items)
+    systems["all qualities alike"] = lambda: ours(alike, **few)
+    systems["no weight on position"] = lambda: ours(learn(items, late=0.0), **few)
+    for group in FEATURE_GROUPS:
+        rest = tuple(name for name in FEATURE_GROUPS if name != group)
+        systems[f"without {group}"] = lambda rest=rest: ours(learn(items, groups=rest), **few)
+    return systems
 
 
-def run(
-    task: Task,
-    *,
-    seed: int = 0,
-    every: int = 1,
-    say: Callable[[str], None] = print,
-    keep: Path | None = None,
-) -> Study:
-    """All systems on all folds; minimum-Bayes-risk decoding, the slow one, on every so-manieth test cluster.
-
-    With a folder to ``keep`` results in, what is there already is read and not run again: the systems of a fold, and
-    every cluster that was decoded by risk. So a run with ``every=4`` may be followed by one with all clusters.
-    """
-    study = Study()
-    for number, fold in enumerate(task.folds):
-        path = None if keep is None else keep / f"{task.name}_fold{number}_seed{seed}.json"
-        found = Study() if path is None or not path.exists() else Study.from_json(path.read_text(encoding="utf-8"))
-        save = partial(_save, found, path)
-        say(f"fold {number + 1} of {len(task.folds)}")
-        if not found.dials:
-            _compare(task, fold, found, seed, say)
-            save()
-        tested = [t for t in fold.test if t % every == 0]
-        if left := [t for t in tested if t not in found.drawing]:
-            model = Summarizer(**found.dials[0]["dpp"]).fit([task.clusters[t] for t in [*fold.learn, *fold.develop]])
-            _decode_by_risk(task, left, model, found, seed, save)
-        for size in SIZES:
-            say(f"dpp-mbr{size}: {np.mean([found.scores[f'dpp-mbr{size}'][t][0] for t in tested]):.4f}")
-        study.add(found)
-    return study
+def another_kind(items: list[Item]) -> System:
+    """Reviews by a model of opinions, opinions by a model of reviews, news by both."""
+    models = {kind: learn(items, tuple(name for name in LEARNED if name != kind)) for kind in KINDS}
+    return lambda item: ours(models[item.kind], n_draws=FEWER_DRAWS)(item)
 
 
-def _save(study: Study, path: Path | None) -> None:
-    if path is not None:
-        with atomic_write(path) as temporary:
-            temporary.write_text(study.to_json(), encoding="utf-8")
+def alike(item: Item) -> Summarizer:
+    model = Summarizer(training="dpp", late=0.0)
+    model.coef_ = np.zeros(1 + len(FEATURE_NAMES))
+    return model
 
 
-def _compare(task: Task, fold: Fold, study: Study, seed: int, say: Callable[[str], None]) -> None:
-    """All systems of a fold but those that decode by risk."""
-    limit = {"max_bytes": task.max_bytes}
-    develop = [task.clusters[t] for t in fold.develop]
-    everything = [task.clusters[t] for t in [*fold.learn, *fold.develop]]
+def run(items: list[Item], keep: Path, say: Callable[[str], None] = print) -> dict[str, Scores]:
+    """Score every system; finished ones are kept in a folder and not run again."""
+    found: dict[str, Scores] = {}
 
-    def test(name: str, summarize: Callable[[Cluster], Summary]) -> None:
-        for t in fold.test:
-            started = time.perf_counter()
-            text = summarize(task.clusters[t]).text
-            study.seconds[name][t] = time.perf_counter() - started
-            study.scores[name][t] = score(text, task.clusters[t].references)
-        say(f"{name}: {np.mean([study.scores[name][t][0] for t in fold.test]):.4f}")
+    def finish(name: str, tested: list[Item], build: Callable[[], System]) -> None:
+        path = keep / f"{name.replace(' ', '_').replace(',', '').replace('-', '')}.json"
+        if not path.exists():
+            with atomic_write(path) as temporary:
+                temporary.write_text(json.dumps(score_system(build(), tested)), encoding="utf-8")
+        found[name] = json.loads(path.read_text(encoding="utf-8"))
+        means = [np.mean([row[0] for k, row in found[name].items() if k.startswith(kind)]) for kind in KINDS]
+        say(f"{name}: " + ", ".join(f"{100 * value:.2f}" for value in means))
 
-    test("oracle", lambda c: Oracle().summarize(c, **limit))
-    test("begin", lambda c: Begin().summarize(c, **limit))
-    test("random", lambda c: Random().summarize(c, rng=seed, **limit))
-    central = LexRank().fit(everything)
-    test("lexrank", lambda c: central.summarize(c, **limit))
+    for name, build in own_systems(items).items():
+        if name == DEFAULT:
+            finish(name, items, build)
+    for name, candidates in rival_systems().items():
+        finish(name, items, lambda candidates=candidates: chosen_rival(candidates, items))
+    small = [item for item in items if len(item.cluster) <= MOST_FOR_PACKAGES]
     for name, rival in package_rivals(say).items():
-        rival.fit(everything)
-        chosen = best(
-            map(rival.at, rival.thresholds), lambda trial: mean_f(develop, lambda c: trial.summarize(c, **limit))
-        )
-        test(name, lambda c, chosen=chosen: chosen.summarize(c, **limit))
-    cut = Submodular().fit(everything)
-    pair = best(
-        ((weight, power) for weight in LAMBDAS for power in EXPONENTS),
-        lambda pair: mean_f(
-            develop, lambda c: cut.set_params(redundancy=pair[0], scaling=pair[1]).summarize(c, **limit)
-        ),
-    )
-    cut.set_params(redundancy=pair[0], scaling=pair[1])
-    test("submod1", lambda c: cut.summarize(c, **limit))
-    logistic = tune(task, fold, "logistic", say)
-    small = Summarizer(**logistic.get_params()).fit([task.clusters[t] for t in fold.learn])
-    alpha = best(ALPHAS, lambda a: mean_f(develop, lambda c: RelevanceMMR(small, alpha=a).summarize(c, **limit)))
-    logistic.fit(everything)
-    marginal = RelevanceMMR(logistic, alpha=alpha)
-    test("lr+mmr", lambda c: marginal.summarize(c, **limit))
-    test("lr+dpp", lambda c: logistic.summarize(c, **limit))
-    model = tune(task, fold, "dpp", say)
-    dials = {"lr": logistic.get_params(), "dpp": model.get_params(), "alpha": alpha, "submod1": list(pair)}
-    model.fit(everything)
-    test("dpp-greedy", lambda c: model.summarize(c, **limit))
-    test("dpp-map-local", lambda c: model.summarize(c, method="map-local", **limit))
-    printed = model.greedy_scale
-    model.set_params(greedy_scale=1.0)
-    test("dpp-algorithm-6", lambda c: model.summarize(c, **limit))
-    model.set_params(greedy_scale=printed)
-    for name, without in ABLATIONS.items():
-        groups = tuple(group for group in FEATURE_GROUPS if group not in without)
-        less = Summarizer(**{**model.get_params(), "groups": groups}).fit(everything)
-        test(name, lambda c, less=less: less.summarize(c, **limit))
-    study.dials.append(dials)
+        finish(name, small, lambda rival=rival: plain(rival.fit(_documents(items))))
+    for name, build in own_systems(items).items():
+        finish(name, items, build)
+    return found
 
 
-def _decode_by_risk(
-    task: Task, tested: list[int], model: Summarizer, study: Study, seed: int, save: Callable[[], None]
-) -> None:
-    """MBR from one pool of draws per cluster, cut into as many smaller pools as it holds; scores are means of those.
-
-    Draws of 99 to 102% of the budget are kept, as the seed's 660 to 680 of 665 bytes, and the summary is cut at it.
-    """
-    budget = Budget("bytes", task.max_bytes)
-    low, high = round(0.9925 * task.max_bytes) + 1, round(1.0225 * task.max_bytes) + 1
-    for t in tested:
-        cluster = task.clusters[t]
-        started = time.perf_counter()
-        kernel, candidates, costs = _kernel(model, cluster, high, budget)
-        counts = word_counts([cluster.sentences[i] for i in candidates])
-        draws = draw_between(kernel.dpp(costs, None), costs, low, high, POOL, rng=seed)
-        drawing = time.perf_counter() - started
-        for size in SIZES:
-            pools = [draws.sets[i : i + size] for i in range(0, len(draws.sets) - size + 1, size)] or [draws.sets]
-            found = []
-            started = time.perf_counter()
-            for pool in pools:
-                if not pool:
-                    found.append(score(model.summarize(cluster, max_bytes=task.max_bytes).text, cluster.references))
-                    continue
-                chosen = np.sort(candidates[pool[least_risk(pool, counts)[0]]])
-                text = " ".join(cluster.sentences[i] for i in chosen).encode()[: task.max_bytes]
-                found.append(score(text.decode("utf-8", "ignore"), cluster.references))
-            study.scores[f"dpp-mbr{size}"][t] = np.mean(found, axis=0).tolist()
-            spent = (time.perf_counter() - started) / len(pools) + drawing * min(1.0, size / POOL)
-            study.seconds[f"dpp-mbr{size}"][t] = spent
-        inside = sum(int(costs[items].sum()) >= low for items in draws.sets)
-        study.drawing[t] = [draws.n_drawn, inside, len(draws.sets)]
-        save()
-
-
-def _kernel(model: Summarizer, cluster: Cluster, high: int, budget: Budget) -> tuple[Any, Any, Any]:
-    summary = model.summarize(cluster, max_bytes=high)
-    costs = budget.costs([cluster.sentences[i] for i in summary.candidates])
-    return summary.kernel, summary.candidates, costs
-
-
-def bootstrap(values: Sequence[float], *, seed: int = 0, rounds: int = 2000) -> tuple[float, float]:
-    """95% interval of a mean, by resampling clusters."""
-    array = np.asarray(values)
-    rng = np.random.default_rng(seed)
-    means = array[rng.integers(0, len(array), (rounds, len(array)))].mean(axis=1)
-    low, high = np.quantile(means, [0.025, 0.975])
-    return float(low), float(high)
+def _documents(items: list[Item]) -> list[Cluster]:
+    return [item.cluster for item in items if item.kind in LEARNED]

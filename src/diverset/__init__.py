@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from diverset.sampling.mcmc import mcmc_chain
     from diverset.sampling.trace import SamplingTrace, sampling_trace
     from diverset.structured import FactorGraph, StructuredDPP, StructuredKDPP
+    from diverset.text.verb import summarize
 else:
     __getattr__, __dir__ = names_on_use(
         __name__,
@@ -96,6 +97,7 @@ else:
             "sampling.mcmc": ["mcmc_chain"],
             "sampling.trace": ["SamplingTrace", "sampling_trace"],
             "structured": ["FactorGraph", "StructuredDPP", "StructuredKDPP"],
+            "text.verb": ["summarize"],
         },
         submodules=[
             "baselines", "core", "distributed", "errors", "images", "inference", "integrations",
@@ -151,5 +153,6 @@ __all__ = [
     "select",
     "select_many",
     "selection_law",
+    "summarize",
     "total_variation",
 ]

@@ -8,8 +8,9 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
+import diverset as dv
 from diverset.apps.demo_summary import run_demo_summary
-from diverset.apps.documents import html_text, markdown_text, read_documents
+from diverset.apps.documents import html_text, markdown_text, read_cluster, read_documents
 from diverset.cli import app
 from diverset.errors import DiversetError
 
@@ -44,10 +45,10 @@ def test_the_summary_is_printed_alone(folder):
     assert "no()" not in text
 
 
-@pytest.mark.parametrize("method", ["greedy", "mbr", "sample", "map-local"])
+@pytest.mark.parametrize("method", ["coverage", "greedy", "mbr", "sample"])
 def test_methods_and_budgets(folder, tmp_path, method):
     out = tmp_path / "s.txt"
-    asked = [folder, "--max-bytes", 120, "--method", method, "--samples", 20, "--seed", 1, "-o", out]
+    asked = [folder, "--max-bytes", 120, "--method", method, "--draws", 50, "--seed", 1, "-o", out]
     assert run(*asked).exit_code == 0
     text = out.read_bytes()
     assert 0 < len(text) - 1 <= 120  # but for the line's end
@@ -64,12 +65,12 @@ def test_markdown_holds_the_summary_alone(folder, tmp_path):
 
 def test_json_tells_why(folder, tmp_path):
     out = tmp_path / "s.json"
-    assert run(folder, "--max-words", 20, "--method", "mbr", "--samples", 20, "--seed", 0, "-o", out).exit_code == 0
+    assert run(folder, "--max-words", 20, "--method", "mbr", "--draws", 50, "--seed", 0, "-o", out).exit_code == 0
     report = json.loads(out.read_text(encoding="utf-8"))
     assert report["limit"] == {"words": 20}
     assert report["documents"] == ["a.txt", "c.html", "D", "more/b.md"]
     assert report["summary"] == " ".join(sentence["sentence"] for sentence in report["sentences"])
-    assert report["draws"]["kept"] == 20 <= report["draws"]["made"]
+    assert report["draws"]["within_limit"] == 50 <= report["draws"]["made"]
     assert all(0 < sentence["inclusion_probability"] < 1 for sentence in report["sentences"])
 
 
@@ -129,6 +130,7 @@ def test_empty_documents_among_others(tmp_path):
         (["{folder}", "--max-words", "3", "--max-bytes", "3"], "one limit"),
         (["{folder}", "--max-words", "0"], "max_words"),
         (["{folder}", "--method", "best"], "best"),
+        (["{folder}", "--update-since", "nowhere"], "no such file"),
         (["{empty}"], "holds no file"),
         (["{empty}/blank.txt"], "no sentence"),
         (["{empty}/bad.jsonl"], "line 2 is no JSON"),
@@ -154,18 +156,49 @@ def test_bad_input_is_one_line(folder, tmp_path, arguments, message):
 def test_encodings(tmp_path):
     for name, encoding in {"a": "cp1252", "b": "utf-8-sig", "c": "utf-16"}.items():
         (tmp_path / f"{name}.txt").write_bytes("Café.".encode(encoding))
-    documents, names = read_documents([str(tmp_path)])
-    assert documents == ["Café."] * 3
-    assert names == ["a.txt", "b.txt", "c.txt"]
+    documents = read_documents([str(tmp_path)])
+    assert [document.text for document in documents] == ["Café."] * 3
+    assert [document.name for document in documents] == ["a.txt", "b.txt", "c.txt"]
 
 
 def test_json_lines_hold_texts_or_sentences(tmp_path):
     path = tmp_path / "x.jsonl"
     path.write_text('"plain"\n{"sentences": ["a", "b"], "id": 7}\n{"body": "x"}\n')
-    assert read_documents([str(path)]) == (["plain", ["a", "b"], "x"], ["x.jsonl, line 1", "7", "x.jsonl, line 3"])
+    documents = read_documents([str(path)])
+    assert [document.text for document in documents] == ["plain", ["a", "b"], "x"]
+    assert [document.name for document in documents] == ["x.jsonl, line 1", "7", "x.jsonl, line 3"]
     path.write_text('{"text": 3}')
     with pytest.raises(DiversetError, match="line 1 has no text"):
         read_documents([str(path)])
+
+
+def test_dates_come_from_records_and_names(tmp_path):
+    (tmp_path / "2020-02-01_b.txt").write_text("The mill was rebuilt by the owner.")
+    (tmp_path / "x.jsonl").write_text(
+        '{"text": "The mill burned down at night.", "date": "2020-01-31"}\n{"text": "No date.", "date": "soon"}'
+    )
+    dates = [str(document.date)[:10] for document in read_documents([str(tmp_path)])]
+    assert dates == ["2020-02-01", "2020-01-31", "None"]
+    (tmp_path / "x.jsonl").write_text('{"text": "The mill burned down at night.", "date": "2020-01-31"}')
+    found = run(tmp_path, "--method", "mbr")
+    assert found.stdout.strip() == "The mill burned down at night. The mill was rebuilt by the owner."
+
+
+def test_the_command_is_the_function(folder, tmp_path):
+    (tmp_path / "read.txt").write_text(FIRST)
+    cluster = read_cluster([str(folder)])
+    known = read_cluster([str(tmp_path / "read.txt")])
+    for flags, options in [
+        ([], {}),
+        (["--max-words", 12], {"max_words": 12}),
+        (["--max-bytes", 80, "--method", "mbr", "--draws", 70], {"max_bytes": 80, "method": "mbr", "n_draws": 70}),
+        (["--query", "the mayor", "--max-words", 12], {"query": "the mayor", "max_words": 12}),
+        (["--update-since", tmp_path / "read.txt", "--max-words", 12], {"update_since": known, "max_words": 12}),
+        (["--method", "sample", "--seed", 4], {"method": "sample", "rng": 4}),
+    ]:
+        found = run(folder, *flags)
+        assert found.exit_code == 0, found.output
+        assert found.stdout.split() == dv.summarize(cluster, **options).text.split()
 
 
 def test_web_pages_without_closing_tags():

@@ -1,4 +1,4 @@
-"""The experiment on summaries: splits that do not leak, intervals, tables, and a run on made-up clusters."""
+"""The experiment on summaries: splits that do not leak, rivals, intervals, and a run on made-up clusters."""
 
 import gzip
 import json
@@ -9,130 +9,98 @@ import numpy as np
 import pytest
 
 from diverset.errors import DiversetError
-from diverset.text import Cluster, Summarizer
-from experiments.summaries import packages, report, study
-from experiments.summaries.data import HALVES, Fold, Task, at_random, by_topic, read_task
+from diverset.text import Cluster, Summarizer, default_summarizer
+from experiments.summaries import packages, report, study, train_default
+from experiments.summaries.data import DEVELOPMENT_EVENTS, KINDS, LEARNED, Item, read_items
+from experiments.summaries.rivals import LSA, KLSum, TextRank
 
 DATA = Path(os.environ.get("DIVERSET_DATA", Path(__file__).parents[3] / "shared" / "data"))
 
 
-def check_folds(folds, n):
-    tested = [t for fold in folds for t in fold.test]
-    assert sorted(tested) == list(range(n))
-    for fold in folds:
-        parts = [set(fold.learn), set(fold.develop), set(fold.test)]
-        assert sum(map(len, parts)) == len(set.union(*parts)) == n
-        assert all(parts)
-
-
-def test_folds_are_apart():
-    check_folds(at_random(23), 23)
-    topics = [topic for half, _ in HALVES for topic in sorted(half)] * 3
-    folds = by_topic(topics)
-    check_folds(folds, len(topics))
-    for fold in folds:
-        learned, developed, tested = ({topics[t] for t in part} for part in (fold.learn, fold.develop, fold.test))
-        assert not learned & developed
-        assert not (learned | developed) & tested
+def made_up_items(n=5):
+    rng = np.random.default_rng(0)
+    words = np.array([f"w{i}" for i in range(40)])
+    items = []
+    for kind in KINDS:
+        for t in range(n):
+            documents = [["A " + " ".join(rng.choice(words, 6)) + "." for _ in range(5)] for _ in range(3)]
+            cluster = Cluster(documents, [documents[0][0] + " " + documents[1][0]])
+            items.append(Item(kind, str(t), cluster, t % 5, t % 2 == 0))
+    return items
 
 
 def test_reader(tmp_path):
-    (tmp_path / "opinosis").mkdir()
-    with gzip.open(tmp_path / "opinosis" / "opinosis.jsonl.gz", "wt", encoding="utf-8") as file:
-        for t in range(6):
-            file.write(json.dumps({"id": t, "documents": [["A b c.", "D."]], "references": ["A b."]}) + "\n")
-    task = read_task("opinosis", tmp_path)
-    assert (len(task.clusters), task.max_bytes) == (6, 120)
-    with pytest.raises(DiversetError, match="t17_daily"):
-        read_task("t17_daily", tmp_path)
+    for kind in KINDS:
+        (tmp_path / kind).mkdir()
+        with gzip.open(tmp_path / kind / f"{kind}.jsonl.gz", "wt", encoding="utf-8") as file:
+            for t in range(6):
+                record = {"id": t, "documents": [["A b c.", "D."]], "references": ["A b."]}
+                record |= {"topic": "bpoil" if t < 3 else "H1N1"} if kind == "t17_daily" else {}
+                file.write(json.dumps(record) + "\n")
+    items = read_items(tmp_path)
+    assert len(items) == 18
+    assert [item.develops for item in items[:6]] == [False] * 3 + [True] * 3
+    assert sorted(item.fold for item in items[6:12]) == [0, 0, 1, 2, 3, 4]
+    assert "bpoil" not in DEVELOPMENT_EVENTS
+    with pytest.raises(DiversetError, match="nowhere"):
+        read_items(tmp_path / "nowhere")
 
 
-@pytest.mark.skipif(not (DATA / "t17_daily").exists(), reason="the public data are not here")
-def test_the_topics_of_the_news_are_known():
-    task = read_task("t17_daily", DATA)
-    check_folds(task.folds, len(task.clusters))
-    assert max(len(document) for cluster in task.clusters for document in cluster.documents) <= 12
+def test_no_model_is_tested_on_what_it_learned_from(monkeypatch):
+    items = made_up_items()
+    seen = []
+
+    class Spy:
+        def fit(self, clusters, weights):
+            assert sum(weights) == pytest.approx(len(LEARNED))
+            seen.append({id(cluster) for cluster in clusters})
+            return seen[-1]
+
+    monkeypatch.setattr(study, "Summarizer", Spy)
+    model = study.learn(items)
+    for item in items:
+        assert id(item.cluster) not in model(item)
+    assert len(seen) == 11  # five folds of two kinds, and all for the news
+    news = {id(item.cluster) for item in items if item.kind == "t17_daily"}
+    assert not news & set.union(*seen)
 
 
-def test_bootstrap_interval():
-    values = np.random.default_rng(0).standard_normal(400)
-    low, high = study.bootstrap(values.tolist())
-    assert low < values.mean() < high
-    assert high - low == pytest.approx(2 * 1.96 * values.std() / 20, rel=0.1)
+@pytest.mark.parametrize("rival", [TextRank(), LSA(topics=1), KLSum()], ids=lambda rival: type(rival).__name__)
+def test_rivals_prefer_what_documents_share(rival):
+    shared = "The bridge fell into the river."
+    cluster = Cluster([[shared, "Penguins juggle."], ["A bridge fell into a river.", "Tea is brewed."], [shared]])
+    assert "bridge" in rival.summarize(cluster, 6).text
+    assert len(rival.summarize(made_up_items(1)[0].cluster, 20).text.split()) <= 20
 
 
-def made_up_clusters():
+def test_intervals_weigh_kinds_alike():
     rng = np.random.default_rng(0)
-    words = np.array([f"w{i}" for i in range(40)])
-    clusters = []
-    for _ in range(6):
-        documents = [[" ".join(rng.choice(words, 6)) + "." for _ in range(5)] for _ in range(3)]
-        clusters.append(Cluster(documents, [documents[0][0] + " " + documents[1][0]]))
-    return clusters
+    parts = [1.0 + rng.standard_normal(400), rng.standard_normal(100)]
+    middle, low, high = report.interval(parts)
+    assert middle == pytest.approx((parts[0].mean() + parts[1].mean()) / 2)
+    error = np.sqrt(parts[0].var() / 400 + parts[1].var() / 100) / 2
+    assert high - low == pytest.approx(2 * 1.96 * error, rel=0.1)
 
 
-class Backwards(packages.PackageRival):
-    """Stands in for a package: the last sentences are its best."""
-
-    thresholds = (0.2, 0.1)
-
-    def fit(self, clusters):
-        return self
-
-    def rank(self, cluster):
-        return np.arange(len(cluster))[::-1]
-
-
-@pytest.mark.slow
 def test_a_run_fills_all_tables_and_goes_on_where_it_stopped(monkeypatch, tmp_path):
-    monkeypatch.setattr(study, "POOL", 200)
-    monkeypatch.setattr(study, "SIZES", (100, 200))
-    monkeypatch.setattr(study, "package_rivals", lambda say: {"sumy-package": Backwards()})
-    monkeypatch.setattr(report, "RISK", ("dpp-mbr100", "dpp-mbr200"))
-    monkeypatch.setattr(
-        report, "SYSTEMS", ("begin", "sumy-package", "lexrank-package", "dpp-greedy", "dpp-mbr100", "dpp-mbr200")
-    )
-    folds = [Fold([0, 1], [2], [3, 4, 5]), Fold([3, 4], [5], [0, 1, 2])]
-    task = Task("made_up", made_up_clusters(), 60, folds)
+    items = made_up_items(2)
+    monkeypatch.setattr(study, "FEWER_DRAWS", 20)
+    monkeypatch.setattr(study, "package_rivals", lambda say: {})
+    kept = {study.DEFAULT, "--method greedy", "all qualities alike"}
+    every = study.own_systems
+    monkeypatch.setattr(study, "own_systems", lambda items: {k: v for k, v in every(items).items() if k in kept})
     lines = []
-    found = study.run(task, say=lines.append, keep=tmp_path)
-    tables = report.tables("made_up", found)
-    assert set(found.scores["dpp-mbr200"]) == set(found.drawing) == set(range(6))
-    assert all(0 <= value <= 1 for scores in found.scores.values() for row in scores.values() for value in row)
-    assert len(tables) == 3
-    assert all(text.startswith(".. list-table::") for text in tables.values())
-    systems = tables["summaries_made_up_systems.rst"]
-    assert "sumy-package" in systems
-    assert "lexrank-package" not in systems  # was not there
-    oracle, random = (np.mean([row[0] for row in found.scores[name].values()]) for name in ("oracle", "random"))
-    assert oracle > random
-
-    # A second run reads what is kept, and runs only what is not.
-    again = study.Study.from_json(found.to_json())
-    assert (again.scores, again.seconds, again.drawing) == (found.scores, found.seconds, found.drawing)
-    first, second = sorted(tmp_path.iterdir())
-    part = study.Study.from_json(second.read_text())
-    del part.drawing[1], part.scores["dpp-mbr100"][1]
-    second.write_text(part.to_json())
-    monkeypatch.setattr(study, "_compare", lambda *given: pytest.fail("both folds are there"))
-    decode, left = study._decode_by_risk, []
-    monkeypatch.setattr(study, "_decode_by_risk", lambda task, t, *rest: left.append(t) or decode(task, t, *rest))
-    resumed = study.run(task, say=lines.append, keep=tmp_path)
-    assert left == [[1]]
-    assert resumed.scores == found.scores
-    assert study.Study.from_json(second.read_text()).drawing.keys() == {0, 1, 2}
-    assert first.name == "made_up_fold0_seed0.json"
-
-
-def test_factors_are_scored_as_summaries_are():
-    clusters = made_up_clusters()
-    model = Summarizer(max_bytes=60).fit(clusters[:3])
-    found = study.mean_f_of_factors(model, clusters[3:], 60)
-    assert len(set(found)) > 1
-    for scale, value in zip(study.SCALES, found, strict=True):
-        model.set_params(greedy_scale=scale)
-        expected = study.mean_f(clusters[3:], lambda c: model.summarize(c, max_bytes=60))
-        assert value == pytest.approx(expected, abs=1e-12)
+    found = study.run(items, tmp_path, lines.append)
+    assert set(found) == kept | set(study.rival_systems())
+    assert all(0.0 <= value <= 1.0 for scores in found.values() for row in scores.values() for value in row)
+    mean = {name: np.mean([row[0] for row in scores.values()]) for name, scores in found.items()}
+    assert mean["oracle"] > mean["random"]
+    written = report.tables(found, items)
+    assert len(written) == 5
+    assert all(text.startswith(".. list-table::") for text in written.values())
+    assert "TextRank" in written["summaries_verdict.rst"]
+    monkeypatch.setattr(study, "score_system", lambda *given: pytest.fail("all are there"))
+    assert study.run(items, tmp_path, lines.append) == found
 
 
 def test_a_missing_package_is_named_and_left_out(monkeypatch):
@@ -142,21 +110,13 @@ def test_a_missing_package_is_named_and_left_out(monkeypatch):
     monkeypatch.setattr(packages, "import_module", missing)
     lines = []
     assert packages.package_rivals(lines.append) == {}
-    assert [line.split(":")[0] for line in lines] == ["lexrank-package", "sumy-package"]
     assert all("pip install" in line for line in lines)
-
-
-def test_a_ranking_fills_the_budget():
-    cluster = made_up_clusters()[0]
-    summary = Backwards().summarize(cluster, max_sentences=2)
-    assert summary.indices.tolist() == [len(cluster) - 2, len(cluster) - 1]
-    assert Backwards().at(0.1).threshold == 0.1
+    assert len(lines) == 2
 
 
 @pytest.mark.parametrize("kind", [packages.LexrankPackage, packages.SumyPackage])
 def test_packages_rank_every_sentence_once(kind):
     pytest.importorskip({"LexrankPackage": "lexrank", "SumyPackage": "sumy"}[kind.__name__])
-    # The first sentence shares a word with each of the next three; no others share any.
     linked = [
         "Storm waters closed harbour ferries.",
         "Storm over night.",
@@ -165,8 +125,14 @@ def test_packages_rank_every_sentence_once(kind):
     ]
     cluster = Cluster([linked, ["Cats sleep.", "Dogs bark.", "Birds sing.", "Bees hum."]])
     other = Cluster([["Trains run."], ["Planes fly."], ["Ships sail."]])
-    rival = kind().fit([cluster, other])
-    for threshold in kind.thresholds:
-        ranking = rival.at(threshold).rank(cluster).tolist()
-        assert sorted(ranking) == list(range(8))
-        assert ranking[0] == 0
+    ranking = kind().fit([cluster, other]).rank(cluster).tolist()
+    assert sorted(ranking) == list(range(8))
+    assert ranking[0] == 0
+
+
+@pytest.mark.skipif(not (DATA / "opinosis").exists(), reason="the public data are not here")
+def test_the_shipped_model_is_what_training_gives(tmp_path):
+    assert train_default.main(["--data", str(DATA), "--out", str(tmp_path / "model.json")]) == 0
+    made, shipped = Summarizer.load(tmp_path / "model.json"), default_summarizer()
+    np.testing.assert_allclose(made.coef_, shipped.coef_, atol=1e-9)
+    assert made.card_ == shipped.card_

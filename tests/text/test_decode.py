@@ -12,7 +12,7 @@ import diverset as dv
 from diverset.errors import DiversetError
 from diverset.sampling import rejection
 from diverset.text import mean_rouge, pairwise_rouge, rouge, word_counts
-from diverset.text.decode import draw_between, greedy_summary, improve_summary, least_risk
+from diverset.text.decode import draw_between, greedy_summary, least_risk
 
 SENTENCES = [
     "The river rose and flooded the old town.",
@@ -65,25 +65,6 @@ def test_greedy_takes_no_copy_and_nothing_that_does_not_fit():
     assert greedy_summary(np.zeros((0, 0)), np.zeros(0, dtype=np.int64), 6).tolist() == []
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_local_search_ends_where_no_step_helps(seed):
-    L = kernel(8, seed, 2.0)
-    costs = np.random.default_rng(seed).integers(1, 6, size=8)
-    start = greedy_summary(L, costs, 10)
-    found = set(improve_summary(L, costs, 10, start).tolist())
-
-    def value(Y):
-        Y = sorted(Y)
-        return np.linalg.slogdet(L[np.ix_(Y, Y)])[1] if Y else 0.0
-
-    assert costs[list(found)].sum() <= 10
-    assert value(found) >= value(set(start.tolist())) - 1e-12
-    outside = set(range(8)) - found
-    steps = [found - {i} for i in found] + [found | {i} for i in outside]
-    steps += [found - {i} | {j} for i, j in itertools.product(found, outside)]
-    assert all(value(Y) <= value(found) + 1e-6 for Y in steps if costs[sorted(Y)].sum() <= 10)
-
-
 def window_law(L, costs, low, high):
     """Law of a DPP's set given that its cost is in a window, over all subsets."""
     n = len(L)
@@ -110,15 +91,15 @@ def test_draws_have_the_law_given_the_window():
     assert p_value(L, costs, 6, 8, flat) < 1e-4
 
 
-def test_rejections_are_counted_and_the_window_opens_downwards_only():
+def test_rejections_are_counted():
     L, costs = kernel(5, 3, 0.7), np.array([2, 3, 3, 4, 5])
     draws = draw_between(dv.DPP(L), costs, 6, 8, 50, rng=0)
     assert len(draws.sets) == 50 < draws.n_drawn
-    assert (draws.low, draws.high) == (6, 8)
-    wide = draw_between(dv.DPP(L), costs, 17, 17, 50, rng=0, most=200)
-    assert wide.low < 17 == wide.high
-    assert wide.n_drawn == 200
-    assert all(0 < costs[Y].sum() <= 17 for Y in wide.sets)
+    assert draws.indicator(5).sum(axis=1).A1.tolist() == [len(items) for items in draws.sets]
+    few = draw_between(dv.DPP(L), costs, 17, 17, 50, rng=0, most=200)
+    assert len(few.sets) < 50
+    assert few.n_drawn == 200
+    assert all(costs[Y].sum() == 17 for Y in few.sets)
     assert draw_between(dv.DPP(L), costs, 1, 1, 3, rng=0, most=20).sets == []
     with pytest.raises(DiversetError, match="from 4 to 3"):
         draw_between(dv.DPP(L), costs, 4, 3, 1)

@@ -414,17 +414,23 @@ def oracle(documents, references, max_words):
     return text.Oracle().summarize(text.Cluster(documents, references), max_words=max_words).text
 
 
-def summary(documents, max_words, method, n_samples, window):
-    made = text.default_summarizer().summarize(
-        documents, max_words=max_words, method=method, n_samples=n_samples, window=window, rng=0
+def summary(documents, max_words, method, n_draws, query, update_since):
+    made = dv.summarize(
+        documents, max_words, method=method, n_draws=n_draws, query=query, update_since=update_since, rng=0
     )
     return [made.text, made.quality, made.novelty, made.inclusion, made.explain(), made.sentences]
 
 
-def summarizer(documents, references, rho, prior_variance, max_words):
+def summarizer(documents, references, late, prior_variance, max_words):
     clusters = [text.Cluster(documents, references)] * 2
-    made = text.Summarizer(rho=rho, prior_variance=prior_variance, max_words=max_words, max_iter=5).fit(clusters)
-    return made.summarize(documents).text
+    settings = {
+        "training": "dpp",
+        "late": late,
+        "prior_variance": prior_variance,
+        "max_words": max_words,
+        "max_iter": 5,
+    }
+    return text.Summarizer(**settings).fit(clusters).summarize(documents, n_draws=20).text
 
 
 def cluster(documents, references, names, most):
@@ -435,11 +441,6 @@ def cluster(documents, references, names, most):
 def budget(unit, limit, sentences, given):
     made = text.Budget(unit, limit)
     return [made.costs(sentences), made.lengths(sentences), made.allows(sentences), made.crop(given), made.room]
-
-
-def tfidf(documents, texts, term):
-    made = text.Tfidf.from_documents(documents)
-    return [made.idf(term), made.vectors(texts).matrix]
 
 
 def counts_of(sets, sentences):
@@ -994,10 +995,10 @@ CALLS: dict[str, Call] = {
         for name in ("pair_correlation", "ripley_k", "ripley_l", "nearest_neighbour_g")
     },
     "diverset.text.Summarizer": call(
-        summarizer, documents=TEXTS, references=["Rain and dogs."], rho=0.7, prior_variance=1.0, max_words=10
+        summarizer, documents=TEXTS, references=["Rain and dogs."], late=1.0, prior_variance=1.0, max_words=10
     ),
-    "diverset.text.default_summarizer": call(
-        summary, documents=TEXTS, max_words=12, method="greedy", n_samples=5, window=None
+    "diverset.summarize": call(
+        summary, documents=TEXTS, max_words=12, method="coverage", n_draws=20, query="rain", update_since=TEXTS[:1]
     ),
     "diverset.text.Cluster": call(cluster, documents=TEXTS, references=["Rain."], names=["a", "b", "c"], most=3),
     "diverset.text.Budget": call(
@@ -1025,7 +1026,6 @@ CALLS: dict[str, Call] = {
     "diverset.text.words": call(text.words, text="The ex-mayor's plan"),
     "diverset.text.content_words": call(text.content_words, text="The ex-mayor's plan"),
     "diverset.text.stem": call(text.stem, word="relational"),
-    "diverset.text.Tfidf": call(tfidf, documents=TEXTS, texts=["a dry night", "rain"], term="rain"),
     "diverset.text.lexrank": call(text.lexrank, similarity=np.abs(kernels.cosine(X)), threshold=0.1, damping=0.15),
     "diverset.text.rouge": call(
         text.rouge, summary="The cats sat.", references=["A cat sat.", "Dogs."], combine="average", max_words=5
@@ -1094,10 +1094,10 @@ WITHIN = {
     "diverset.theory.processes.PatternChain": "diverset.theory.processes.birth_death_chain",
     "diverset.theory.processes.GibbsFit": "diverset.theory.processes.fit_gibbs",
     "diverset.theory.processes.IntegrationErrors": "diverset.theory.processes.integration_errors",
-    "diverset.text.Summary": "diverset.text.default_summarizer",
+    "diverset.text.Summary": "diverset.summarize",
+    "diverset.text.default_summarizer": "diverset.summarize",
     "diverset.text.pairwise_rouge": "diverset.text.word_counts",
     "diverset.text.mean_rouge": "diverset.text.word_counts",
-    "diverset.text.TermVectors": "diverset.text.Tfidf",
     "diverset.text.Rouge": "diverset.text.rouge",
     "diverset.images.Vocabulary": "diverset.images.learn_vocabulary",
 }

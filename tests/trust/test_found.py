@@ -95,7 +95,7 @@ CASES = [
     ("diverset.theory.processes.AlphaPermanental", {"alpha": 1e-310}),
     ("diverset.text.Budget", {"limit": float("nan")}),
     ("diverset.text.Budget", {"unit": "nonsense"}),
-    ("diverset.text.Summarizer", {"rho": 1e300}),
+    ("diverset.text.Summarizer", {"late": 1e300}),
     ("diverset.text.oracle_summary", {"scaling": 1e300}),
     ("diverset.text.Submodular", {"scaling": 1e300}),
 ]

@@ -251,9 +251,9 @@ texts = st.lists(
 
 
 @fuzz
-@given(texts, st.sampled_from([0, 1, 10, 10**9]), st.sampled_from(["greedy", "sample", "map-local"]))
+@given(texts, st.sampled_from([0, 1, 10, 10**9]), st.sampled_from(["coverage", "greedy", "sample", "mbr"]))
 def test_summaries(documents, limit, method):
-    summary = guarded(lambda: dv.text.default_summarizer().summarize(documents, max_bytes=limit, method=method, rng=0))
+    summary = guarded(lambda: dv.summarize(documents, max_bytes=limit, method=method, n_draws=50, rng=0))
     assert summary is None or len(summary.text.encode("utf-8", "surrogatepass")) <= limit
 
 

@@ -284,9 +284,9 @@ def test_a_search_without_scores_is_refused(tmp_path):
         dv.threads.Tuning.load(tmp_path / "x.json")
 
 
-def test_a_summarizer_of_infinite_counts_is_refused(tmp_path):
+def test_a_summarizer_of_infinite_weight_is_refused(tmp_path):
     whole = (files("diverset") / "data" / "summarizer.json").read_text(encoding="utf-8")
-    changed = re.sub(r'"n_documents": \d+', '"n_documents": 1e999', whole)
+    changed = whole.replace('"late": 1.0', '"late": 1e999')
     assert changed != whole
     (tmp_path / "x.json").write_text(changed, encoding="utf-8")
     with pytest.raises(DiversetError):

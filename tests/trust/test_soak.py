@@ -43,7 +43,7 @@ def calls(rng):
     yield lambda: dv.baselines.mmr(X, 5)
     yield lambda: dv.DPP(-X[:3] @ X[:3].T)  # refused
     yield lambda: dv.text.rouge("The cats sat.", ["A cat sat on the mat.", "The dog sat."])
-    yield lambda: dv.text.default_summarizer().summarize(["It rained. It poured.", "The old man snored."], max_words=5)
+    yield lambda: dv.summarize(["It rained. It poured.", "The old man snored."], max_words=5)
     yield lambda: dv.theory.processes.ripley_k(rng.random((20, 2)), dv.theory.processes.Box.unit(2), [0.1, 0.2])
     yield lambda: dv.threads.ThreadGraph(np.triu(rng.random((8, 8)), 1), features=X[:8]).n_threads(3)
     yield lambda: dv.theory.classics.SpanningTrees([(0, 1), (1, 2), (0, 2)]).sample(rng=rng)

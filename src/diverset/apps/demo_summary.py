@@ -1,4 +1,4 @@
-"""The demo's summary: five short reports, made up for it, in fifty words."""
+"""The demo's summary: five short invented reports in fifty words."""
 
 import json
 from importlib.resources import files
@@ -34,21 +34,20 @@ def run_demo_summary(*, max_words: int = 50, output: Path | None = None, console
     summary : Summary
         What was printed.
     """
-    from diverset.text import Cluster, default_summarizer
+    from diverset import summarize
+    from diverset.text import Cluster
 
     console = Console() if console is None else console
     lines = (files("diverset") / "data" / "summary_demo.jsonl").read_text(encoding="utf-8").splitlines()
     reports = [json.loads(line) for line in lines]
     cluster = Cluster([report["text"] for report in reports], names=[report["title"] for report in reports])
-    summary = default_summarizer().summarize(cluster, max_words=max_words)
+    summary = summarize(cluster, max_words)
     n = sum(len(report["text"].split()) for report in reports)
     console.print(f"{len(reports)} reports of {n} words, in {len(summary.text.split())}:", highlight=False)
     console.print(Text(summary.text, style="bold"))
     console.print(_table(summary))
     if output is not None:
-        from diverset.apps.summarize import write_summary
-
-        write_summary(output, summary)
+        summary.save(output)
         console.print(f"Page written to {output}", markup=False, highlight=False, soft_wrap=True)
     return summary
 

@@ -6,16 +6,23 @@ import sys
 from collections.abc import Sequence
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+
+import numpy as np
 
 from diverset.errors import DiversetError
 
-__all__ = ["read_documents"]
+if TYPE_CHECKING:
+    from diverset.text import Cluster
+
+__all__ = ["read_cluster", "read_documents"]
 
 KINDS = (".txt", ".text", ".md", ".markdown", ".html", ".htm", ".jsonl", ".ndjson")
 #: Where a JSON object keeps its text, first found first taken; and its name.
 _TEXT_KEYS = ("text", "body", "content", "article", "document", "sentences", "abstract")
 _NAME_KEYS = ("title", "headline", "name", "id")
+_DATE_KEYS = ("date", "published", "published_at", "publication_date", "datetime", "timestamp", "time", "created_at")
+_DATE_IN_NAME = re.compile(r"(?<!\d)(\d{4})[-_.]?(\d{2})[-_.]?(\d{2})(?!\d)")
 #: Parts of a web page that are not its text.
 _SILENT = {"script", "style", "nav", "footer", "aside", "form", "noscript", "template", "svg", "head"}
 _INLINE = frozenset(
@@ -38,7 +45,15 @@ _MARKDOWN = (
 )
 
 
-def read_documents(paths: Sequence[str], stdin: TextIO | None = None) -> tuple[list[str | list[str]], list[str]]:
+class Document(NamedTuple):
+    """A document: its text, or its sentences where the file has them apart; its name; its date, if it says one."""
+
+    text: str | list[str]
+    name: str
+    date: np.datetime64 | None
+
+
+def read_documents(paths: Sequence[str], stdin: TextIO | None = None) -> list[Document]:
     """Read documents.
 
     Parameters
@@ -51,19 +66,27 @@ def read_documents(paths: Sequence[str], stdin: TextIO | None = None) -> tuple[l
 
     Returns
     -------
-    documents : list of str or of lists of str
-        Texts, or sentences where the file has them apart.
-    names : list of str
-        What to call them.
+    list of Document
+        In order.
     """
-    documents: list[str | list[str]] = []
-    names: list[str] = []
-    for given in paths or ["-"]:
-        for name, kind, text in _texts(given, stdin):
-            for part, called in _parts(text, kind, name):
-                documents.append(part)
-                names.append(called)
-    return documents, names
+    return [
+        document
+        for given in paths or ["-"]
+        for name, kind, text in _texts(given, stdin)
+        for document in _parts(text, kind, name)
+    ]
+
+
+def read_cluster(paths: Sequence[str], stdin: TextIO | None = None) -> "Cluster":
+    """Read documents about one thing: :func:`read_documents` as a :class:`diverset.text.Cluster`."""
+    from diverset.text import Cluster
+
+    documents = read_documents(paths, stdin)
+    return Cluster(
+        [document.text for document in documents],
+        names=[document.name for document in documents],
+        dates=[document.date for document in documents],
+    )
 
 
 def _texts(given: str, stdin: TextIO | None) -> list[tuple[str, str, str]]:
@@ -115,18 +138,29 @@ def _decoded(raw: bytes) -> str:
         return raw.decode("cp1252", "replace")
 
 
-def _parts(text: str, kind: str, name: str) -> list[tuple[str | list[str], str]]:
+def _parts(text: str, kind: str, name: str) -> list[Document]:
     if kind in (".jsonl", ".ndjson"):
         return _from_json_lines(text, name)
+    date = _date("-".join(found.groups())) if (found := _DATE_IN_NAME.search(name)) else None
     if kind in (".html", ".htm"):
-        return [(html_text(text), name)]
+        return [Document(html_text(text), name, date)]
     if kind in (".md", ".markdown"):
-        return [(markdown_text(text), name)]
-    return [(text, name)]
+        return [Document(markdown_text(text), name, date)]
+    return [Document(text, name, date)]
 
 
-def _from_json_lines(text: str, name: str) -> list[tuple[str | list[str], str]]:
-    found: list[tuple[str | list[str], str]] = []
+def _date(cell: Any) -> np.datetime64 | None:
+    """A date, or None where it cannot be read: a summary does without."""
+    from diverset.apps.dated import parse_time
+
+    try:
+        return parse_time(cell)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _from_json_lines(text: str, name: str) -> list[Document]:
+    found: list[Document] = []
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
@@ -138,8 +172,10 @@ def _from_json_lines(text: str, name: str) -> list[tuple[str | list[str], str]]:
     return found
 
 
-def _from_record(record: Any, where: str) -> tuple[str | list[str], str]:
+def _from_record(record: Any, where: str) -> Document:
+    date = None
     if isinstance(record, dict):
+        date = next((_date(record[key]) for key in _DATE_KEYS if record.get(key)), None)
         called = next((str(record[key]) for key in _NAME_KEYS if record.get(key)), where)
         value = next((record[key] for key in _TEXT_KEYS if record.get(key)), None)
         if value is None and any(record.get(key, 0) in ("", [], None) for key in _TEXT_KEYS):
@@ -147,9 +183,9 @@ def _from_record(record: Any, where: str) -> tuple[str | list[str], str]:
     else:
         called, value = where, record
     if isinstance(value, str):
-        return value, called
+        return Document(value, called, date)
     if isinstance(value, list) and all(isinstance(sentence, str) for sentence in value):
-        return value, called
+        return Document(value, called, date)
     raise DiversetError(f"{where} has no text: it needs one of {', '.join(_TEXT_KEYS)}, a text or a list of sentences")
 
 

@@ -31,7 +31,7 @@ _STYLE = """<style>
 </style>"""
 
 
-def write_summary_page(output: Path, summary: "Summary", *, asked: dict[str, str]) -> None:
+def write_summary_page(output: Path, summary: "Summary") -> None:
     """Write the page; everything from the documents is escaped.
 
     Parameters
@@ -40,11 +40,16 @@ def write_summary_page(output: Path, summary: "Summary", *, asked: dict[str, str
         The file; it appears whole or not at all.
     summary : Summary
         What to show.
-    asked : dict of str to str
-        What was asked, in words.
     """
     cluster = summary.cluster
     n, k = len(cluster), len(summary.indices)
+    asked = {
+        "Documents": f"{len(cluster.documents):,}",
+        "Sentences": f"{n:,}",
+        "Limit": f"{summary.budget.limit:,} {summary.budget.unit}",
+        "Method": summary.method,
+        "Draws within the limit": f"{summary.n_accepted:,} of {summary.n_drawn:,}",
+    }
     title = f"{k} of {n:,} sentences of {len(cluster.documents)} document{'s' * (len(cluster.documents) != 1)}"
     parts = [
         _STYLE,
@@ -54,8 +59,9 @@ def write_summary_page(output: Path, summary: "Summary", *, asked: dict[str, str
         *(f'<p class="remark">{escape(note)}</p>' for note in summary.notes),
         "<h2>Why these sentences</h2>",
         _reasons(summary),
-        '<p class="caption">Quality: learned from human summaries. New: the share of a sentence that is not in the '
-        "other chosen ones. Probability: how often a summary drawn from the model holds the sentence.</p>",
+        '<p class="caption">Quality: rank among all sentences, learned from human summaries. New: the share of a '
+        "sentence that is not in the other chosen ones. Probability: the share of "
+        f"{summary.n_accepted:,} summaries, drawn from the model within the limit, that hold the sentence.</p>",
         "<h2>The documents</h2>",
         '<p class="caption">Chosen sentences are marked; the stronger the line under a sentence, the more probable it '
         "is.</p>",
@@ -69,7 +75,7 @@ def _reasons(summary: "Summary") -> str:
     rows = []
     for rank, (i, why) in enumerate(zip(summary.indices.tolist(), summary.explain(), strict=True), start=1):
         # The n-th best of so many says more than the number.
-        quality = f"Quality: no. {why['quality_rank']} of {len(summary.candidates)}"
+        quality = f"Quality: no. {why['quality_rank']} of {len(summary.cluster):,}"
         bars = [
             (quality, why["quality"] / top),
             (f"New: {why['novelty']:.0%}", why["novelty"]),

@@ -14,10 +14,10 @@ __all__ = ["summarize"]
 class Decoder(StrEnum):
     """How sentences are chosen."""
 
-    greedy = "greedy"
+    coverage = "coverage"
     mbr = "mbr"
     sample = "sample"
-    map_local = "map-local"
+    greedy = "greedy"
 
 
 @app.command(epilog="Example:  diverset summarize articles/ --max-words 100 -o summary.html")
@@ -34,11 +34,18 @@ def summarize(
     ] = None,
     max_bytes: Annotated[int | None, typer.Option(metavar="N", help="At most so many bytes of UTF-8.")] = None,
     max_sentences: Annotated[int | None, typer.Option(metavar="N", help="At most so many sentences.")] = None,
+    query: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="What the summary should be about.", show_default=False)
+    ] = None,
+    update_since: Annotated[
+        str | None,
+        typer.Option(metavar="FOLDER", help="Texts that were read before: the summary says what is new beside them."),
+    ] = None,
     method: Annotated[
-        Decoder, typer.Option(help="mbr draws summaries and takes the one most like all others; it is slower.")
-    ] = Decoder.greedy,
-    samples: Annotated[int, typer.Option(metavar="R", min=1, help="Draws for --method mbr.")] = 1000,
-    seed: Annotated[int | None, typer.Option(min=0, help="For methods that draw.", show_default=False)] = None,
+        Decoder, typer.Option(help="How sentences are chosen; sample draws one summary at random.")
+    ] = Decoder.coverage,
+    draws: Annotated[int, typer.Option(metavar="N", min=1, help="Draws within the limit, for probabilities.")] = 20_000,
+    seed: Annotated[int | None, typer.Option(min=0, help="For draws.", show_default=False)] = None,
     model: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A model of your own, written by Summarizer.save.")
     ] = None,
@@ -55,8 +62,10 @@ def summarize(
         max_words=max_words,
         max_bytes=max_bytes,
         max_sentences=max_sentences,
+        query=query,
+        update_since=update_since,
         method=method.value,
-        n_samples=samples,
+        n_draws=draws,
         seed=seed,
         model=model,
         output=output,

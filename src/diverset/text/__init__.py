@@ -1,30 +1,42 @@
-"""Texts: summaries of several documents, and what they are made of.
+"""Summaries of several documents, and what they are made of.
 
 ========================================  =============================================================================
 you want                                  start with
 ========================================  =============================================================================
-a summary of articles about one thing     ``default_summarizer().summarize(texts, max_words=100)``
+a summary of articles about one thing     ``diverset.summarize(texts, max_words=100)``
 to learn from your own summaries          :class:`Summarizer`, with a :class:`Cluster` for each example
 something to compare with                 :class:`Begin`, :class:`LexRank`, :class:`Submodular`, :class:`RelevanceMMR`,
                                           :class:`Random`, :class:`Oracle`
 to score summaries                        :func:`rouge`, :func:`pairwise_rouge`, :func:`mean_rouge`
-sentences, words, weights                 :func:`split_sentences`, :func:`words`, :class:`Tfidf`, :func:`lexrank`
+sentences, words, centrality              :func:`split_sentences`, :func:`words`, :func:`lexrank`
 ========================================  =============================================================================
 """
 
+from typing import TYPE_CHECKING
+
+from diverset._on_use import names_on_use
 from diverset.text.budget import Budget
 from diverset.text.cluster import Cluster
 from diverset.text.lexrank import lexrank
 from diverset.text.oracle import oracle_summary
 from diverset.text.overlap import mean_rouge, pairwise_rouge, word_counts
 from diverset.text.porter import stem
-from diverset.text.rivals import Begin, LexRank, Oracle, Random, RelevanceMMR, Submodular
 from diverset.text.rouge import Rouge, rouge, rouge_words
 from diverset.text.sentences import split_sentences
-from diverset.text.summarizer import Summarizer, default_summarizer
 from diverset.text.summary import Summary
-from diverset.text.tfidf import TermVectors, Tfidf
 from diverset.text.words import PRONOUNS, STOP_WORDS, content_words, words
+
+if TYPE_CHECKING:
+    from diverset.text.rivals import Begin, LexRank, Oracle, Random, RelevanceMMR, Submodular
+    from diverset.text.summarizer import Summarizer, default_summarizer
+else:  # learning is not loaded for a summary by the model that comes with the package
+    __getattr__, __dir__ = names_on_use(
+        __name__,
+        {
+            "rivals": ["Begin", "LexRank", "Oracle", "Random", "RelevanceMMR", "Submodular"],
+            "summarizer": ["Summarizer", "default_summarizer"],
+        },
+    )
 
 __all__ = [
     "PRONOUNS",
@@ -40,8 +52,6 @@ __all__ = [
     "Submodular",
     "Summarizer",
     "Summary",
-    "TermVectors",
-    "Tfidf",
     "content_words",
     "default_summarizer",
     "lexrank",

@@ -81,10 +81,10 @@ class Budget:
 
 
 def read_budget(max_bytes: Any = None, max_words: Any = None, max_sentences: Any = None) -> Budget:
-    """The one limit that is given; 665 bytes if none is."""
+    """The one limit that is given; 100 words if none is."""
     given = {unit: value for unit, value in zip(UNITS, (max_bytes, max_words, max_sentences), strict=True)}
     named = {unit: value for unit, value in given.items() if value is not None}
     if len(named) > 1:
         raise DiversetError(f"give one limit, not {' and '.join(f'max_{unit}' for unit in named)}")
-    unit, value = next(iter(named.items()), ("bytes", 665))
+    unit, value = next(iter(named.items()), ("words", 100))
     return Budget(unit, check_count(value, name=f"max_{unit}"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC
 from functools import cached_property
 from typing import Any
 
@@ -29,6 +30,9 @@ class Cluster:
         Human summaries, for training and scoring.
     names : sequence of str
         What the documents are called; numbers from 1 by default.
+    dates : sequence of str, datetime, numpy.datetime64 or None
+        When the documents were written: ISO 8601, or dates of Python or NumPy. Where all documents have one, summaries
+        are in this order.
 
     Examples
     --------
@@ -42,6 +46,7 @@ class Cluster:
     documents: tuple[tuple[str, ...], ...]
     references: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
+    dates: tuple[np.datetime64 | None, ...] = ()
     _headings: tuple[tuple[bool, ...], ...] = field(default=(), repr=False, compare=False)
 
     def __init__(
@@ -49,6 +54,7 @@ class Cluster:
         documents: Iterable[str | Sequence[str]],
         references: str | Iterable[str] = (),
         names: Sequence[str] = (),
+        dates: Sequence[Any] = (),
     ) -> None:
         if isinstance(documents, str):
             documents = [documents]
@@ -57,9 +63,12 @@ class Cluster:
         given = (references,) if isinstance(references, str) else tuple(references)
         if names and len(names) != len(cut):
             raise DiversetError(f"{len(names)} names for {len(cut)} documents; give one each")
+        if len(dates) and len(dates) != len(cut):
+            raise DiversetError(f"{len(dates)} dates for {len(cut)} documents; give one each, or None")
         object.__setattr__(self, "documents", cut)
         object.__setattr__(self, "references", given)
         object.__setattr__(self, "names", tuple(names) or tuple(str(t + 1) for t in range(len(cut))))
+        object.__setattr__(self, "dates", tuple(map(_date, dates)) or (None,) * len(cut))
         object.__setattr__(self, "_headings", tuple(tuple(heading for _, heading in part) for part in parts))
 
     def __len__(self) -> int:
@@ -99,7 +108,7 @@ class Cluster:
 
     def restrict(self, most: int) -> Cluster:
         """The cluster with at most so many sentences of each document, the first ones."""
-        return Cluster([document[:most] for document in self.documents], self.references, self.names)
+        return Cluster([document[:most] for document in self.documents], self.references, self.names, self.dates)
 
 
 def _sentences(document: Any, number: int) -> list[tuple[str, bool]]:
@@ -112,6 +121,20 @@ def _sentences(document: Any, number: int) -> list[tuple[str, bool]]:
         raise DiversetError(
             f"document {number} is a {type(document).__name__}; give a text or a list of sentences"
         ) from None
+
+
+def _date(given: Any) -> np.datetime64 | None:
+    if given is None or (isinstance(given, float) and np.isnan(given)):
+        return None
+    if getattr(given, "tzinfo", None) is not None:
+        given = given.astimezone(UTC).replace(tzinfo=None)
+    try:
+        found = np.datetime64(given, "s")
+    except (ValueError, TypeError):
+        raise DiversetError(
+            f"the date {given!r} is not understood; write it as 2020-01-31 or 2020-01-31T12:00"
+        ) from None
+    return None if np.isnat(found) else found
 
 
 def as_cluster(documents: Any) -> Cluster:

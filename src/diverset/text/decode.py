@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.linalg
+from scipy import sparse
 
 from diverset._typing import FloatArray, IntArray
 from diverset.core import DPP
@@ -21,7 +21,7 @@ from diverset.numerics.linalg import EPS
 from diverset.sampling.rejection import prepare
 from diverset.text.overlap import mean_rouge
 
-__all__ = ["Draws", "draw_between", "greedy_summary", "improve_summary", "least_risk"]
+__all__ = ["Draws", "draw_between", "greedy_summary", "least_risk"]
 
 #: Draws made at a time.
 _BATCH = 2000
@@ -72,74 +72,18 @@ def greedy_summary(L: FloatArray, costs: IntArray, room: int) -> IntArray:
         free[best] = False
 
 
-def improve_summary(L: FloatArray, costs: IntArray, room: int, start: IntArray) -> IntArray:
-    r"""Add, drop or swap sentences while that raises :math:`\det L_Y` within the budget.
-
-    Parameters
-    ----------
-    L, costs, room
-        As in :func:`greedy_summary`.
-    start : ndarray of int64
-        A set within the budget.
-
-    Returns
-    -------
-    ndarray of int64
-        Ascending positions of a set that no single such step improves.
-
-    Notes
-    -----
-    Each round tries all additions, deletions and swaps by pivots given the set less one, O(nk^3), and takes the best.
-    """
-    Y = sorted(int(i) for i in start)
-    value = _log_det(L, Y)
-    while True:
-        best, change = value + 1e-9 * max(1.0, abs(value)), None
-        for dropped in [None, *Y]:
-            rest = [i for i in Y if i != dropped]
-            base = _log_det(L, rest)
-            if base > best:
-                best, change = base, rest
-            pivots = _pivots(L, rest)
-            pivots[costs > room - int(costs[rest].sum())] = 0.0
-            pivots[Y] = 0.0
-            i = int(pivots.argmax())
-            if pivots[i] > 0.0 and base + math.log(pivots[i]) > best:
-                best, change = base + math.log(pivots[i]), sorted([*rest, i])
-        if change is None:
-            return np.array(Y, dtype=np.int64)
-        Y, value = change, best
-
-
-def _log_det(L: FloatArray, Y: Sequence[int]) -> float:
-    if not Y:
-        return 0.0
-    sign, value = np.linalg.slogdet(L[np.ix_(Y, Y)])
-    return float(value) if sign > 0 else -math.inf
-
-
-def _pivots(L: FloatArray, Y: Sequence[int]) -> FloatArray:
-    """What each item multiplies the determinant by; 0 where rounding hides it."""
-    diagonal = np.diagonal(L).copy()
-    if not Y:
-        return diagonal
-    try:
-        factor = scipy.linalg.cholesky(L[np.ix_(Y, Y)], lower=True)
-    except np.linalg.LinAlgError:
-        return np.zeros(len(L))
-    W = scipy.linalg.solve_triangular(factor, L[Y], lower=True)
-    pivots = diagonal - np.einsum("ij,ij->j", W, W)
-    return np.where(pivots > 64.0 * len(L) * EPS * diagonal, pivots, 0.0)
-
-
 @dataclass(frozen=True)
 class Draws:
     """Sets drawn from a DPP given that their cost is in a window, and how many draws that took."""
 
     sets: list[IntArray]
-    low: int
-    high: int
     n_drawn: int
+
+    def indicator(self, n: int) -> Any:
+        """The sets as rows of zeros and ones: CSR of shape (n_sets, n)."""
+        ends = np.cumsum([0, *map(len, self.sets)])
+        members = np.concatenate([np.zeros(0, dtype=np.int64), *self.sets])
+        return sparse.csr_matrix((np.ones(len(members), dtype=np.float32), members, ends), (len(self.sets), n))
 
 
 def draw_between(
@@ -160,22 +104,20 @@ def draw_between(
     rng : int, Generator or None
         Random numbers.
     most : int, optional
-        Draws at most, 200 for each set asked for by default. If they do not give enough, the lower bound is halved as
-        often as it takes, over the draws that were made; what is found then is returned, perhaps fewer or none.
+        Draws at most; 10,000, and 200 for each set asked for, by default.
 
     Returns
     -------
     Draws
-        The sets, the window in the end, and the number of draws.
+        The sets, fewer than asked for or none if draws that fit are rare, and the number of draws.
     """
     if low > high:
         raise DiversetError(f"the window from {low} to {high} is empty")
     generator = np.random.default_rng(rng)
-    limit = 200 * n_sets if most is None else most
+    limit = 10_000 + 200 * n_sets if most is None else most
     # By name: nearly all draws are rejected, so there will be many, and this sampler makes them in microseconds.
     sampler = prepare(dpp._representation)
     kept: list[IntArray] = []
-    shorter: list[tuple[int, IntArray]] = []
     drawn = 0
     while len(kept) < n_sets and drawn < limit:
         for flat, offsets in sampler.draw_flat(min(_BATCH, limit - drawn), generator):
@@ -183,15 +125,9 @@ def draw_between(
             inside = np.flatnonzero((low <= spent) & (spent <= high))[: n_sets - len(kept)]
             kept += [flat[offsets[d] : offsets[d + 1]] for d in inside]
             if len(kept) == n_sets:
-                return Draws(kept, low, high, drawn + int(inside[-1]) + 1)
-            below = np.flatnonzero((0 < spent) & (spent < low))[: 10 * n_sets - len(shorter)]
-            shorter += [(int(spent[d]), flat[offsets[d] : offsets[d + 1]]) for d in below]
+                return Draws(kept, drawn + int(inside[-1]) + 1)
             drawn += len(spent)
-    while len(kept) < n_sets and shorter:
-        low //= 2
-        kept += [items for cost, items in shorter if cost >= low]
-        shorter = [entry for entry in shorter if entry[0] < low]
-    return Draws(kept[:n_sets], low, high, drawn)
+    return Draws(kept, drawn)
 
 
 def least_risk(sets: Sequence[IntArray], counts: Any) -> tuple[int, FloatArray]:

@@ -19,9 +19,9 @@ from diverset.errors import DiversetError
 __all__ = ["parse_model", "read_model", "write_model"]
 
 _NAME = "diverset summarizer"
-VERSION = 2
-#: Bytes of a file at most; document frequencies of a million words take about 20 MB.
-_LONGEST = 1 << 28
+VERSION = 3
+#: Bytes of a file at most.
+_LONGEST = 1 << 20
 
 
 def _checksum(entries: Mapping[str, Any]) -> str:

@@ -1,9 +1,10 @@
-r"""The best summary that sentences of the documents can make, knowing the human ones."""
+r"""What sentences of the documents are worth, knowing the human summaries."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -12,8 +13,9 @@ from diverset.errors import DiversetError
 from diverset.numerics.validation import check_nonnegative
 from diverset.text.budget import Budget
 from diverset.text.rouge import rouge_words
+from diverset.text.terms import Terms
 
-__all__ = ["oracle_summary"]
+__all__ = ["oracle_summary", "sentence_scores"]
 
 
 def oracle_summary(
@@ -80,6 +82,26 @@ def oracle_summary(
         free &= costs <= room
         free[best] = False
     return np.array(picked, dtype=np.int64)
+
+
+def sentence_scores(terms: Terms, references: Sequence[str]) -> FloatArray:
+    r"""How much of human summaries each sentence holds by itself, words and twice its word pairs, for its length.
+
+    .. math::  \frac{h_1 + 2 h_2}{\ell + 0.35\,\bar m}
+
+    with :math:`h_1` and :math:`h_2` the hits of ROUGE-1 and ROUGE-2, averaged over the references, :math:`\ell` the
+    words of the sentence and :math:`\bar m` the mean length of a reference.
+    """
+    humans = [rouge_words(reference) for reference in references]
+    mean_length = sum(map(len, humans)) / len(humans)
+    singles = [Counter(human) for human in humans]
+    doubles = [Counter(pairwise(human)) for human in humans]
+    scores = np.zeros(len(terms.stems))
+    for i, stems in enumerate(terms.stems):
+        own, pairs = Counter(stems), Counter(pairwise(stems))
+        hits = sum((own & human).total() for human in singles) + 2 * sum((pairs & human).total() for human in doubles)
+        scores[i] = hits / len(humans) / max(len(stems) + 0.35 * mean_length, 1.0)
+    return scores
 
 
 def _vector(counter: Counter[str], vocabulary: dict[str, int]) -> FloatArray:

@@ -8,7 +8,6 @@ number of words, and hits of candidates with the same number of words add up bef
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -17,8 +16,7 @@ from scipy import sparse
 
 from diverset._typing import Array, FloatArray
 from diverset.numerics.validation import check_rows
-from diverset.text.rouge import base_form
-from diverset.text.words import words
+from diverset.text.terms import Terms
 
 __all__ = ["mean_rouge", "pairwise_rouge", "word_counts"]
 
@@ -28,15 +26,7 @@ def word_counts(sentences: Sequence[str]) -> Any:
 
     In English text the words are ROUGE's; words of other scripts, which it drops, count as well.
     """
-    counters = [Counter(base_form(word) if word.isascii() else word for word in words(text)) for text in sentences]
-    column: dict[str, int] = {}
-    for counter in counters:
-        for word in counter:
-            column.setdefault(word, len(column))
-    indptr = np.concatenate([[0], np.cumsum([len(counter) for counter in counters], dtype=np.int64)])
-    indices = np.fromiter((column[word] for counter in counters for word in counter), dtype=np.int64)
-    data = np.fromiter((count for counter in counters for count in counter.values()), dtype=np.int64)
-    return sparse.csr_matrix((data, indices, indptr), shape=(len(counters), len(column)))
+    return Terms.of(sentences).counts
 
 
 def _indicators(sets: Sequence[Iterable[int]], counts: Any) -> tuple[Any, FloatArray]:

@@ -1,4 +1,4 @@
-r"""What summaries by DPPs are compared with, behind the same ``summarize`` ([KuleszaTaskar2012]_, section 4.2)."""
+r"""Systems to compare with, behind the same ``summarize`` ([KuleszaTaskar2012]_, section 4.2)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from diverset.text.budget import Budget, read_budget
 from diverset.text.cluster import Cluster, as_cluster
 from diverset.text.lexrank import lexrank
 from diverset.text.oracle import oracle_summary
-from diverset.text.summarizer import Summarizer, finish
-from diverset.text.summary import Summary
-from diverset.text.tfidf import Tfidf
+from diverset.text.summarizer import Summarizer
+from diverset.text.summary import Summary, finish
+from diverset.text.terms import Terms, stems_of
 
 __all__ = ["Begin", "LexRank", "Oracle", "Random", "RelevanceMMR", "Submodular"]
 
@@ -27,14 +27,12 @@ class _Rival(Estimator, abc.ABC):
     """A way to choose sentences that needs no training."""
 
     def fit(self, clusters: Iterable[Cluster]) -> Any:
-        """Nothing is learned, but document frequencies where words are weighted; returns the object."""
-        self.tfidf_ = Tfidf.from_documents(document for cluster in clusters for document in cluster.documents)
+        """Nothing is learned; returns the object."""
         return self
 
     def _vectors(self, cluster: Cluster) -> Any:
-        """tf-idf vectors; without training, the cluster's own documents say which words are rare."""
-        model = getattr(self, "tfidf_", None) or Tfidf.from_documents(cluster.documents or [""])
-        return model.vectors(cluster.sentences).matrix
+        """Vectors of the sentences, the same that :func:`diverset.summarize` compares."""
+        return Terms([stems_of(found) for found in cluster.words]).vectors
 
     @abc.abstractmethod
     def _choose(self, cluster: Cluster, budget: Budget, rng: RNGLike) -> Any:
@@ -43,35 +41,29 @@ class _Rival(Estimator, abc.ABC):
     def summarize(
         self,
         documents: Cluster | Iterable[str | Sequence[str]],
+        max_words: int | None = None,
         *,
         max_bytes: int | None = None,
-        max_words: int | None = None,
         max_sentences: int | None = None,
         rng: RNGLike = None,
     ) -> Summary:
-        """Summarise documents; arguments and result as for :meth:`Summarizer.summarize`."""
+        """Summarise documents; arguments and result as for :func:`diverset.summarize`."""
         cluster, budget = as_cluster(documents), read_budget(max_bytes, max_words, max_sentences)
         chosen = self._choose(cluster, budget, rng) if len(cluster) else []
         return finish(cluster, chosen, budget, type(self).__name__.lower())
 
 
 class Begin(_Rival):
-    """The beginning of the first document, and if that is short of the next, cut where the budget ends.
+    """Lead: sentences from the beginning of the first document on, then of the next, each if it fits.
 
     Examples
     --------
     >>> Begin().summarize(["One two. Three four.", "Five six."], max_words=3).text
-    'One two. Three'
+    'One two.'
     """
 
-    def fit(self, clusters: Iterable[Cluster]) -> Begin:
-        """Nothing is learned."""
-        return self
-
-    def _choose(self, cluster: Cluster, budget: Budget, rng: RNGLike) -> IntArray:
-        total = np.cumsum(budget.costs(cluster.sentences))
-        # The sentence in which the budget ends is taken as well, and cut.
-        return np.arange(min(int(np.searchsorted(total, budget.room, side="left")) + 1, len(cluster)))
+    def _choose(self, cluster: Cluster, budget: Budget, rng: RNGLike) -> list[int]:
+        return _fill(np.arange(len(cluster)), budget.costs(cluster.sentences), budget.room)
 
 
 class Random(_Rival):
@@ -82,10 +74,6 @@ class Random(_Rival):
     >>> Random().summarize(["One. Two. Three."], max_sentences=1, rng=0).text
     'Three.'
     """
-
-    def fit(self, clusters: Iterable[Cluster]) -> Random:
-        """Nothing is learned."""
-        return self
 
     def _choose(self, cluster: Cluster, budget: Budget, rng: RNGLike) -> list[int]:
         order = np.random.default_rng(rng).permutation(len(cluster))
@@ -173,10 +161,6 @@ class Submodular(_Rival):
 class Oracle(_Rival):
     """The oracle summary, for clusters with references (:func:`oracle_summary`): what could be reached."""
 
-    def fit(self, clusters: Iterable[Cluster]) -> Oracle:
-        """Nothing is learned."""
-        return self
-
     def _choose(self, cluster: Cluster, budget: Budget, rng: RNGLike) -> IntArray:
         return oracle_summary(cluster.sentences, cluster.references, budget)
 
@@ -209,8 +193,8 @@ class RelevanceMMR(_Rival):
         if self.summarizer is None:
             raise DiversetError("this RelevanceMMR has no fitted summarizer; call fit(clusters) or pass one")
         alpha = check_nonnegative(self.alpha, name="alpha")
-        vectors = self.summarizer.tfidf_.vectors(cluster.sentences).matrix
-        quality = self.summarizer.quality_of(cluster, vectors)
+        vectors = self._vectors(cluster)
+        quality = self.summarizer.quality_of(cluster)
         relevance = alpha * quality / quality.max()
         costs = budget.costs(cluster.sentences)
         free = (costs <= budget.room) & (np.diff(vectors.indptr) > 0)

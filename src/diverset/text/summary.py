@@ -2,81 +2,129 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from html import escape
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from diverset._typing import FloatArray, IntArray
+from diverset._typing import FloatArray, IntArray, RNGLike
+from diverset.errors import DiversetError, MissingExtraError
 from diverset.text.budget import Budget
 from diverset.text.cluster import Cluster
+from diverset.text.decode import Draws
+from diverset.text.law import SummaryLaw
+from diverset.text.readable import reading_order
+from diverset.text.terms import Terms
 
-__all__ = ["Summary"]
+__all__ = ["Summary", "finish"]
 
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """Chosen sentences in the order of the documents.
+    """Chosen sentences in the order of events.
 
     Attributes
     ----------
     text : str
         The summary, within the budget.
     indices : ndarray of int64
-        Which sentences of ``cluster.sentences``, ascending.
+        Which sentences of ``cluster.sentences``, in the order of the text.
     cluster : Cluster
         The documents.
     budget : Budget
         The limit that was asked for.
     method : str
         How it was decoded.
+    quality : ndarray of shape (n_sentences,)
+        Quality of every sentence by the model; the scale has no meaning, ratios have.
     candidates : ndarray of int64
         Sentences that could be chosen: those with words that fit the budget, the best of very many.
-    n_drawn, n_accepted : int
-        Draws made and kept, where the method draws.
+    law : SummaryLaw or None
+        The distribution over summaries, over the candidates; None where no DPP was used.
     notes : tuple of str
         What the reader should know.
     """
 
     text: str
     indices: IntArray
-    cluster: Cluster
+    cluster: Cluster = field(repr=False)
     budget: Budget
     method: str
-    candidates: IntArray
-    kernel: Any = field(repr=False, default=None)
-    n_drawn: int = 0
-    n_accepted: int = 0
+    quality: FloatArray = field(repr=False)
+    candidates: IntArray = field(repr=False)
+    law: SummaryLaw | None = field(repr=False, default=None)
+    draws: Draws | None = field(repr=False, default=None)
+    n_draws: int = 0
     notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return self.text
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{escape(why['sentence'])}</td><td>{escape(why['document'])}</td>"
+            f"<td>{why['inclusion_probability']:.0%}</td></tr>"
+            for why in self.explain()
+        )
+        head = "<tr><th>sentence</th><th>document</th><th>probability</th></tr>"
+        return f"<p>{escape(self.text)}</p><table>{head}{rows}</table>"
 
     @property
     def sentences(self) -> list[str]:
         """The chosen sentences."""
         return [self.cluster.sentences[i] for i in self.indices]
 
-    def _spread(self, values: FloatArray) -> FloatArray:
-        spread = np.zeros(len(self.cluster))
-        spread[self.candidates] = values
-        return spread
+    def sample(self, size: int = 1, *, rng: RNGLike = None) -> list[IntArray]:
+        """Fresh draws from the distribution over summaries within the budget.
+
+        Parameters
+        ----------
+        size : int
+            How many.
+        rng : int, Generator or None
+            Random numbers.
+
+        Returns
+        -------
+        list of ndarray of int64
+            Ascending sentences of each drawn summary.
+        """
+        if self.law is None:
+            raise DiversetError(f"a summary by {self.method!r} has no distribution to draw from")
+        found = self.law.draw(size, rng).sets
+        if len(found) < size:
+            raise DiversetError(f"only {len(found)} of {size} draws fit the limit; raise the limit")
+        return [np.sort(self.candidates[items]) for items in found]
 
     @cached_property
-    def quality(self) -> FloatArray:
-        """Quality of every sentence of the cluster, 0 for those that could not be chosen."""
-        if self.kernel is None:
-            return np.zeros(len(self.cluster))
-        return self._spread(self.kernel.quality)
+    def _probability_draws(self) -> Draws | None:
+        if self.draws is not None or self.law is None:
+            return self.draws
+        return self.law.draw(self.n_draws, 0)
+
+    @property
+    def n_accepted(self) -> int:
+        """Number of draws within the budget that the probabilities are estimated from."""
+        return 0 if self._probability_draws is None else len(self._probability_draws.sets)
+
+    @property
+    def n_drawn(self) -> int:
+        """Draws that were made for them; the others did not fit."""
+        return 0 if self._probability_draws is None else self._probability_draws.n_drawn
 
     @cached_property
     def inclusion(self) -> FloatArray:
-        """Probability that a draw from the model holds the sentence, for every sentence; O(n^3) on first use."""
-        if self.kernel is None or not len(self.candidates):
-            return np.zeros(len(self.cluster))
-        L = self.kernel.L
-        return self._spread(1.0 - np.diagonal(np.linalg.inv(L + np.eye(len(L)))))
+        """Share of the draws within the budget that hold the sentence, for every sentence of the cluster."""
+        share = np.zeros(len(self.cluster))
+        if self.n_accepted and self._probability_draws is not None:
+            held = self._probability_draws.indicator(len(self.candidates)).sum(axis=0)
+            share[self.candidates] = np.asarray(held).ravel() / self.n_accepted
+        return share
 
     @cached_property
     def novelty(self) -> FloatArray:
@@ -84,15 +132,20 @@ class Summary:
 
         1 for a sentence like none of the others, 0 for a copy.
         """
-        if self.kernel is None or not len(self.indices):
+        if self.law is None or not np.isin(self.indices, self.candidates).all():
             return np.ones(len(self.indices))
-        S = self.kernel.similarity(np.searchsorted(self.candidates, self.indices))
+        places = np.searchsorted(self.candidates, self.indices)
+        S = self.law.similarity[np.ix_(places, places)]
         inverse = np.linalg.pinv(S, hermitian=True)
         share: FloatArray = np.clip(1.0 / (np.diagonal(inverse) * np.diagonal(S)), 0.0, 1.0)
         return share
 
     def explain(self) -> list[dict[str, Any]]:
-        """For every chosen sentence: where it stands, and why it was chosen."""
+        """For every chosen sentence: where it stands, and why it was chosen.
+
+        ``inclusion_probability`` is the share of :attr:`n_accepted` draws within the budget that hold the sentence;
+        ``quality_rank`` is 1 for the best sentence of the cluster.
+        """
         return [
             {
                 "sentence": self.cluster.sentences[i],
@@ -105,3 +158,50 @@ class Summary:
             }
             for place, i in enumerate(self.indices.tolist())
         ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The summary with its reasons, for JSON."""
+        return {
+            "summary": self.text,
+            "limit": {self.budget.unit: self.budget.limit},
+            "method": self.method,
+            "documents": list(self.cluster.names),
+            "n_sentences": len(self.cluster),
+            "draws": {"made": self.n_drawn, "within_limit": self.n_accepted} if self.law is not None else None,
+            "notes": list(self.notes),
+            "sentences": self.explain(),
+        }
+
+    def to_frame(self) -> Any:
+        """:meth:`explain` as a pandas frame, one row for each chosen sentence."""
+        try:
+            pandas = import_module("pandas")
+        except ImportError as error:
+            raise MissingExtraError("to_frame needs pandas: pip install pandas") from error
+        return pandas.DataFrame(self.explain())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the summary alone (.txt, .md), with its reasons (.json), or as a page (.html)."""
+        # Pages belong to a layer above this one, so they are looked up when they are needed.
+        import_module("diverset.apps.summarize").write_summary(path, self)
+
+
+def finish(
+    cluster: Cluster, chosen: Iterable[int], budget: Budget, method: str, terms: Terms | None = None, **found: Any
+) -> Summary:
+    """Put chosen sentences in order, within the budget to the byte.
+
+    With `terms`, the order is that of events; else that of the documents. Where not even one sentence fits, the best
+    one (by quality, else the first) is cut at a word.
+    """
+    indices = np.array(sorted(int(i) for i in chosen), dtype=np.int64)
+    found.setdefault("quality", np.zeros(len(cluster)))
+    found.setdefault("candidates", np.zeros(0, dtype=np.int64))
+    notes = list(found.pop("notes", ()))
+    if not len(indices) and len(cluster):
+        indices = np.array([int(np.argmax(found["quality"]))])
+        notes.append("no sentence fits the limit; one was cut")
+    elif terms is not None:
+        indices = reading_order(cluster, indices.tolist(), terms)
+    text = budget.crop(" ".join(cluster.sentences[i] for i in indices)) if len(indices) else ""
+    return Summary(text, indices, cluster, budget, method, notes=tuple(notes), **found)

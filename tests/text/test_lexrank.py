@@ -1,44 +1,11 @@
-"""Weights of words, and LexRank."""
-
-import math
+"""LexRank."""
 
 import numpy as np
 import pytest
 from scipy import sparse
 
 from diverset.errors import DiversetError
-from diverset.text import Tfidf, lexrank
-
-DOCUMENTS = ["Floods hit the coast.", ["Floods again.", "The coast is dry."], "Elections were held.", "A calm day"]
-
-
-def test_idf_is_minus_the_log_of_the_share_of_documents():
-    model = Tfidf.from_documents(DOCUMENTS)
-    assert model.idf("flood") == pytest.approx(math.log(4 / 2), abs=1e-15)
-    assert model.idf("elect") == pytest.approx(math.log(4), abs=1e-15)
-    assert model.idf("never seen") == pytest.approx(math.log(4), abs=1e-15)
-
-
-def test_cosines_are_the_formula_of_the_text():
-    model = Tfidf.from_documents(DOCUMENTS)
-    texts = ["floods, floods and elections", "coast floods", "the", ""]
-    matrix, terms = model.vectors(texts)
-    assert terms == ["coast", "elect", "flood"]
-    tf = np.array([[0, 1, 2], [1, 0, 1], [0, 0, 0], [0, 0, 0]])
-    weighted = tf * np.array([model.idf(term) for term in terms])
-    norms = np.linalg.norm(weighted, axis=1)
-    norms[norms == 0] = 1
-    expected = weighted / norms[:, None]
-    np.testing.assert_allclose(matrix.toarray(), expected, atol=1e-15)
-    assert sparse.issparse(matrix)
-
-
-def test_no_documents_and_no_texts():
-    with pytest.raises(DiversetError, match="no documents"):
-        Tfidf.from_documents([])
-    matrix, terms = Tfidf.from_documents(["one document"]).vectors([])
-    assert matrix.shape == (0, 0)
-    assert terms == []
+from diverset.text import lexrank
 
 
 def stationary(S, damping):

@@ -1,0 +1,140 @@
+r"""The distribution over summaries within a budget: a DPP over sentences, given that their lengths fit."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from diverset._typing import FloatArray, IntArray, RNGLike
+from diverset.core import DPP
+from diverset.text.decode import Draws, draw_between
+
+__all__ = ["SummaryLaw", "given_read"]
+
+#: Expected cost of a draw before it is accepted or rejected, as a share of the room.
+_EXPECTED = 0.85
+#: Draws are kept if they use at least this share of the room.
+_FULL = 0.5
+#: Draws that settle the window, and the share of them that must fit.
+_PILOT, _FEWEST = 2000, 0.02
+#: Part of a sentence that reading another one never covers, in :func:`given_read`.
+_UNREAD = 0.1
+#: Read sentences that are compared, the nearest ones.
+_MOST_READ = 2000
+
+
+class SummaryLaw:
+    r"""Law of a summary: :math:`L_{ij} = a\, q_i s_{ij} q_j`, given that the sentences cost from ``low`` to ``room``.
+
+    The factor a makes a draw cost 85% of the room on average before it is accepted or rejected. ``low`` is half the
+    room, or half of what all sentences cost; it is halved as long as fewer than 2% of the draws would be accepted.
+
+    Parameters
+    ----------
+    quality : ndarray of shape (n,)
+        Positive qualities.
+    similarity : ndarray of shape (n, n)
+        Positive semidefinite.
+    costs : ndarray of int64, of shape (n,)
+        Positive costs.
+    room : int
+        What a summary may cost.
+    """
+
+    def __init__(self, quality: FloatArray, similarity: FloatArray, costs: IntArray, room: int) -> None:
+        self.quality, self.similarity, self.costs, self.room = quality, similarity, costs, room
+
+    @cached_property
+    def _spectrum(self) -> tuple[FloatArray, FloatArray]:
+        values, vectors = scipy.linalg.eigh(
+            self.quality[:, None] * self.similarity * self.quality, driver="evd", check_finite=False
+        )
+        return np.maximum(values, 0.0), vectors
+
+    @cached_property
+    def scale(self) -> float:
+        r"""The factor a: the expected cost :math:`\sum_n w_n \frac{a \lambda_n}{1 + a \lambda_n}` grows with it.
+
+        Here :math:`w_n = \sum_i c_i v_{ni}^2`.
+        """
+        values, vectors = self._spectrum
+        weights = self.costs @ vectors**2
+        reachable = 0.95 * float(weights[values > 1e-12 * values.max(initial=0.0)].sum())
+        wanted = min(_EXPECTED * self.room, reachable)
+        low, high = -60.0, 60.0
+        for _ in range(80):
+            middle = 0.5 * (low + high)
+            scaled = np.exp(middle) * values
+            if weights @ (scaled / (1.0 + scaled)) < wanted:
+                low = middle
+            else:
+                high = middle
+        return float(np.exp(0.5 * (low + high)))
+
+    @cached_property
+    def L(self) -> FloatArray:
+        """Likelihood kernel, scaled to the room."""
+        return self.scale * self.quality[:, None] * self.similarity * self.quality
+
+    @cached_property
+    def dpp(self) -> DPP:
+        """The DPP before lengths are looked at."""
+        values, vectors = self._spectrum
+        return DPP.from_spectrum(self.scale * values, vectors)
+
+    @cached_property
+    def low(self) -> int:
+        """Least cost of a summary."""
+        low = max(1, int(_FULL * min(self.room, int(self.costs.sum()))))
+        pilot = draw_between(self.dpp, self.costs, 1, self.room, _PILOT, rng=0, most=_PILOT)
+        spent = np.array([int(self.costs[items].sum()) for items in pilot.sets])
+        while low > 1 and (spent >= low).sum() < _FEWEST * _PILOT:
+            low //= 2
+        return low
+
+    def draw(self, n_sets: int, rng: RNGLike = None) -> Draws:
+        """Independent draws from the law, exact, by drawing and rejecting; fewer if hardly any fits."""
+        return draw_between(self.dpp, self.costs, self.low, self.room, n_sets, rng=rng)
+
+    @cached_property
+    def can_draw(self) -> bool:
+        """Whether draws that fit are common enough to be found."""
+        return bool(self.draw(1, rng=0).sets)
+
+
+def given_read(vectors: Any, read: Any) -> FloatArray:
+    r"""Similarity of sentences, given that others were read.
+
+    The DPP conditioned on sentences A has the similarity
+
+    .. math::  S - S_{\cdot A}(S_{AA} + \sigma^2 I)^{-1} S_{A\cdot}
+
+    among the others, the Schur complement of conditioning on inclusion. With :math:`\sigma^2 = 0.1` every read sentence
+    has a part of its own: otherwise a few hundred read sentences would explain any new one.
+
+    Parameters
+    ----------
+    vectors : CSR of shape (n, d)
+        Unit vectors of the sentences to choose from.
+    read : CSR of shape (m, d)
+        Unit vectors of the read ones.
+
+    Returns
+    -------
+    ndarray of shape (n, n)
+        Its diagonal is the part of each sentence that is new: 1 for no common word, 0.09 for a copy.
+    """
+    S: FloatArray = (vectors @ vectors.T).toarray()
+    cross = (vectors @ read.T).toarray()
+    if cross.shape[1] > _MOST_READ:
+        nearest = np.argsort(-cross.max(axis=0), kind="stable")[:_MOST_READ]
+        cross, read = cross[:, nearest], read[nearest]
+    known = (read @ read.T).toarray()
+    known[np.diag_indices_from(known)] += _UNREAD
+    factor = scipy.linalg.cholesky(known, lower=True)
+    W = scipy.linalg.solve_triangular(factor, cross.T, lower=True)
+    S -= W.T @ W
+    return S

@@ -1,0 +1,220 @@
+"""One call from documents to a summary: ``diverset.summarize``, which owns all defaults."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from diverset._typing import BoolArray, FloatArray, IntArray, RNGLike
+from diverset.errors import DiversetError
+from diverset.numerics.validation import check_count
+from diverset.text.budget import read_budget
+from diverset.text.cluster import Cluster, as_cluster
+from diverset.text.coverage import covering_summary
+from diverset.text.decode import Draws, greedy_summary, least_risk
+from diverset.text.law import SummaryLaw, given_read
+from diverset.text.readable import opens_dependent, stands_alone
+from diverset.text.summary import Summary, finish
+from diverset.text.terms import Terms, stems_of
+from diverset.text.weights import QualityWeights, default_weights
+
+if TYPE_CHECKING:
+    from diverset.text.summarizer import Summarizer
+
+__all__ = ["METHODS", "summarize"]
+
+METHODS = ("coverage", "mbr", "sample", "greedy")
+#: Sentences in the law of summaries; of more, the best by quality and by quality for their length.
+MOST_CANDIDATES = 1000
+#: Log-quality that the sentence nearest to the query gains.
+_QUERY_WEIGHT = 4.0
+#: A sentence with less that is new beside what was read is not taken.
+_LEAST_NEW = 0.3
+#: Median of the diagonal of L for ``"greedy"``.
+_GREEDY_SCALE = 8.0
+#: Share of sentences in lower case from which on it is a habit of the writers.
+_LOWER_CASE = 0.1
+
+
+def summarize(
+    documents: Cluster | str | Iterable[str | Sequence[str]],
+    max_words: int | None = None,
+    *,
+    max_bytes: int | None = None,
+    max_sentences: int | None = None,
+    method: str = "coverage",
+    query: str | None = None,
+    update_since: Cluster | str | Iterable[str | Sequence[str]] | None = None,
+    model: Summarizer | str | os.PathLike[str] | None = None,
+    n_draws: int = 20_000,
+    rng: RNGLike = None,
+) -> Summary:
+    """Summarise documents about one thing, in their own sentences.
+
+    Parameters
+    ----------
+    documents : str, iterable of str or of lists of sentences, or Cluster
+        What to summarise. Texts are split into sentences.
+    max_words, max_bytes, max_sentences : int, optional
+        The limit, one of them; 100 words if none is given. It is never exceeded. A summary ends before the limit where
+        the sentences that are left add little.
+    method : {"coverage", "mbr", "sample", "greedy"}
+        How to get from the model to a summary.
+
+        ``"coverage"``: the set of sentences whose words and word pairs are most expected, by draws from the model
+        (:func:`~diverset.text.coverage.covering_summary`); only sentences of the better half by quality that can stand
+        alone. ``"mbr"``: the draw of highest mean ROUGE-1F against all draws. ``"sample"``: one draw. ``"greedy"``:
+        Algorithm 6 of [KuleszaTaskar2012]_.
+    query : str, optional
+        What the summary should be about: sentences that share its words gain quality.
+    update_since : as documents, optional
+        What the reader knows already. The DPP is conditioned on these sentences, so the summary holds what is new.
+    model : Summarizer or path, optional
+        A model of your own, or the file of one; the model that comes with the package by default.
+    n_draws : int
+        Draws that fit the limit, for ``"coverage"`` and ``"mbr"``, and for the probabilities that are shown.
+    rng : int, Generator or None
+        For draws. None gives the same summary each time, except for ``"sample"``, which draws anew.
+
+    Returns
+    -------
+    Summary
+        ``text``, ``indices`` and reasons (``explain()``), with sentences in the order of events.
+
+    Examples
+    --------
+    >>> import diverset as dv
+    >>> reports = [
+    ...     "The old bridge fell into the river on Tuesday. Nobody was hurt. Shops are open.",
+    ...     "After days of rain the old bridge fell into the river. Nobody was hurt, said the mayor.",
+    ... ]
+    >>> print(dv.summarize(reports, max_words=10))
+    The old bridge fell into the river on Tuesday.
+    """
+    if method not in METHODS:
+        raise DiversetError(f"method is {method!r}; choose one of {', '.join(METHODS)}")
+    cluster, budget = as_cluster(documents), read_budget(max_bytes, max_words, max_sentences)
+    n_draws = check_count(n_draws, name="n_draws")
+    terms = Terms([stems_of(found) for found in cluster.words])
+    notes: list[str] = []
+    quality = _model(model).quality_of(cluster, terms)
+    if query is not None:
+        quality = quality * _relevance(query, terms, notes)
+    costs = budget.costs(cluster.sentences)
+    fits = (np.diff(terms.vectors.indptr) > 0) & (costs <= budget.room)
+    # A heading says what the text is about, but nothing about it: it is taken if nothing else fits.
+    candidates = np.flatnonzero(fits & ~cluster.is_heading)
+    candidates = candidates if len(candidates) else np.flatnonzero(fits)
+    if len(candidates) > MOST_CANDIDATES:
+        notes.append(f"of {len(candidates):,} sentences, the {MOST_CANDIDATES:,} of highest quality were compared")
+        candidates = _best(candidates, quality, costs)
+    if not len(candidates):
+        return finish(cluster, [], budget, method, terms, quality=quality, notes=notes)
+    allowed = np.ones(len(candidates), dtype=bool)
+    rows = terms.vectors[candidates]
+    if update_since is None:
+        S = (rows @ rows.T).toarray()
+    else:
+        S = given_read(rows, terms.vectors_of(as_cluster(update_since).sentences))
+        new = np.clip(np.diagonal(S), 1e-12, 1.0)
+        S /= np.sqrt(new[:, None] * new)
+        quality = quality.copy()
+        quality[candidates] *= np.sqrt(new)
+        allowed = new >= _LEAST_NEW
+        if not allowed.any():
+            notes.append("no sentence is new beside what was read; the newest are given")
+            allowed[:] = True
+    law = SummaryLaw(quality[candidates], S, costs[candidates], budget.room)
+    draws = law.draw(1 if method == "sample" else n_draws, _seed(method, rng)) if method in METHODS[:3] else None
+    chosen = _decode(method, law, draws, cluster, candidates, allowed, quality, terms, notes)
+    if method == "sample":
+        draws = None  # one draw tells no probabilities
+    return finish(
+        cluster,
+        candidates[chosen],
+        budget,
+        method,
+        terms,
+        quality=quality,
+        notes=notes,
+        candidates=candidates,
+        law=law,
+        draws=draws,
+        n_draws=n_draws,
+    )
+
+
+def _model(model: Summarizer | str | os.PathLike[str] | None) -> Summarizer | QualityWeights:
+    if model is None:
+        return default_weights()
+    from diverset.text.summarizer import Summarizer  # loads what learning needs
+
+    return model if isinstance(model, Summarizer) else Summarizer.load(model)
+
+
+def _seed(method: str, rng: RNGLike) -> RNGLike:
+    return 0 if rng is None and method != "sample" else rng
+
+
+def _relevance(query: str, terms: Terms, notes: list[str]) -> FloatArray:
+    """Factors of quality by cosine to the query."""
+    near = (terms.vectors @ terms.vectors_of([query]).T).toarray().ravel()
+    top = near.max(initial=0.0)
+    if top == 0.0:
+        notes.append(f"no sentence holds a word of the query {query!r}; it was left aside")
+        return np.ones(len(near))
+    factor: FloatArray = np.exp(0.5 * _QUERY_WEIGHT * near / top)
+    return factor
+
+
+def _decode(
+    method: str,
+    law: SummaryLaw,
+    draws: Draws | None,
+    cluster: Cluster,
+    candidates: IntArray,
+    allowed: BoolArray,
+    quality: FloatArray,
+    terms: Terms,
+    notes: list[str],
+) -> IntArray:
+    """Chosen positions among the candidates."""
+    if draws is not None and not draws.sets:
+        notes.append(f"no draw of {draws.n_drawn:,} fits the limit; the greedy summary is given instead")
+        draws = None
+    if draws is None:
+        # Where no sentence makes a set more probable, Algorithm 6 takes the longest one. A factor changes that, and
+        # leaves the order among sets of one size as it is.
+        L = _GREEDY_SCALE / np.median(np.diagonal(law.L)) * law.L
+        return greedy_summary(L, law.costs, law.room)
+    if method == "sample":
+        return draws.sets[0]
+    own = Terms([terms.stems[i] for i in candidates])
+    if method == "mbr":
+        return draws.sets[least_risk(draws.sets, own.counts)[0]]
+    # Nothing from the worse half, by quality among all sentences and among those that fit.
+    good = allowed & (quality[candidates] >= max(np.median(quality), np.median(law.quality)))
+    depends = np.array([opens_dependent(cluster.words[i]) for i in candidates])
+    # The sentence before it, if that is a candidate of the same document; else itself, which is never there first.
+    before = np.searchsorted(candidates, candidates - 1)
+    known = (candidates[before] == candidates - 1) & (cluster.position[candidates] > 0)
+    needs = np.where(depends, np.where(known, before, np.arange(len(candidates))), -1)
+    # Where many sentences begin in lower case, their writers use no capitals.
+    small = bool(np.mean([sentence[:1].islower() for sentence in cluster.sentences]) > _LOWER_CASE)
+    alone = np.array([stands_alone(cluster.sentences[i], lower_case=small) for i in candidates])
+    for mask, wait in ((good & alone, needs), (good, needs), (good, None), (allowed, None)):
+        chosen = covering_summary(draws, own, law.costs, law.room, allowed=mask, needs=wait, similarity=law.similarity)
+        if len(chosen):
+            return chosen
+    return np.array([int(np.argmax(law.quality))])
+
+
+def _best(candidates: IntArray, quality: FloatArray, costs: IntArray) -> IntArray:
+    """The best by quality, and as many of the others by quality for their cost: short ones, that fill what is left."""
+    order = candidates[np.argsort(-quality[candidates], kind="stable")]
+    good, rest = order[: MOST_CANDIDATES // 2], order[MOST_CANDIDATES // 2 :]
+    filling = np.argsort(-quality[rest] / costs[rest], kind="stable")[: MOST_CANDIDATES - len(good)]
+    return np.sort(np.concatenate([good, rest[filling]]))
