@@ -169,6 +169,11 @@ def test_pronouns_and_quotes_stay_out_unless_they_are_resolved():
             assert summary.sentences[place - 1] == "The county put off the repairs."
 
 
+def test_a_pronoun_is_worse_than_a_sentence_of_the_worse_half():
+    summary = dv.summarize("One short text is here. It has two sentences about rain in town.", 8)
+    assert summary.text == "One short text is here."
+
+
 def test_a_sentence_follows_the_one_that_it_needs():
     draws = Draws([np.array([0, 1]), np.array([0, 1])], 2)
     terms = Terms.of(["The county put off repairs.", "They cost too much.", "Dogs bark."])

@@ -243,7 +243,7 @@ def _decode(
     # Where many sentences begin in lower case, their writers use no capitals.
     small = bool(np.mean([sentence[:1].islower() for sentence in cluster.sentences]) > _LOWER_CASE)
     alone = np.array([stands_alone(cluster.sentences[i], lower_case=small) for i in candidates])
-    for mask, wait in ((good & alone, needs), (good, needs), (good, None), (allowed, None)):
+    for mask, wait in ((good & alone, needs), (good, needs), (allowed, needs), (allowed, None)):
         chosen = covering_summary(draws, own, law.costs, law.room, allowed=mask, needs=wait, similarity=law.similarity)
         if len(chosen):
             return chosen
