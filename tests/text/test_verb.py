@@ -3,12 +3,13 @@
 import subprocess
 import sys
 from datetime import UTC, datetime
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import diverset as dv
-from diverset.errors import DiversetError
+from diverset.errors import DiversetError, MissingExtraError
 from diverset.text import Cluster, LexRank
 from diverset.text.coverage import _Hits, covering_summary
 from diverset.text.decode import Draws
@@ -168,6 +169,11 @@ def test_pronouns_and_quotes_stay_out_unless_they_are_resolved():
             assert summary.sentences[place - 1] == "The county put off the repairs."
 
 
+def test_a_pronoun_is_worse_than_a_sentence_of_the_worse_half():
+    summary = dv.summarize("One short text is here. It has two sentences about rain in town.", 8)
+    assert summary.text == "One short text is here."
+
+
 def test_a_sentence_follows_the_one_that_it_needs():
     draws = Draws([np.array([0, 1]), np.array([0, 1])], 2)
     terms = Terms.of(["The county put off repairs.", "They cost too much.", "Dogs bark."])
@@ -246,3 +252,36 @@ def test_a_summary_loads_no_learning():
     code = "import sys, diverset as dv; dv.summarize(['A b c d. E f g h.']); print('diverset.learn' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "False"
+
+
+def test_embeddings_say_what_is_alike(monkeypatch):
+    sentences = Cluster(REPORTS).sentences
+    rng = np.random.default_rng(0)
+    E = rng.standard_normal((len(sentences), 6)) * rng.uniform(1, 9, (len(sentences), 1))
+    summary = dv.summarize(REPORTS, 30, embeddings=E)
+    unit = E / np.linalg.norm(E, axis=1)[:, None]
+    picked = unit[summary.candidates]
+    np.testing.assert_allclose(summary.law.similarity, picked @ picked.T, atol=1e-12)
+
+    class Model:
+        def __init__(self, name, local_files_only):
+            assert local_files_only
+            if name != "there":
+                raise OSError("no such folder")
+
+        def encode(self, texts):
+            return np.vstack([E, E[: len(texts) - len(E)]])
+
+    monkeypatch.setitem(sys.modules, "sentence_transformers", SimpleNamespace(SentenceTransformer=Model))
+    assert dv.summarize(REPORTS, 30, embeddings="there").text == summary.text
+    since = dv.summarize(REPORTS, 30, embeddings="there", update_since=REPORTS[:1])
+    assert not set(since.sentences) & set(Cluster(REPORTS[:1]).sentences)
+    with pytest.raises(DiversetError, match="'elsewhere'"):
+        dv.summarize(REPORTS, embeddings="elsewhere")
+    with pytest.raises(DiversetError, match=r"shape \(2, 6\); expected \(12, n\)"):
+        dv.summarize(REPORTS, embeddings=E[:2])
+    with pytest.raises(DiversetError, match="vectors of what was read"):
+        dv.summarize(REPORTS, embeddings=E, update_since=REPORTS[:1])
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    with pytest.raises(MissingExtraError, match="pip install sentence-transformers"):
+        dv.summarize(REPORTS, embeddings="there")

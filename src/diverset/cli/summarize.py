@@ -49,6 +49,10 @@ def summarize(
     model: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A model of your own, written by Summarizer.save.")
     ] = None,
+    embeddings: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Compare sentences by an installed sentence-transformers model."),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", help="The summary alone, .md or .txt; with reasons, .json; a page, .html."),
@@ -68,5 +72,6 @@ def summarize(
         n_draws=draws,
         seed=seed,
         model=model,
+        embeddings=embeddings,
         output=output,
     )

@@ -10,9 +10,10 @@ import scipy.linalg
 
 from diverset._typing import FloatArray, IntArray, RNGLike
 from diverset.core import DPP
+from diverset.numerics.validation import is_sparse
 from diverset.text.decode import Draws, draw_between
 
-__all__ = ["SummaryLaw", "given_read"]
+__all__ = ["SummaryLaw", "cosines", "given_read"]
 
 #: Expected cost of a draw before it is accepted or rejected, as a share of the room.
 _EXPECTED = 0.85
@@ -105,6 +106,12 @@ class SummaryLaw:
         return bool(self.draw(1, rng=0).sets)
 
 
+def cosines(vectors: Any, others: Any) -> FloatArray:
+    """Inner products of unit vectors, dense or CSR, as a dense array."""
+    found = vectors @ others.T
+    return np.asarray(found.toarray() if is_sparse(found) else found, dtype=np.float64)
+
+
 def given_read(vectors: Any, read: Any) -> FloatArray:
     r"""Similarity of sentences, given that others were read.
 
@@ -117,9 +124,9 @@ def given_read(vectors: Any, read: Any) -> FloatArray:
 
     Parameters
     ----------
-    vectors : CSR of shape (n, d)
+    vectors : ndarray or CSR of shape (n, d)
         Unit vectors of the sentences to choose from.
-    read : CSR of shape (m, d)
+    read : ndarray or CSR of shape (m, d)
         Unit vectors of the read ones.
 
     Returns
@@ -127,12 +134,11 @@ def given_read(vectors: Any, read: Any) -> FloatArray:
     ndarray of shape (n, n)
         Its diagonal is the part of each sentence that is new: 1 for no common word, 0.09 for a copy.
     """
-    S: FloatArray = (vectors @ vectors.T).toarray()
-    cross = (vectors @ read.T).toarray()
+    S, cross = cosines(vectors, vectors), cosines(vectors, read)
     if cross.shape[1] > _MOST_READ:
         nearest = np.argsort(-cross.max(axis=0), kind="stable")[:_MOST_READ]
         cross, read = cross[:, nearest], read[nearest]
-    known = (read @ read.T).toarray()
+    known = cosines(read, read)
     known[np.diag_indices_from(known)] += _UNREAD
     factor = scipy.linalg.cholesky(known, lower=True)
     W = scipy.linalg.solve_triangular(factor, cross.T, lower=True)

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from diverset._typing import BoolArray, FloatArray, IntArray, RNGLike
-from diverset.errors import DiversetError
-from diverset.numerics.validation import check_count
+from diverset.errors import DiversetError, MissingExtraError
+from diverset.numerics.validation import as_finite, check_count
 from diverset.text.budget import read_budget
 from diverset.text.cluster import Cluster, as_cluster
 from diverset.text.coverage import covering_summary
 from diverset.text.decode import Draws, greedy_summary, least_risk
-from diverset.text.law import SummaryLaw, given_read
+from diverset.text.law import SummaryLaw, cosines, given_read
 from diverset.text.readable import opens_dependent, stands_alone
 from diverset.text.summary import Summary, finish
 from diverset.text.terms import Terms, stems_of
@@ -49,6 +51,7 @@ def summarize(
     query: str | None = None,
     update_since: Cluster | str | Iterable[str | Sequence[str]] | None = None,
     model: Summarizer | str | os.PathLike[str] | None = None,
+    embeddings: ArrayLike | str | None = None,
     n_draws: int = 20_000,
     rng: RNGLike = None,
 ) -> Summary:
@@ -74,6 +77,10 @@ def summarize(
         What the reader knows already. The DPP is conditioned on these sentences, so the summary holds what is new.
     model : Summarizer or path, optional
         A model of your own, or the file of one; the model that comes with the package by default.
+    embeddings : array_like of shape (n_sentences, d) or str, optional
+        Vectors whose cosines say how alike two sentences are, in the order of ``Cluster(documents).sentences``; or the
+        name or folder of an installed sentence-transformers model that makes them. Stems by default. Nothing is
+        downloaded.
     n_draws : int
         Draws that fit the limit, for ``"coverage"`` and ``"mbr"``, and for the probabilities that are shown.
     rng : int, Generator or None
@@ -114,11 +121,13 @@ def summarize(
     if not len(candidates):
         return finish(cluster, [], budget, method, terms, quality=quality, notes=notes)
     allowed = np.ones(len(candidates), dtype=bool)
-    rows = terms.vectors[candidates]
+    known = () if update_since is None else as_cluster(update_since).sentences
+    vectors, read = _vectors(embeddings, cluster, known, terms)
+    rows = vectors[candidates]
     if update_since is None:
-        S = (rows @ rows.T).toarray()
+        S = cosines(rows, rows)
     else:
-        S = given_read(rows, terms.vectors_of(as_cluster(update_since).sentences))
+        S = given_read(rows, read)
         new = np.clip(np.diagonal(S), 1e-12, 1.0)
         S /= np.sqrt(new[:, None] * new)
         quality = quality.copy()
@@ -153,6 +162,35 @@ def _model(model: Summarizer | str | os.PathLike[str] | None) -> Summarizer | Qu
     from diverset.text.summarizer import Summarizer  # loads what learning needs
 
     return model if isinstance(model, Summarizer) else Summarizer.load(model)
+
+
+def _vectors(embeddings: Any, cluster: Cluster, known: Sequence[str], terms: Terms) -> tuple[Any, Any]:
+    """Unit vectors of the sentences of the cluster, and of those that were read."""
+    if embeddings is None:
+        return terms.vectors, terms.vectors_of(known)
+    if not isinstance(embeddings, str):
+        if known:
+            raise DiversetError(
+                "update_since needs vectors of what was read as well: pass embeddings as a model's name"
+            )
+        E = as_finite(embeddings, name="embeddings of the sentences", shape=(len(cluster), None))
+        return _unit(E), None
+    try:
+        package = import_module("sentence_transformers")
+    except ImportError as error:
+        raise MissingExtraError("embeddings by name need: pip install sentence-transformers") from error
+    try:
+        encode = package.SentenceTransformer(embeddings, local_files_only=True).encode
+    except (OSError, ValueError) as error:
+        raise DiversetError(f"there is no installed sentence-transformers model {embeddings!r}: {error}") from None
+    E = np.asarray(encode([*cluster.sentences, *known]), dtype=np.float64)
+    return _unit(E[: len(cluster)]), _unit(E[len(cluster) :])
+
+
+def _unit(E: FloatArray) -> FloatArray:
+    norms = np.linalg.norm(E, axis=1, keepdims=True)
+    unit: FloatArray = E / np.where(norms > 0.0, norms, 1.0)
+    return unit
 
 
 def _seed(method: str, rng: RNGLike) -> RNGLike:
@@ -205,7 +243,7 @@ def _decode(
     # Where many sentences begin in lower case, their writers use no capitals.
     small = bool(np.mean([sentence[:1].islower() for sentence in cluster.sentences]) > _LOWER_CASE)
     alone = np.array([stands_alone(cluster.sentences[i], lower_case=small) for i in candidates])
-    for mask, wait in ((good & alone, needs), (good, needs), (good, None), (allowed, None)):
+    for mask, wait in ((good & alone, needs), (good, needs), (allowed, needs), (allowed, None)):
         chosen = covering_summary(draws, own, law.costs, law.room, allowed=mask, needs=wait, similarity=law.similarity)
         if len(chosen):
             return chosen
