@@ -24,7 +24,8 @@ from diverset import (
     text,
     threads,
 )
-from diverset.integrations import coreset, d_optimal_design, diverse_split, inducing_points
+from diverset.integrations import coreset, d_optimal_design, diverse_split, inducing_points, stores
+from diverset.integrations.curation import drop_near_duplicates
 from diverset.integrations.torch import DiverseBatchSampler
 from diverset.theory import classics, mrf, open_questions, processes
 
@@ -549,6 +550,24 @@ CALLS: dict[str, Call] = {
     "diverset.project in blocks": call(in_blocks(dv.project), {"rng": 0}, features=X, dim=2),
     "diverset.projection_dim": call(dv.projection_dim, n_items=100, k=2, eps=0.3, delta=0.1),
     "diverset.projection_bound": call(dv.projection_bound, k=2, eps=0.3),
+    "diverset.select_many": call(dv.select_many, features=[X, X[:3]], k=2, quality=[Q, Q[:3]], diversity=0.5, n_jobs=1),
+    "diverset.compare": call(
+        lambda **a: dv.compare(**a).chosen.picks,
+        features=X,
+        k=2,
+        quality=Q,
+        judgements={0: {1}, 2: {1, 2}},
+        dials=[0.5],
+        keep=0.9,
+    ),
+    "diverset.integrations.stores.from_chroma": call(
+        stores.from_chroma,
+        answer={"ids": [["a", "b"]], "distances": [[0.1, 0.2]], "embeddings": [[[1.0], [2.0]]]},
+        query=0,
+    ),
+    "diverset.integrations.curation.drop_near_duplicates": call(
+        lambda **a: drop_near_duplicates(**a).kept, X=X, threshold=0.9, quality=Q, recall=0.9
+    ),
     "diverset.select": call(
         dv.select,
         {"rng": 0},
@@ -833,6 +852,8 @@ CALLS: dict[str, Call] = {
     ),
     "diverset.metrics.vendi_score": call(metrics.vendi_score, X_or_K=X, q=1.0, kernel="cosine"),
     "diverset.metrics.subtopic_recall": call(metrics.subtopic_recall, **_judged),
+    "diverset.metrics.ndcg": call(metrics.ndcg, **_judged),
+    "diverset.metrics.precision": call(metrics.precision, **_judged),
     "diverset.metrics.alpha_ndcg": call(metrics.alpha_ndcg, **_judged, alpha=0.5),
     "diverset.metrics.err_ia": call(metrics.err_ia, **_judged, weights={1: 0.5, 2: 0.5}, normalized=True),
     "diverset.metrics.precision_ia": call(metrics.precision_ia, **_judged, weights={1: 0.5, 2: 0.5}),
@@ -1058,6 +1079,9 @@ CALLS: dict[str, Call] = {
 
 #: Names that are covered by the call of another: what that call makes, takes or returns.
 WITHIN = {
+    "diverset.Comparison": "diverset.compare",
+    "diverset.integrations.stores.Candidates": "diverset.integrations.stores.from_chroma",
+    "diverset.integrations.curation.NearDuplicates": "diverset.integrations.curation.drop_near_duplicates",
     "diverset.SetDistribution": "diverset.DPP",
     "diverset.Estimate": "diverset.entropy",
     "diverset.Selection": "diverset.select",
@@ -1123,6 +1147,11 @@ _INNER = {
 
 #: Names that are not called with changed arguments, and why.
 EXCEPTIONS = {
+    "diverset.metrics.read_qrels": "a reader of files: see test_fuzz_readers.py",
+    "diverset.integrations.stores.from_elasticsearch": "takes a store's answer: see tests/integrations/test_stores.py",
+    "diverset.integrations.stores.from_faiss": "takes a store's answer: see tests/integrations/test_stores.py",
+    "diverset.integrations.stores.from_lancedb": "takes a store's answer: see tests/integrations/test_stores.py",
+    "diverset.integrations.stores.from_qdrant": "takes a store's answer: see tests/integrations/test_stores.py",
     "diverset.text.STOP_WORDS": "a constant",
     "diverset.text.PRONOUNS": "a constant",
     "diverset.images.FEATURES": "a constant",

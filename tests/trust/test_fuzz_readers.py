@@ -220,6 +220,7 @@ OWN_FILES = {
     "apps/thread_page.py",
     "numerics/validation.py",
     "text/rouge.py",
+    "text/weights.py",
 }
 OPENING = re.compile(r"\.read_text\(|\.read_bytes\(|\bopen\(|np\.load\(|json\.loads?\(|ParquetFile\(|\bread_table\(")
 

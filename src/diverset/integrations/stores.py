@@ -154,13 +154,16 @@ def from_chroma(answer: Mapping[str, Any], *, query: int | None = None) -> Candi
     -------
     Candidates
     """
-    at = _which(len(answer["ids"]), query)
+    ids = _entry(answer, "ids", "the answer")
+    at = _which(len(ids), query)
     parts = {}
     for name in ("embeddings", "distances"):
         if answer.get(name) is None:
             raise DiversetError(f'the answer has no {name}; search with include=["embeddings", "distances"]')
+        if len(answer[name]) != len(ids):
+            raise DiversetError(f"the answer has {name} for {len(answer[name])} queries and ids for {len(ids)}")
         parts[name] = answer[name][at]
-    return _checked(parts["embeddings"], parts["distances"], list(answer["ids"][at]), lower_is_better=True)
+    return _checked(parts["embeddings"], parts["distances"], list(ids[at]), lower_is_better=True)
 
 
 def from_lancedb(answer: Any, *, vector: str = "vector", id: str | None = "id") -> Candidates:

@@ -132,7 +132,10 @@ def compare(
     if methods is None and max(query.problem.n for query in found) > _MOST_FOR_PAIRS:
         names.remove("facility-location")
         notes.append(f"facility-location is left out beyond {_MOST_FOR_PAIRS:,} candidates; name it to try it")
-    tried = [check_dial(dial) for dial in dials] if found[0].problem.quality is not None else [1.0]
+    dials = [check_dial(dial) for dial in dials]
+    if not dials:
+        raise DiversetError("dials is empty; give settings of the dial between 0 and 1, such as [0.3, 0.5, 0.7]")
+    tried = dials if found[0].problem.quality is not None else [1.0]
     judged = np.array([query.table is not None and bool((query.table > 0.0).any()) for query in found])
     decides = _check_measure(measure, found, judged)
     generator = np.random.default_rng(rng)

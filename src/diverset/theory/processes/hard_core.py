@@ -207,7 +207,8 @@ def matern_pair_correlation(r: ArrayLike, intensity: float, radius: float, *, ki
     distance = np.asarray(r, dtype=np.float64)
     from scipy.special import betainc
 
-    share = np.clip(1.0 - (distance / (2.0 * radius)) ** 2, 0.0, 1.0)
+    # Clipped before it is squared, so that no distance is too large.
+    share = 1.0 - np.clip(np.abs(distance) / (2.0 * radius), 0.0, 1.0) ** 2
     union = v * (2.0 - betainc((dim + 1) / 2, 0.5, share))
     if kind == 1:
         density = rate**2 * np.exp(-rate * union)
@@ -215,7 +216,12 @@ def matern_pair_correlation(r: ArrayLike, intensity: float, radius: float, *, ki
         with np.errstate(divide="ignore", invalid="ignore"):
             density = 2.0 / (union - v) * (-np.expm1(-rate * v) / v + np.expm1(-rate * union) / union)
     far = distance > radius
-    return np.where(far, density, 0.0) / matern_intensity(intensity, radius, kind=kind, dim=dim) ** 2
+    left = matern_intensity(intensity, radius, kind=kind, dim=dim)
+    if left**2 == 0.0:
+        raise DiversetError(
+            f"intensity is {intensity:g}, whose square is beyond the range of floats; take another unit"
+        )
+    return np.where(far, density, 0.0) / left**2
 
 
 def _check_kind(kind: int) -> None:
