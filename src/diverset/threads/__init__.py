@@ -26,7 +26,7 @@ from diverset.threads.baselines import (
     kmeans_threads,
     time_slices,
 )
-from diverset.threads.corpus import Corpus, is_noise
+from diverset.threads.corpus import Corpus, example_news, is_noise
 from diverset.threads.documents import DocumentGraph, citation_graph, document_graph
 from diverset.threads.evaluation import (
     Bootstrap,
@@ -40,31 +40,46 @@ from diverset.threads.evaluation import (
     text_cosine,
     timeline_rouge,
 )
+from diverset.threads.find import find_threads
+from diverset.threads.found import FoundThreads
 from diverset.threads.graph import ThreadGraph
 from diverset.threads.model import ThreadModel, ThreadSet
 from diverset.threads.neighbours import Neighbourhoods, neighbourhoods, salient_terms, term_vectors
+from diverset.threads.paths import EventModel, EventPaths
+from diverset.threads.scores import ThreadScores, compare, evaluate, hold_back
 from diverset.threads.search import Tuning, tune
+from diverset.threads.series import Series
 from diverset.threads.through import ThreadsThrough
 
 __all__ = [
     "Bootstrap",
     "Corpus",
     "DocumentGraph",
+    "EventModel",
+    "EventPaths",
+    "FoundThreads",
     "Neighbourhoods",
     "Score",
+    "Series",
     "StoryScore",
     "ThreadGraph",
     "ThreadModel",
+    "ThreadScores",
     "ThreadSet",
     "ThreadsThrough",
     "Tuning",
     "bootstrap_mean",
     "citation_graph",
     "coherence",
+    "compare",
     "date_score",
     "document_graph",
     "dtm_threads",
+    "evaluate",
+    "example_news",
+    "find_threads",
     "greedy_threads",
+    "hold_back",
     "independent_threads",
     "interlopers_found",
     "is_noise",
