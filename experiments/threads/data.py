@@ -13,9 +13,9 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from diverset.errors import DiversetError
-from diverset.threads import Corpus, DocumentGraph, citation_graph, is_noise
+from diverset.threads import Corpus, DocumentGraph, citation_graph
 
-__all__ = ["DEVELOPMENT", "Collection", "read_aan", "read_cora", "read_lines", "read_reuters", "read_timelines"]
+__all__ = ["DEVELOPMENT", "Collection", "read_aan", "read_cora", "read_lines", "read_timelines"]
 
 #: Collections of this event choose the settings; those of all other events are reported.
 DEVELOPMENT = "bpoil"
@@ -34,6 +34,7 @@ class Collection:
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
+    """Rows of a compressed file of JSON lines."""
     if not path.exists():
         raise DiversetError(f"{path} is missing")
     with gzip.open(path, "rt", encoding="utf-8") as file:
@@ -56,25 +57,6 @@ def read_timelines(data: Path) -> list[Collection]:
         entries = {date.fromisoformat(entry["date"]): entry["sentences"] for entry in gold["entries"]}
         found.append(Collection(name, corpus, tuple(row["sentences"][:LEAD] for row in own), entries))
     return found
-
-
-def read_reuters(data: Path, *, min_words: int = 60) -> Corpus:
-    """The seven dense weeks of Reuters-21578 without earnings reports, snippets, tables and repeated bodies."""
-    rows = [row for row in read_lines(data / "reuters21578" / "reuters21578.jsonl.gz") if row["date"] < "1987-04-14"]
-    seen: set[str] = set()
-    kept = []
-    for row in rows:
-        if "earn" not in row["topics"] and row["body"] not in seen:
-            seen.add(row["body"])
-            kept.append(row)
-    noise = is_noise([row["body"] for row in kept], min_words=min_words)
-    kept = [row for row, bad in zip(kept, noise, strict=True) if not bad]
-    return Corpus(
-        [f"{row['title']}. {row['body']}" for row in kept],
-        [row["date"] for row in kept],
-        [row["id"] for row in kept],
-        [row["title"] for row in kept],
-    )
 
 
 def read_aan(data: Path) -> tuple[DocumentGraph, list[str]]:

@@ -1,4 +1,4 @@
-"""Piles of real articles about several events: who tells every event, as a story, on the days that matter?
+"""Piles of real articles about several events, with labels and the days that human timelines name.
 
 Timeline17 holds six events; a pile of nine adds three subjects of the Reuters newswire, known by their topic codes. The
 composition of every pile follows from its number, before any score is known. Even articles of an event make the
@@ -86,9 +86,7 @@ def make_piles(events: Sequence[Event], half: int, seeds: Sequence[int]) -> list
     return piles
 
 
-def _pile(
-    name: str, mixed: Sequence[Event], half: int, same_span: bool, equal: bool, rng: np.random.Generator
-) -> Pile:
+def _pile(name: str, mixed: Sequence[Event], half: int, same_span: bool, equal: bool, rng: np.random.Generator) -> Pile:
     sizes = [EQUAL] * len(mixed) if equal else np.geomspace(MOST, FEWEST, len(mixed)).round().astype(int).tolist()
     rows, days = [], {}
     for event, size in zip(mixed, sizes, strict=True):
@@ -104,5 +102,7 @@ def _pile(
         rows += [(moved(own[i][0]), *own[i][1:], event.name) for i in taken]
         days[event.name] = frozenset(moved(day) for day in event.days if first <= day <= last)
     rows.sort()
-    corpus = Corpus([text for _, _, text, _ in rows], [day for day, *_ in rows], titles=[title for _, title, *_ in rows])
+    corpus = Corpus(
+        [text for _, _, text, _ in rows], [day for day, *_ in rows], titles=[title for _, title, *_ in rows]
+    )
     return Pile(name, corpus, tuple(event for *_, event in rows), days)

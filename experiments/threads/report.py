@@ -10,10 +10,11 @@ import numpy as np
 
 from diverset._files import atomic_write
 from diverset.apps.thread_page import COLOURS, thread_plane
-from diverset.threads import DocumentGraph, bootstrap_mean
+from diverset.threads import DocumentGraph, ThreadScores, bootstrap_mean, compare
 
 __all__ = [
     "Results",
+    "codes_table",
     "coherence_table",
     "days_table",
     "draw_map",
@@ -21,7 +22,7 @@ __all__ = [
     "draw_timeline",
     "human_table",
     "listing",
-    "piles_table",
+    "piles_tables",
     "write",
 ]
 
@@ -98,30 +99,40 @@ def coherence_table(results: Results) -> str:
     return _list_table(rows)
 
 
-def piles_table(results: Mapping[str, Sequence[Any]]) -> str:
-    """How well threads follow the events of a pile: three scores with intervals over piles."""
-    names = ("purity", "matched", "coverage")
-    rows = [["system", "purity", "one-to-one purity", "events told"]]
+MEASURES = {
+    "one_to_one": ("one-to-one purity", 2), "told": ("events told", 2), "coherence": ("coherence", 3),
+    "recurrence": ("recurrence", 3), "days": ("days reached", 3), "redundancy": ("redundancy", 3),
+    "strangers": ("strangers found", 2), "chronology": ("chronology", 2),
+}  # fmt: skip
+
+
+def piles_tables(results: Mapping[str, Sequence[ThreadScores]]) -> tuple[str, str]:
+    """Means of every system over piles, and the first system less each other, with intervals."""
+    names = list(MEASURES)
+    means = [["system", *(MEASURES[name][0] for name in names)]]
     for system, found in results.items():
-        rows.append([system, *(_cell([getattr(score, name) for score in found], 2) for name in names)])
-    ours = next(iter(results))
-    for system in ("greedy", "k-means", "independent"):
         cells = []
         for name in names:
-            pairs = zip(results[ours], results[system], strict=True)
-            b = bootstrap_mean([getattr(a, name) - getattr(x, name) for a, x in pairs])
-            cells.append(f"{b.mean:+.2f} ({b.low:+.2f} to {b.high:+.2f})")
-        rows.append([f"drawn less {system}", *cells])
-    return _list_table(rows)
+            known = _known([getattr(score, name) for score in found])
+            cells.append(f"{np.mean(known):.{MEASURES[name][1]}f}" if known else "")
+        means.append([system, *cells])
+    first, *others = results
+    gaps = [[f"{first} less", *(MEASURES[name][0] for name in names[:5])]]
+    for system in others:
+        differences = compare(results[first], results[system])
+        cells = []
+        for name in names[:5]:
+            b, digits = differences.get(name), MEASURES[name][1]
+            shown = "" if b is None else f"{b.mean:+.{digits}f} ({b.low:+.{digits}f} to {b.high:+.{digits}f})"
+            cells.append(shown)
+        gaps.append([system, *cells])
+    return _list_table(means), _list_table(gaps)
 
 
-def stories_table(results: Mapping[str, Sequence[Any]], names: Mapping[str, str]) -> str:
-    """How well threads follow invented stories: scores with intervals over sets, where there are several."""
-    rows = [["system", *names.values()]]
-    for system, found in results.items():
-        values = ([getattr(score, name) for score in found] for name in names)
-        rows.append([system, *(_cell(each, 2) if len(each) > 1 else f"{each[0]:.2f}" for each in values)])
-    return _list_table(rows)
+def codes_table(rows: Sequence[Sequence[Any]]) -> str:
+    """Systems on the newswire: purity by topic code, codes told, formulaic threads, repeated documents."""
+    head = ["system", "purity by code", "one-to-one", "codes told", "formulaic threads of 10", "documents twice"]
+    return _list_table([head, *([str(cell) for cell in row] for row in rows)])
 
 
 def listing(graph: DocumentGraph, threads: Sequence[Any], titles: Sequence[str], days: Sequence[str] | None) -> str:

@@ -77,6 +77,7 @@ if TYPE_CHECKING:
     from diverset.sampling.mcmc import mcmc_chain
     from diverset.sampling.trace import SamplingTrace, sampling_trace
     from diverset.structured import FactorGraph, StructuredDPP, StructuredKDPP
+    from diverset.threads.find import find_threads
 else:
     __getattr__, __dir__ = names_on_use(
         __name__,
@@ -92,6 +93,7 @@ else:
                 "map_upper_bound", "random_x3c",
             ],
             "inference.select": ["select", "selection_law"],
+            "threads.find": ["find_threads"],
             "numerics.projection": ["project", "projection_bound", "projection_dim"],
             "sampling.chain": ["Chain"],
             "sampling.intermediate": ["IntermediateSampler", "sample_kernel"],
@@ -131,6 +133,7 @@ __all__ = [
     "exact_cover_dpp",
     "extended_dpp",
     "find_exact_cover",
+    "find_threads",
     "has_exact_cover",
     "hellinger",
     "kernels",

@@ -119,10 +119,9 @@ def is_noise(texts: Sequence[str], *, min_words: int = 400, deviations: float = 
 def headline(text: str, length: int = 100) -> str:
     """The first sentence of a text, cut at a word if it is longer than `length` characters."""
     line = " ".join(text[: 8 * length].split())
-    end = re.search(r"[.!?](?=\s+[^\sa-z])", line)
     # A full stop after a few letters ends an initial or an abbreviation.
-    if end is not None and end.start() >= 20:
-        line = line[: end.start()]
+    ends = (found.start() for found in re.finditer(r"[.!?](?=\s+[^\sa-z])", line))
+    line = line[: next((end for end in ends if end >= 20), len(line))]
     return line if len(line) <= length else line[:length].rsplit(" ", 1)[0] + " …"
 
 

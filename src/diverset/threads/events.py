@@ -166,6 +166,7 @@ def similar_documents(
     n = vectors.shape[0]
     near = min(nearest, n - 1)
     scale = max(memory * float(np.ptp(days)), 1e-9)
+    when = ((days - days.min()) / scale).astype(np.float32)
     across = vectors.T.tocsr()
     step = max(1, _BLOCK_BYTES // (4 * n))
     rows, columns, cosines = [], [], []
@@ -174,7 +175,7 @@ def similar_documents(
         own = np.arange(len(S))
         S[own, own + start] = -1.0
         if near < n - 1:
-            weighted = S * (0.5 + 0.5 * np.exp(-np.abs(days[start : start + step, None] - days) / scale)).astype(S.dtype)
+            weighted = S * (0.5 + 0.5 * np.exp(-np.abs(when[start : start + step, None] - when)))
             top = np.argpartition(weighted, n - near, axis=1)[:, n - near :]
         else:
             top = np.argsort(S, axis=1)[:, 1:]
@@ -199,7 +200,7 @@ def spectral_plane(similar: Similar, days: FloatArray, dims: int, *, memory: flo
     weights = similar.cosines * (0.5 + 0.5 * np.exp(-gap / scale))
     one_way = csr_array((weights, (similar.rows, similar.columns)), shape=(n, n))
     graph = one_way.maximum(one_way.T)
-    degree = np.asarray(graph.sum(axis=1)).ravel()
+    degree: FloatArray = np.asarray(graph.sum(axis=1)).ravel()
     root = diags_array(1.0 / np.sqrt(np.where(degree > 0.0, degree, 1.0)))
     normalised = root @ graph @ root
     wanted = min(dims, n)

@@ -27,8 +27,8 @@ from diverset.threads.steps import StepRules, choose_beta, event_paths
 
 __all__ = ["find_threads"]
 
-#: Numbers of events that are tried, as multiples of k, and the gain in modularity that a larger one must bring.
-_MULTIPLES, _GAIN = (1, 2, 4), 0.02
+#: Numbers of events that are tried, as multiples of k, and the gain in modularity that more than k must bring.
+_MULTIPLES, _GAIN = (1, 2, 4, 8), 0.02
 
 Progress = Callable[[str, int, int], None]
 
@@ -66,8 +66,8 @@ def find_threads(
     min_length : int, optional
         An event with too few documents gets a shorter thread, down to this length; half of `length` by default.
     events : int, optional
-        Number of events to divide the pile into, at least k. By default k, 2k and 4k are tried, and the division with
-        the highest modularity is taken.
+        Number of events to divide the pile into, at least k. By default k, 2k, 4k and 8k are tried. The division
+        with the highest modularity is taken, if that is above the one of k events by more than 0.02.
     beta : float, optional
         How much the similarity of neighbours counts; chosen from the pile by held-back words if left out.
     burst : float
@@ -119,9 +119,7 @@ def find_threads(
         raise SizeError(f"min_length is {shortest}, more than length, {length}")
     if documents.times is None:
         raise DiversetError("the corpus has no times; threads go forward in time")
-    rules = StepRules(
-        burst=check_nonnegative(burst, name="burst"), max_gap=check_nonnegative(max_gap, name="max_gap")
-    )
+    rules = StepRules(burst=check_nonnegative(burst, name="burst"), max_gap=check_nonnegative(max_gap, name="max_gap"))
     generator = np.random.default_rng(rng)
     days = _days(documents.times)
 
@@ -148,7 +146,9 @@ def find_threads(
         """The documents of each event that has enough for a thread; of copies, the first."""
         alone = first == np.arange(len(first))
         groups = [np.flatnonzero((labels == e) & alone) for e in range(int(labels.max()) + 1)]
-        return [own for own in groups if len(own) >= shortest and (keep_series or not routine(labels == labels[own[0]]))]
+        return [
+            own for own in groups if len(own) >= shortest and (keep_series or not routine(labels == labels[own[0]]))
+        ]
 
     def routine(own: BoolArray) -> bool:
         return is_series(F, similar, own)
@@ -156,8 +156,8 @@ def find_threads(
     labels, modularity, n_events = _divide(similar, t, k, events, length, generator, members)
     groups = members(labels)
     if not keep_series:
-        told = {int(labels[own[0]]) for own in groups}
-        rest = [labels == e for e in np.unique(labels).tolist() if e not in told]
+        useful = {int(labels[own[0]]) for own in groups}
+        rest = [labels == e for e in np.unique(labels).tolist() if e not in useful]
         series += [name_series(documents.texts, kept[own]) for own in rest if own.sum() >= shortest and routine(own)]
         series.sort(key=lambda each: (-len(each), int(each.documents[0])))
     if beta is None:
@@ -175,7 +175,10 @@ def find_threads(
             "ask for fewer threads (k) or shorter ones (length, min_length)"
         )
     model = EventModel(
-        paths, k=k, weights=_importance(paths, labels, vectors.details, t), similarity=_alike(vectors.subjects, labels, told)
+        paths,
+        k=k,
+        weights=_importance(paths, labels, vectors.details, t),
+        similarity=_alike(vectors.subjects, labels, told),
     )
     forced = None if wanted is None else int(first[wanted])
     chosen = model.sample(rng=generator, through=forced) if sample else model.best(through=forced)
@@ -262,7 +265,7 @@ def _divide(
     else:
         wanted = [m * k for m in _MULTIPLES if m == 1 or 2 * m * k * length <= n]
     plane = spectral_plane(similar, t, min(2 * max(wanted), n))
-    best: tuple[IntArray, float, int] | None = None
+    found: list[tuple[IntArray, float, int]] = []
     for size in wanted:
         # Events with too few documents are no use: a few more are tried until k others are left.
         for more in range(0, k + 1, max(1, k // 4)):
@@ -272,13 +275,13 @@ def _divide(
                 break
         else:
             continue
-        value = _modularity(similar, labels)
-        if best is None or value > best[1] + _GAIN:
-            best = (labels, value, count)
-    if best is None:
-        labels = cluster(plane[:, : min(k, n)], min(k, n), rng=rng)
-        best = (labels, _modularity(similar, labels), k)
-    return best
+        value = _modularity(similar, labels) - (_GAIN if found else 0.0)
+        found.append((labels, value, count))
+    if found:
+        labels, _, count = max(found, key=lambda each: each[1])
+    else:
+        labels, count = cluster(plane[:, : min(k, n)], min(k, n), rng=rng), k
+    return labels, _modularity(similar, labels), count
 
 
 def _modularity(similar: Similar, labels: IntArray) -> float:

@@ -135,7 +135,9 @@ class FoundThreads:
     def gaps(self, t: int) -> list[float]:
         """For each item of a thread the time since the item before, in days, if it is unusually long; else 0."""
         times = self.corpus.times[self.places[t]]
-        steps = np.diff(times.astype("datetime64[s]").astype(np.float64) / 86_400.0 if times.dtype.kind == "M" else times)
+        steps = np.diff(
+            times.astype("datetime64[s]").astype(np.float64) / 86_400.0 if times.dtype.kind == "M" else times
+        )
         usual = float(np.median(steps)) if len(steps) else 0.0
         return [0.0, *(float(step) if step > max(_GAP * usual, 1.0) else 0.0 for step in steps)]
 
@@ -146,7 +148,12 @@ class FoundThreads:
         corpus = self.corpus
         found = []
         for i, gap in zip(self.places[t].tolist(), self.gaps(t), strict=True):
-            item = {"id": corpus.ids[i], "row": int(self.rows[i]), "time": str(corpus.times[i]), "title": corpus.titles[i]}
+            item = {
+                "id": corpus.ids[i],
+                "row": int(self.rows[i]),
+                "time": str(corpus.times[i]),
+                "title": corpus.titles[i],
+            }
             for name in ("links", "sources"):
                 column = getattr(corpus, name)
                 if column is not None and column[i]:
@@ -176,7 +183,7 @@ class FoundThreads:
     def to_frame(self) -> Any:
         """A pandas frame with a row for every item: thread, name, position, row, id, time, title."""
         try:
-            import pandas as pd
+            import pandas as pd  # type: ignore[import-untyped,unused-ignore]
         except ImportError as error:
             raise MissingExtraError('to_frame needs pandas: pip install "diverset[tables]"') from error
         columns = [
@@ -215,7 +222,8 @@ class FoundThreads:
         parts = [f"<p>{escape(line)}</p>" for line in self.summary()]
         for t, name in enumerate(self.names):
             rows = "".join(
-                f"<tr><td>{escape(item['time'][:10])}</td><td>{escape(str(item['title']))}</td></tr>" for item in self.items(t)
+                f"<tr><td>{escape(item['time'][:10])}</td><td>{escape(str(item['title']))}</td></tr>"
+                for item in self.items(t)
             )
             parts.append(f"<table><caption>{t + 1}. {escape(name)}</caption>{rows}</table>")
         return "".join(parts)

@@ -1,7 +1,7 @@
 r"""Sets of threads of different events: the structured DPP whose features are those of events.
 
-Every document belongs to one event, and every step of a thread stays inside its event. For threads y and z of the events
-e(y) and e(z) the kernel is
+Every document belongs to one event, and every step of a thread stays inside its event. For threads y and z of the
+events e(y) and e(z) the kernel is
 
 .. math::
 
@@ -9,9 +9,9 @@ e(y) and e(z) the kernel is
     q^2(y) = w^2_{e(y)}\, p(y), \qquad p(y) \propto \exp\Bigl(2 \sum_r a(y_r) + 2 \sum_r b(y_{r-1}, y_r)\Bigr),
 
 where p sums to one over the threads of each event. The features of a thread depend on its event alone, so that two
-threads of one event have parallel features and probability 0 together. Hence **no document is in two threads of a set**.
-The k-DPP over all threads factorises: the events follow the k-DPP with kernel :math:`w_e S_{ef} w_f`, and given the
-events, the threads are independent, each with law p. Draws are exact, and cost one pass of messages over the edges.
+threads of one event have parallel features and probability 0 together. Hence **no document is in two threads of a
+set**. The k-DPP over all threads factorises: the events follow the k-DPP with kernel :math:`w_e S_{ef} w_f`, and given
+the events, the threads are independent, each with law p. Draws are exact, and cost one pass of messages over the edges.
 """
 
 from __future__ import annotations
@@ -187,9 +187,7 @@ class EventModel:
     0.1111
     """
 
-    def __init__(
-        self, paths: Sequence[EventPaths], *, k: int, weights: Any = None, similarity: Any = None
-    ) -> None:
+    def __init__(self, paths: Sequence[EventPaths], *, k: int, weights: Any = None, similarity: Any = None) -> None:
         self.paths = tuple(paths)
         self.k = check_count(k, name="k")
         if self.k > len(self.paths):
@@ -197,7 +195,9 @@ class EventModel:
         w = np.ones(len(self.paths)) if weights is None else np.asarray(weights, dtype=np.float64)
         S = np.eye(len(self.paths)) if similarity is None else np.asarray(similarity, dtype=np.float64)
         if w.shape != (len(self.paths),) or S.shape != (len(self.paths), len(self.paths)):
-            raise DiversetError(f"weights and similarity have shapes {w.shape} and {S.shape}; there are {len(self.paths)} events")
+            raise DiversetError(
+                f"weights and similarity have shapes {w.shape} and {S.shape}; there are {len(self.paths)} events"
+            )
         for e, event in enumerate(self.paths):
             if not np.isfinite(event.log_total):
                 raise ImpossibleEventError(f"event {e} has no thread of {event.length} documents")

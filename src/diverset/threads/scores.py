@@ -1,4 +1,4 @@
-r"""Measures of a story: does a thread keep to one event, hold together, move on, and reach the days that matter?
+r"""Measures of a story: whether a thread keeps to one event, holds together, moves on, and reaches the right days.
 
 Coherence is judged by words that the threads were *not* chosen by. :func:`hold_back` takes half of all words out of
 the documents; threads of what is left are scored with the words taken out.
@@ -6,6 +6,7 @@ the documents; threads of what is left are scored with the words taken out.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date
@@ -209,7 +210,6 @@ def hold_back(corpus: Corpus, *, share: float = 0.5, rng: RNGLike = 0) -> tuple[
         max_share=1.0,
         analyzer=lambda text: [stems[word] for word in content_terms(text) if word in held],
     )
-    import re
 
     def kept(text: str) -> str:
         return re.sub(r"[^\W_]+", lambda word: "" if word[0].lower() in held else word[0], text)

@@ -1,7 +1,7 @@
 r"""Formulaic series: documents that fill in a form again and again, such as earnings, weather or market tables.
 
 The *form* of a document are its phrases of four tokens once numbers and names are masked. Two documents have the same
-form if they share more than a fifth of these phrases; the steps of a story share a few percent. A document belongs to a
+form if they share more than 15% of these phrases; the steps of a story share a few percent. A document belongs to a
 series if most of the documents most like it have its form.
 """
 
@@ -20,18 +20,30 @@ from diverset._typing import BoolArray, FloatArray, IntArray
 from diverset.threads.events import Similar
 from diverset.threads.neighbours import content_terms
 
-__all__ = ["COPY", "COPY_DAYS", "SAME_FORM", "Series", "find_series", "form_overlap", "forms", "is_series", "name_series"]
+__all__ = [
+    "COPY",
+    "COPY_DAYS",
+    "SAME_FORM",
+    "Series",
+    "find_series",
+    "form_overlap",
+    "forms",
+    "is_series",
+    "name_series",
+]
 
-_TOKEN = re.compile(r"\d[\d.,:/]*|[^\W\d_]+|[^\w\s]")
+_TOKEN = re.compile(r"\d[\d.,:/]*|[^\W\d_]+")
 #: Masked tokens in a row that make up a phrase, and tokens of a document that are read.
 _PHRASE, _READ = 4, 200
 #: Two documents have the same form if they share more than this part of the phrases of the shorter one.
-SAME_FORM = 0.2
+SAME_FORM = 0.15
+#: Documents with fewer phrases have no form that could be told.
+_FEWEST_PHRASES = 10
 #: A document belongs to a series if at least so many similar documents, and so large a part of them, have
 #: its form; a series has at least so many documents, on so many days.
 _LEAST_NEIGHBOURS, _MOST_OF_THEM, _SMALLEST, _DAYS = 4, 0.5, 5, 3
 #: An event is a series if more than this share of its similar pairs have the same form.
-_SERIES_PAIRS = 0.25
+_SERIES_PAIRS = 0.2
 #: Documents this much alike within a day are copies.
 COPY, COPY_DAYS = 0.8, 1.0
 _CHUNK = 50_000
@@ -86,14 +98,15 @@ def forms(texts: Sequence[str]) -> Any:
 
 
 def form_overlap(F: Any, rows: IntArray, columns: IntArray) -> FloatArray:
-    """Share of the phrases of the shorter document that both of a pair have, for each pair."""
+    """Share of the phrases of the shorter document that both of a pair have, for each pair; 0 for very short ones."""
     size = np.diff(F.indptr)
     found = [
         np.asarray(F[rows[at : at + _CHUNK]].multiply(F[columns[at : at + _CHUNK]]).sum(axis=1)).ravel()
         for at in range(0, len(rows), _CHUNK)
     ]
     shared = np.concatenate(found) if found else np.zeros(0)
-    return np.asarray(shared / np.maximum(np.minimum(size[rows], size[columns]), 1))
+    shorter = np.minimum(size[rows], size[columns])
+    return np.asarray(np.where(shorter >= _FEWEST_PHRASES, shared / np.maximum(shorter, 1), 0.0))
 
 
 def find_series(texts: Sequence[str], F: Any, similar: Similar, days: FloatArray) -> list[Series]:
@@ -132,7 +145,7 @@ def find_series(texts: Sequence[str], F: Any, similar: Similar, days: FloatArray
 
 
 def is_series(F: Any, similar: Similar, documents: BoolArray) -> bool:
-    """Whether more than a quarter of the similar pairs among some documents have the same form."""
+    """Whether more than a fifth of the similar pairs among some documents have the same form."""
     inside = documents[similar.rows] & documents[similar.columns]
     overlap = form_overlap(F, similar.rows[inside], similar.columns[inside])
     return len(overlap) > 0 and float((overlap > SAME_FORM).mean()) > _SERIES_PAIRS

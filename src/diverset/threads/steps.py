@@ -84,8 +84,13 @@ def event_paths(
     # Threads move on by a day at a time if the event lasts long enough, and within the day if not.
     apart = 1.0 if _chain(t, 1.0) >= length else min(1.0, beat / 2.0)
     found: EventPaths | None = None
-    for least, most in ((apart, rules.max_gap), (1e-9, 2.0 * rules.max_gap), (1e-9, np.inf), (0.0, np.inf)):
-        edges = _edges(X, forms, t, least, most * beat, beat, rules)
+    # Where an event has no thread, the rules are given up one after the other; the last lets any two documents follow.
+    free = replace(rules, max_similarity=np.inf)
+    for least, most, own_rules in (
+        (apart, rules.max_gap, rules), (1e-9, 2.0 * rules.max_gap, rules), (1e-9, np.inf, rules), (0.0, np.inf, rules),
+        (0.0, np.inf, free),
+    ):  # fmt: skip
+        edges = _edges(X, forms, t, least, most * beat, beat, own_rules)
         made = EventPaths(own, weights, edges, length)
         reach = made.longest(length)
         if found is None or reach > found.length:
@@ -143,8 +148,9 @@ def _edges(X: Any, F: Any, t: FloatArray, least: float, most: float, beat: float
             top = np.broadcast_to(place, S.shape)
         some = np.isfinite(np.take_along_axis(score, top, axis=1))
         r, c = np.nonzero(some)[0], top[some]
-        news = form_overlap(F, r + start, c) <= SAME_FORM
-        r, c = r[news], c[news]
+        if np.isfinite(rules.max_similarity):
+            news = form_overlap(F, r + start, c) <= SAME_FORM
+            r, c = r[news], c[news]
         rows.append(r + start)
         columns.append(c)
         values.append(rules.beta * S[r, c] - rules.slowness * np.maximum(gap[r, c] / beat - 1.0, 0.0))
