@@ -18,8 +18,6 @@ __all__ = [
     "coherence_table",
     "days_table",
     "draw_map",
-    "draw_neighbours",
-    "draw_timeline",
     "human_table",
     "listing",
     "piles_tables",
@@ -147,36 +145,6 @@ def listing(graph: DocumentGraph, threads: Sequence[Any], titles: Sequence[str],
     return "\n".join(lines)
 
 
-def draw_timeline(path: Path, graph: DocumentGraph, threads: Sequence[Any], title: str) -> None:
-    """Threads on a time axis with their words (figure 28)."""
-    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(10, 0.62 * len(threads) + 1.3), dpi=120, layout="constrained")
-    axes = figure.add_subplot()
-    times = graph.graph.times.astype("datetime64[s]")
-    for t, thread in enumerate(threads):
-        y = len(threads) - t
-        when = times[thread].astype(object)
-        axes.plot(when, [y] * len(thread), "o-", color=COLOURS[t % len(COLOURS)], linewidth=2, markersize=6)
-        axes.annotate(
-            f"{t + 1}  {' '.join(graph.words(thread, 7))}", (times.min().astype(object), y + 0.32), va="center",
-            color=COLOURS[t % len(COLOURS)], fontsize=9, fontweight="bold",
-        )  # fmt: skip
-    margin = 0.01 * (times.max() - times.min())
-    axes.set_xlim((times.min() - margin).astype(object), (times.max() + margin).astype(object))
-    axes.set_ylim(0.5, len(threads) + 0.75)
-    axes.set_yticks([])
-    locator = AutoDateLocator()
-    axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
-    for side in ("left", "right", "top"):
-        axes.spines[side].set_visible(False)
-    axes.set_title(title, loc="left", fontsize=11)
-    with atomic_write(path) as temporary:
-        figure.savefig(temporary)
-
-
 def draw_map(path: Path, graph: DocumentGraph, threads: Sequence[Any], title: str) -> None:
     """Documents in the plane of the threads' centroids, threads in colour with their words (figure 26)."""
     from matplotlib.figure import Figure
@@ -223,51 +191,6 @@ def _label_places(threads: Sequence[Any], wide: float, step: float) -> list[tupl
                 break
         places.append((x, float(y)))
     return places
-
-
-def draw_neighbours(
-    path: Path, graph: DocumentGraph, node: int, titles: Sequence[str], title: str, most: int = 24
-) -> None:
-    """One article and the articles it has edges with, by time, headlines beside them (figure 27)."""
-    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
-    from matplotlib.figure import Figure
-
-    edges = graph.graph.edges
-    out, into = edges[[node]].tocoo(), edges[:, [node]].tocoo()
-    near = {int(i): float(w) for i, w in zip(out.coords[1], out.data, strict=True)}
-    near |= {int(i): float(w) for i, w in zip(into.coords[0], into.data, strict=True)}
-    chosen = sorted(sorted(near, key=lambda i: -near[i])[:most], key=lambda i: graph.graph.times[i])
-    times = graph.graph.times.astype("datetime64[s]").astype(object)
-    figure = Figure(figsize=(11, 0.3 * len(chosen) + 1.6), dpi=120, layout="constrained")
-    axes = figure.add_subplot()
-    middle = (len(chosen) - 1) / 2.0
-    span = times[chosen[-1]] - times[chosen[0]]
-    for y, i in enumerate(chosen):
-        axes.plot(
-            [times[node], times[i]], [middle, y], color="#1f6fb4", linewidth=6.0 * near[i] ** 1.5, alpha=0.45, zorder=1
-        )
-        axes.scatter([times[i]], [y], s=30.0 * graph.graph.weights[i], color="#475569", zorder=2)
-        left = times[i] < times[node]
-        axes.annotate(
-            titles[i].capitalize()[:58], (times[i], y), xytext=(-9 if left else 9, 0), textcoords="offset points",
-            ha="right" if left else "left", va="center", fontsize=7.5,
-        )  # fmt: skip
-    axes.scatter([times[node]], [middle], s=160, color="#c2410c", zorder=3)
-    axes.annotate(
-        titles[node].capitalize()[:70], (times[node], len(chosen) + 0.2), ha="center", color="#c2410c",
-        fontweight="bold", fontsize=9,
-    )  # fmt: skip
-    axes.set_xlim(times[chosen[0]] - 0.45 * span, times[chosen[-1]] + 0.45 * span)
-    axes.set_ylim(-1.0, len(chosen) + 1.2)
-    axes.set_yticks([])
-    locator = AutoDateLocator()
-    axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
-    for side in ("left", "right", "top"):
-        axes.spines[side].set_visible(False)
-    axes.set_title(title, loc="left", fontsize=11)
-    with atomic_write(path) as temporary:
-        figure.savefig(temporary)
 
 
 def write(path: Path, text: str) -> None:

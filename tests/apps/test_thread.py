@@ -30,7 +30,7 @@ def write_corpus(path, n=36, **changes):
             row = {
                 "id": f"d{i}",
                 "date": f"2020-01-{1 + i // 2:02d} {8 + i % 2:02d}:00",
-                "title": f"{name} <b>{i}</b>",
+                "title": f"{name} <b>{i}",
                 "text": " ".join([name, *rng.choice(words, size=6)]),
             }
             row.update(changes.get(f"row{i}", {}))
@@ -70,7 +70,7 @@ def test_json_markdown_and_page(run, tmp_path):
     page = (tmp_path / "threads.html").read_text()
     assert set(map(len, re.findall(r"<time>(.*?)</time>", page))) == {10}  # hours would run into the headlines
     assert "<details><summary>" in page
-    assert "<b>3</b>" not in page
+    assert "<b>3" not in page
     assert "http" not in page.replace("http-equiv", "").replace("http://www.w3.org/2000/svg", "")
     assert "\\<b\\>" in (tmp_path / "threads.md").read_text()
 

@@ -29,7 +29,8 @@ _CASED = re.compile(r"[^\W_]+")
 #: All-capital words up to this length may be names; longer ones are headlines.
 _LONGEST_ACRONYM = 5
 _BLOCK_BYTES = 1 << 26
-_RESTARTS, _ROUNDS = 10, 50
+#: Starts of k-means, fewer of them for many documents, and rounds of each.
+_RESTARTS, _FEW_RESTARTS, _MANY, _ROUNDS = 10, 3, 5000, 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,7 +214,7 @@ def spectral_plane(similar: Similar, days: FloatArray, dims: int, *, memory: flo
 
 
 def cluster(plane: FloatArray, k: int, *, rng: np.random.Generator) -> IntArray:
-    """k-means of the directions of the rows, the best of ten starts; a label for each row.
+    """k-means of the directions of the rows, the best of several starts; a label for each row.
 
     Parameters
     ----------
@@ -224,10 +225,13 @@ def cluster(plane: FloatArray, k: int, *, rng: np.random.Generator) -> IntArray:
     rng : Generator
         Of the starts (k-means++).
     """
+    from scipy.sparse import csr_array
+
+    ones = np.ones(len(plane))
     lengths = np.linalg.norm(plane, axis=1, keepdims=True)
     X = plane / np.where(lengths > 1e-12, lengths, 1.0)
     best, value = np.zeros(len(X), dtype=np.int64), -np.inf
-    for _ in range(_RESTARTS):
+    for _ in range(_RESTARTS if len(X) <= _MANY else _FEW_RESTARTS):
         centres = X[_spread(X, k, rng)]
         labels = np.full(len(X), -1)
         for _ in range(_ROUNDS):
@@ -236,8 +240,7 @@ def cluster(plane: FloatArray, k: int, *, rng: np.random.Generator) -> IntArray:
             if (found == labels).all():
                 break
             labels = found
-            centres = np.zeros_like(centres)
-            np.add.at(centres, labels, X)
+            centres = csr_array((ones, labels, np.arange(len(X) + 1)), shape=(len(X), k)).T @ X
             norms = np.linalg.norm(centres, axis=1, keepdims=True)
             centres /= np.where(norms > 0.0, norms, 1.0)
         total = float(S[np.arange(len(X)), labels].sum())

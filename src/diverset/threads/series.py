@@ -32,13 +32,15 @@ __all__ = [
     "name_series",
 ]
 
-_TOKEN = re.compile(r"\d[\d.,:/]*|[^\W\d_]+")
+_NUMBER = re.compile(r"\d[\d.,:/]*")
+_NAME = re.compile(r"[A-Z\u00c0-\u00de][^\W\d_]+(?:\s+[A-Z\u00c0-\u00de][^\W\d_]+)*")
+_TOKEN = re.compile(r"[^\W\d_]+|[^\w\s]")
 #: Masked tokens in a row that make up a phrase, and tokens of a document that are read.
 _PHRASE, _READ = 4, 200
 #: Two documents have the same form if they share more than this part of the phrases of the shorter one.
 SAME_FORM = 0.15
-#: Documents with fewer phrases have no form that could be told.
-_FEWEST_PHRASES = 10
+#: They must share at least so many phrases.
+_FEWEST_SHARED = 6
 #: A document belongs to a series if at least so many similar documents, and so large a part of them, have
 #: its form; a series has at least so many documents, on so many days.
 _LEAST_NEIGHBOURS, _MOST_OF_THEM, _SMALLEST, _DAYS = 4, 0.5, 5, 3
@@ -69,44 +71,37 @@ class Series:
 
 
 def _masked(text: str) -> list[str]:
-    """The first tokens of a text, with numbers as ``#``, and words that begin with a capital as ``@``."""
-    found: list[str] = []
-    for token in _TOKEN.findall(text[: 12 * _READ]):
-        mask = "#" if token[0].isdigit() else "@" if token[0].isupper() and len(token) > 1 else token.lower()
-        if mask != "@" or not found or found[-1] != "@":  # a name of several words is one mask
-            found.append(mask)
-        if len(found) == _READ:
-            break
-    return found
+    """The first tokens of a text, with numbers as ``#``, and names, runs of capitalised words, as ``@``."""
+    masked = _NAME.sub(" @ ", _NUMBER.sub(" # ", text[: 12 * _READ])).lower()
+    return _TOKEN.findall(masked)[:_READ]
 
 
 def forms(texts: Sequence[str]) -> Any:
     """Which masked phrases each document has: a CSR matrix of ones, (n, n_phrases)."""
     from scipy.sparse import csr_array
 
-    number: dict[int, int] = {}
-    columns, ends = array("i"), array("q", [0])
+    codes, ends = array("q"), array("q", [0])
     for text in texts:
-        tokens = _masked(text)
-        phrases = {hash(phrase) for phrase in zip(*(tokens[j:] for j in range(_PHRASE)), strict=False)}
-        columns.extend(number.setdefault(phrase, len(number)) for phrase in phrases)
-        ends.append(len(columns))
+        tokens = [hash(token) for token in _masked(text)]
+        codes.extend({hash(phrase) for phrase in zip(*(tokens[j:] for j in range(_PHRASE)), strict=False)})
+        ends.append(len(codes))
+    names, columns = np.unique(np.array(codes, dtype=np.int64), return_inverse=True)
     data = np.ones(len(columns), dtype=np.float32)
-    made = csr_array((data, np.array(columns), np.array(ends)), shape=(len(texts), max(len(number), 1)))
+    made = csr_array((data, columns.ravel(), np.array(ends)), shape=(len(texts), max(len(names), 1)))
     made.sort_indices()
     return made
 
 
 def form_overlap(F: Any, rows: IntArray, columns: IntArray) -> FloatArray:
-    """Share of the phrases of the shorter document that both of a pair have, for each pair; 0 for very short ones."""
+    """Share of the phrases of the shorter document that both of a pair have, for each pair; 0 below six phrases."""
     size = np.diff(F.indptr)
     found = [
         np.asarray(F[rows[at : at + _CHUNK]].multiply(F[columns[at : at + _CHUNK]]).sum(axis=1)).ravel()
         for at in range(0, len(rows), _CHUNK)
     ]
     shared = np.concatenate(found) if found else np.zeros(0)
-    shorter = np.minimum(size[rows], size[columns])
-    return np.asarray(np.where(shorter >= _FEWEST_PHRASES, shared / np.maximum(shorter, 1), 0.0))
+    shorter = np.maximum(np.minimum(size[rows], size[columns]), 1)
+    return np.asarray(np.where(shared >= _FEWEST_SHARED, shared / shorter, 0.0))
 
 
 def find_series(texts: Sequence[str], F: Any, similar: Similar, days: FloatArray) -> list[Series]:

@@ -22,7 +22,7 @@ __all__ = ["BETAS", "StepRules", "choose_beta", "event_paths"]
 #: Edges kept for each document: the most similar later ones.
 _MOST_EDGES = 50
 #: Weight of a document's cosine with its event; the steepest reach in which volume is counted, in days.
-_CENTRAL, _BURST_DAYS = 1.0, 2.0
+_CENTRAL, _BURST_DAYS = 3.0, 2.0
 _BLOCK = 2048
 #: Values of beta that are tried, on so many of the largest events, and so many documents of each. The first is taken
 #: unless another one does better by the given share.
