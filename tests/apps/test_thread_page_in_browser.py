@@ -91,7 +91,7 @@ addEventListener("load", () => {
   search.dispatchEvent(new Event("input"));
   found.filtered = by("#count").textContent;
   found.shown = all(".lane:not(.off)").length;
-  search.value = "police";
+  search.value = "reward";
   search.dispatchEvent(new Event("input"));
   found.dimmed = all(".card:not(.off) li.dim").length > 0;
   search.value = "";

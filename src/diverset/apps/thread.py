@@ -49,7 +49,7 @@ def report(found: FoundThreads, console: Console) -> None:
             shown = printable(line.strip(), console, max(console.width - 4, 20))
             console.print(f"   {shown}", markup=False, highlight=False)
     for line in found.summary():
-        console.print(printable(line, console), markup=False, highlight=False, soft_wrap=True)
+        console.print(printable(line, console), markup=False, highlight=False)
 
 
 def write_threads(output: Path, found: FoundThreads, title: str | None = None) -> None:
