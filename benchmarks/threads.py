@@ -102,7 +102,7 @@ def graph_building() -> Iterator[Row]:
     import json
     import resource
 
-    from diverset.threads import Corpus, document_graph
+    from diverset.threads import Corpus, document_graph, find_threads
 
     path = Path(os.environ.get("DIVERSET_DATA", "../shared/data")) / "reuters21578" / "reuters21578.jsonl.gz"
     if not path.exists():
@@ -119,6 +119,14 @@ def graph_building() -> Iterator[Row]:
         f"graph of {len(rows):,} Reuters stories, {graph.n_edges:,} edges", f"{seconds:.1f} s, peak {peak:.1f} GiB"
     )
     row.bar, row.met = "≤ 120 s and 4 GiB", seconds <= 120.0 and peak <= 4.0
+    yield row
+    start = time.perf_counter()
+    found = find_threads(corpus)
+    seconds = time.perf_counter() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    shown = f"{seconds:.1f} s, {found.settings['events']} events, peak {peak:.1f} GiB"
+    row = state(f"find_threads, {len(rows):,} Reuters stories", shown)
+    row.bar, row.met = "≤ 21 s and 1.5 GiB", seconds <= 21.0 and peak <= 1.5
     yield row
 
 

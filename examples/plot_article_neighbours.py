@@ -12,14 +12,14 @@ import numpy as np
 from matplotlib.dates import ConciseDateFormatter, MonthLocator
 
 import diverset as dv
-from diverset.apps.demo_threads import load_news
+from diverset.threads import example_news
 
 # %%
 # An edge leads from an article to a later one if the cosine of their words is at least 0.1. Articles weigh by LexRank,
 # so that those like many others weigh most. The article shown is the part of a story that hangs together best with both
 # the past and the future.
 
-corpus, stories = load_news()
+corpus, stories = example_news()
 graph = dv.threads.document_graph(corpus, threshold=0.1).graph
 edges = graph.edges.toarray()
 ties = np.minimum(edges.sum(axis=0), edges.sum(axis=1))

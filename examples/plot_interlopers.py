@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import diverset as dv
-from diverset.apps.demo_threads import load_news
+from diverset.threads import example_news
 
 # %%
 # A form
@@ -21,7 +21,7 @@ from diverset.apps.demo_threads import load_news
 # A thread from a k-SDPP through the news made up for this package, with two strangers, all in order of their dates. The
 # bars are what the model goes by: the mean cosine of an article with the nine others.
 
-corpus, stories = load_news()
+corpus, stories = example_news()
 documents = dv.threads.document_graph(corpus, threshold=0.15)
 model = dv.threads.ThreadModel(documents.graph, length=8, k=7, beta=(0.2, 2.0), smoothing=2, balance=0.5, rng=0)
 thread = model.sample(rng=0)[1]

@@ -10,9 +10,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import diverset as dv
-from diverset.apps.demo_threads import load_news
+from diverset.threads import example_news
 
-corpus, stories = load_news()
+corpus, stories = example_news()
 documents = dv.threads.document_graph(corpus, threshold=0.15)
 model = dv.threads.ThreadModel(documents.graph, length=8, k=7, beta=(0.2, 2.0), smoothing=2, balance=0.5, rng=0)
 threads = sorted(model.best(), key=lambda thread: thread[0])

@@ -12,10 +12,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import diverset as dv
-from diverset.apps.demo_threads import load_news
+from diverset.threads import example_news
 from diverset.threads.neighbours import content_terms
 
-corpus, stories = load_news()
+corpus, stories = example_news()
 documents = dv.threads.document_graph(corpus, threshold=0.15)
 
 # %%

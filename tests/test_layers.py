@@ -44,7 +44,12 @@ ALLOWED = {
 }
 # A distribution's own `sample` method may reach down for its sampler, if it does so inside the method.
 # Features in blocks, likewise, bring a whole way of execution with them. `--version` asks which loops are in use.
-ALLOWED_INSIDE_FUNCTIONS = {"core": {"sampling", "distributed"}, "inference": {"distributed"}, "cli": {"numerics"}}
+ALLOWED_INSIDE_FUNCTIONS = {
+    "core": {"sampling", "distributed"},
+    "inference": {"distributed"},
+    "cli": {"numerics"},
+    "threads": {"apps", "inference"},
+}
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 

@@ -13,26 +13,25 @@ from typing import Any
 
 import numpy as np
 
-from diverset.apps.thread_page import day_of
 from diverset.errors import DiversetError, MissingExtraError
-from diverset.threads import ThreadModel, coherence, document_graph, interlopers_found, kmeans_threads, tune
-from experiments.threads.data import DEVELOPMENT, read_aan, read_cora, read_reuters, read_timelines
-from experiments.threads.piles import GRID as PILE_GRID
-from experiments.threads.piles import make_piles, pile_score, pile_scores
+from diverset.threads import ThreadModel, tune
+from diverset.threads.found import day_of
+from experiments.threads.data import DEVELOPMENT, read_aan, read_cora, read_timelines
+from experiments.threads.newswire import code_scores, weeks
+from experiments.threads.piles import make_piles, read_events
 from experiments.threads.report import (
+    codes_table,
     coherence_table,
     days_table,
     draw_map,
-    draw_neighbours,
-    draw_timeline,
     human_table,
     listing,
-    piles_table,
-    stories_table,
+    piles_tables,
     write,
 )
-from experiments.threads.stories import invented_news, news_scores
-from experiments.threads.systems import MEASURES, SYSTEMS, Settings, Trial, development_score, scores
+from experiments.threads.systems import OURS, score_piles, tuned
+from experiments.threads.systems import SYSTEMS as PILE_SYSTEMS
+from experiments.threads.timelines import MEASURES, SYSTEMS, Settings, Trial, development_score, scores
 
 GRID = {
     "beta": [0.25, 0.5, 1.0, 3.0, 6.0],
@@ -42,7 +41,7 @@ GRID = {
     "balance": [0.0, 0.5, 1.0],
     "threshold": [0.02, 0.05, 0.1, 0.2],
 }
-#: What the command has: the model tells regions of the graph apart, and none crowds out the others.
+#: Threads of one region repel each other, and no region crowds out the others.
 REGIONS: dict[str, Any] = {"smoothing": 2, "balance": 0.5}
 
 
@@ -84,69 +83,34 @@ def timelines(data: Path, out: Path) -> None:
     write(out / "threads_coherence.rst", coherence_table(ordered))
 
 
-def stories(data: Path, out: Path) -> None:
-    """The invented news of the package, which need no data: seven threads, six, and six without the weather."""
-    names = {"purity": "purity", "matched": "one-to-one purity", "coverage": "stories told"}
-    for file, k, routine in (("", 7, True), ("_six", 6, True), ("_without_weather", 6, False)):
-        found = news_scores(*invented_news(routine=routine), k)
-        write(out / f"threads_stories{file}.rst", stories_table(found, names))
-        print(f"stories: {k} threads{'' if routine else ', without the weather'}", flush=True)
-
-
 def piles(data: Path, out: Path) -> None:
-    """Piles of articles about six events: settings from half of the articles, scores on the other half."""
-    collections = read_timelines(data)
-    chosen = make_piles(collections, 0, range(2))
-    found = tune(lambda **settings: pile_score(chosen, **settings), PILE_GRID, output=out / "threads_piles_search.json")
-    text = max(
-        (row for row in found.tried if not row["smoothing"] and not row["balance"]), key=lambda row: row["score"]
-    )
-    plain = {name: value for name, value in text.items() if name != "score"}
-    print(f"piles: {found.best}, one-to-one purity {found.score:.3f}; as in the text {plain}", flush=True)
-    held_out = make_piles(collections, 1, range(2, 4))
-    write(out / "threads_piles.rst", piles_table(pile_scores(held_out, found.best, plain)))
+    """Piles of several events: baselines choose settings on the even articles, all are scored once on the odd ones."""
+    events = read_events(data)
+    development, held_out = make_piles(events, 0, range(3)), make_piles(events, 1, range(3, 6))
+    results = {}
+    for name in PILE_SYSTEMS:
+        begin = time.perf_counter()
+        results[name] = score_piles(name, tuned(name, development[::3]), held_out)
+        print(f"piles: {name} in {time.perf_counter() - begin:.0f} s", flush=True)
+    assert next(iter(results)) == OURS
+    stored = {name: [score.to_dict() for score in found] for name, found in results.items()}
+    write(out / "threads_piles.json", json.dumps(stored) + "\n")
+    for name, table in zip(("piles", "piles_differences"), piles_tables(results), strict=True):
+        write(out / f"threads_{name}.rst", table)
 
 
 def reuters(data: Path, out: Path) -> None:
-    """Seven weeks of newswire: ten threads of eight, and how long they take."""
-    corpus = read_reuters(data)
-    begin = time.perf_counter()
-    # Bond issues and money market reports repeat each other word for word; edges between repeats are left out.
-    graph = document_graph(corpus, threshold=0.15, max_similarity=0.5, min_documents=5)
-    built = time.perf_counter()
-    model = ThreadModel(graph.graph, length=8, k=10, beta=(0.0, 1.0), rng=0, **REGIONS)
-    draws = model.sample(20, rng=0)
-    drawn = time.perf_counter()
-    best = sorted(model.best(), key=lambda thread: corpus.times[thread[0]])
-    found = time.perf_counter()
-    clusters = kmeans_threads(graph.vectors, corpus.times, k=10, length=8, rng=0)
-    clustered = time.perf_counter()
-    print(
-        f"reuters: {graph.graph}; graph {built - begin:.1f} s, 20 sets {drawn - built:.1f} s, "
-        f"best {found - drawn:.1f} s, k-means {clustered - found:.1f} s",
-        flush=True,
-    )
-    draw_timeline(
-        out / "threads_reuters.png", graph, best, "Reuters, 26 February to 13 April 1987: ten threads of eight"
-    )
-    # Of the threads, that with a middling number of edges, since the most are between repeats; of its articles the
-    # best connected that has some before and after it.
-    edges = graph.graph.edges
-    degrees = np.diff(edges.indptr) + np.bincount(edges.indices, minlength=edges.shape[0])
-    typical = sorted(best, key=lambda thread: degrees[thread].max())[len(best) // 2]
-    hub = int(max(typical[2:-2], key=lambda i: degrees[i]))
-    draw_neighbours(
-        out / "threads_neighbours.png",
-        graph,
-        hub,
-        corpus.titles,
-        "One article of a thread, and the articles most like it",
-    )
-    write(out / "threads_reuters.rst", listing(graph, best, corpus.titles, [day_of(t)[5:10] for t in corpus.times]))
-    for name, sets in {"k-SDPP, drawn": draws, "k-SDPP, best": [best], "k-means": [clusters]}.items():
-        near = np.mean([coherence(graph.vectors, threads) for threads in sets])
-        strangers = np.mean([interlopers_found(graph.vectors, threads, trials=5, rng=0) for threads in sets])
-        print(f"reuters: {name}: coherence {near:.3f}, strangers found {strangers:.2f} of 2", flush=True)
+    """Seven weeks of newswire: purity by topic code, three weeks with an event known beforehand, ten threads."""
+    rows, found = code_scores(data)
+    write(out / "threads_codes.rst", codes_table(rows))
+    for event, share, name in weeks(data):
+        print(f"reuters: {event}: {share:.0%} of the items of the thread {name!r} tell it", flush=True)
+    titles, times = found.corpus.titles, found.corpus.times
+    lines = ["::", ""]
+    for t, thread in enumerate(found.places):
+        lines.append(f"   {t + 1}  {found.names[t]}")
+        lines += [f"      {day_of(times[i])[5:10]}  {titles[i][:90]}" for i in thread.tolist()]
+    write(out / "threads_reuters.rst", "\n".join(lines) + "\n")
 
 
 def aan(data: Path, out: Path) -> None:
@@ -173,7 +137,6 @@ def cora(data: Path, out: Path) -> None:
 
 
 PARTS: dict[str, Callable[[Path, Path], None]] = {
-    "stories": stories,
     "timeline17": timelines,
     "piles": piles,
     "reuters21578": reuters,

@@ -13,9 +13,9 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from diverset.errors import DiversetError
-from diverset.threads import Corpus, DocumentGraph, citation_graph, is_noise
+from diverset.threads import Corpus, DocumentGraph, citation_graph
 
-__all__ = ["DEVELOPMENT", "Collection", "read_aan", "read_cora", "read_reuters", "read_timelines"]
+__all__ = ["DEVELOPMENT", "Collection", "read_aan", "read_cora", "read_lines", "read_timelines"]
 
 #: Collections of this event choose the settings; those of all other events are reported.
 DEVELOPMENT = "bpoil"
@@ -33,7 +33,8 @@ class Collection:
     timeline: dict[date, list[str]]
 
 
-def _lines(path: Path) -> list[dict[str, Any]]:
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """Rows of a compressed file of JSON lines."""
     if not path.exists():
         raise DiversetError(f"{path} is missing")
     with gzip.open(path, "rt", encoding="utf-8") as file:
@@ -42,8 +43,8 @@ def _lines(path: Path) -> list[dict[str, Any]]:
 
 def read_timelines(data: Path) -> list[Collection]:
     """The collections of Timeline17; articles of 40 words or more."""
-    articles = _lines(data / "timeline17" / "articles.jsonl.gz")
-    timelines = {row["collection"]: row for row in _lines(data / "timeline17" / "timelines.jsonl.gz")}
+    articles = read_lines(data / "timeline17" / "articles.jsonl.gz")
+    timelines = {row["collection"]: row for row in read_lines(data / "timeline17" / "timelines.jsonl.gz")}
     found = []
     for name, gold in timelines.items():
         own = sorted((row for row in articles if row["collection"] == name), key=lambda row: (row["date"], row["id"]))
@@ -58,28 +59,9 @@ def read_timelines(data: Path) -> list[Collection]:
     return found
 
 
-def read_reuters(data: Path, *, min_words: int = 60) -> Corpus:
-    """The seven dense weeks of Reuters-21578 without earnings reports, snippets, tables and repeated bodies."""
-    rows = [row for row in _lines(data / "reuters21578" / "reuters21578.jsonl.gz") if row["date"] < "1987-04-14"]
-    seen: set[str] = set()
-    kept = []
-    for row in rows:
-        if "earn" not in row["topics"] and row["body"] not in seen:
-            seen.add(row["body"])
-            kept.append(row)
-    noise = is_noise([row["body"] for row in kept], min_words=min_words)
-    kept = [row for row, bad in zip(kept, noise, strict=True) if not bad]
-    return Corpus(
-        [f"{row['title']}. {row['body']}" for row in kept],
-        [row["date"] for row in kept],
-        [row["id"] for row in kept],
-        [row["title"] for row in kept],
-    )
-
-
 def read_aan(data: Path) -> tuple[DocumentGraph, list[str]]:
     """Papers of the ACL Anthology Network that are cited or cite, in order of their year, and their titles."""
-    papers = _lines(data / "aan" / "aan_papers.jsonl.gz")
+    papers = read_lines(data / "aan" / "aan_papers.jsonl.gz")
     with np.load(data / "aan" / "aan_citations.npz") as held:
         shape = tuple(held["shape"])
         cites = csr_array((np.ones(len(held["indices"])), held["indices"], held["indptr"]), shape=shape)
@@ -92,7 +74,7 @@ def read_aan(data: Path) -> tuple[DocumentGraph, list[str]]:
 
 def read_cora(data: Path) -> tuple[DocumentGraph, list[str]]:
     """Papers of Cora with citations of their own, by the words of their titles; no dates."""
-    papers = _lines(data / "cora_titles" / "cora_papers.jsonl.gz")
+    papers = read_lines(data / "cora_titles" / "cora_papers.jsonl.gz")
     with np.load(data / "cora_titles" / "cora_titles.npz", allow_pickle=False) as held:
         n = len(papers)
         cites = csr_array((np.ones(len(held["adj_indices"])), held["adj_indices"], held["adj_indptr"]), shape=(n, n))

@@ -1,129 +1,108 @@
-"""Piles of articles about several events: whether threads keep to one event each, and tell them all."""
+"""Piles of real articles about several events, with labels and the days that human timelines name.
+
+Timeline17 holds six events; a pile of nine adds three subjects of the Reuters newswire, known by their topic codes. The
+composition of every pile follows from its number, before any score is known. Even articles of an event make the
+development piles, odd ones the piles that are scored once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
+from datetime import date, timedelta
+from pathlib import Path
 
 import numpy as np
 
-from diverset.threads import (
-    Corpus,
-    DocumentGraph,
-    StoryScore,
-    ThreadModel,
-    document_graph,
-    greedy_threads,
-    independent_threads,
-    kmeans_threads,
-    story_score,
-)
-from experiments.threads.data import Collection
+from diverset.threads import Corpus
+from experiments.threads.data import read_lines, read_timelines
 
-__all__ = ["GRID", "SYSTEMS", "Pile", "make_piles", "pile_score", "pile_scores"]
+__all__ = ["SUBJECTS", "Event", "Pile", "make_piles", "read_events"]
 
-LENGTH = 8
-#: Articles of each event, most first: even, uneven.
-SIZES = ((30,) * 6, (60, 60, 30, 30, 20, 20))
-#: Words of an article that are read: a short item, or all.
-WORDS = (60, None)
-GRID = {
-    "beta": [1.0, 2.0, 4.0],
-    "threshold": [0.1, 0.15],
-    "smoothing": [0, 1, 2, 3],
-    "balance": [0.0, 0.5, 1.0],
-}
+#: Reuters codes that stand in for three further events.
+SUBJECTS = ("crude", "coffee", "ship", "gold", "trade", "sugar")
+#: Articles of each event: of all alike, or from many to few.
+EQUAL, MOST, FEWEST = 40, 90, 15
+#: Days of the common span, and its first day.
+SPAN, START = 180, date(2010, 1, 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Event:
+    """Articles about one event, in order of time, and the days that human timelines name."""
+
+    name: str
+    rows: tuple[tuple[date, str, str], ...]  # day, headline, text
+    days: frozenset[date]
 
 
 @dataclass(frozen=True, eq=False)
 class Pile:
-    """Articles with the event of each."""
+    """Articles with the event of each, and the days that matter for each event."""
 
+    name: str
     corpus: Corpus
     events: tuple[str, ...]
+    days: dict[str, frozenset[date]]
+
+    @property
+    def k(self) -> int:
+        """Number of events, which is the number of threads asked for."""
+        return len(set(self.events))
 
 
-def make_piles(collections: Sequence[Collection], half: int, seeds: Sequence[int]) -> list[Pile]:
-    """Piles of the even or of the odd articles of the largest collection of each event, brought into one time."""
-    largest: dict[str, Collection] = {}
-    for collection in collections:
-        event = collection.name.split("_")[0]
-        if event not in largest or len(collection.corpus) > len(largest[event].corpus):
-            largest[event] = collection
+def read_events(data: Path) -> list[Event]:
+    """The six events of Timeline17, then the Reuters subjects."""
+    rows: dict[str, list[tuple[date, str, str]]] = {}
+    days: dict[str, set[date]] = {}
+    for collection in read_timelines(data):
+        name = collection.name.split("_")[0]
+        own = zip(collection.corpus.times.tolist(), collection.corpus.titles, collection.corpus.texts, strict=True)
+        rows.setdefault(name, []).extend((when.date(), title, text) for when, title, text in own)
+        days.setdefault(name, set()).update(collection.timeline)
+    for row in read_lines(data / "reuters21578" / "reuters21578.jsonl.gz"):
+        for code in SUBJECTS:
+            if row["topics"] == [code] and len(row["body"].split()) >= 40:
+                found = (date.fromisoformat(row["date"][:10]), row["title"], f"{row['title']}. {row['body']}")
+                rows.setdefault(code, []).append(found)
+    return [Event(name, tuple(sorted(own)), frozenset(days.get(name, ()))) for name, own in rows.items()]
+
+
+def make_piles(events: Sequence[Event], half: int, seeds: Sequence[int]) -> list[Pile]:
+    """Piles of 3, 6 and 9 events, with their own dates and in one span, of equal and unequal sizes."""
+    real = sorted((event for event in events if event.days), key=lambda event: event.name)
+    others = sorted((event for event in events if not event.days), key=lambda event: event.name)
     piles = []
     for seed in seeds:
-        for sizes in SIZES:
-            for words in WORDS:
-                rng = np.random.default_rng(seed)
-                rows: list[tuple[float, str, str]] = []
-                for event, size in zip(rng.permutation(sorted(largest)).tolist(), sizes, strict=False):
-                    texts = largest[event].corpus.texts[half::2]
-                    chosen = np.sort(rng.choice(len(texts), size=min(size, len(texts)), replace=False))
-                    # Events lie years apart; each is stretched over the same span, in its own order.
-                    when = (np.arange(len(chosen)) + rng.random(len(chosen))) / len(chosen)
-                    rows += [
-                        (float(t), " ".join(texts[i].split()[:words]), event) for t, i in zip(when, chosen, strict=True)
-                    ]
-                rows.sort()
-                corpus = Corpus([text for _, text, _ in rows], [t for t, _, _ in rows])
-                piles.append(Pile(corpus, tuple(event for _, _, event in rows)))
+        for n in (3, 6, 9):
+            for same_span in (False, True):
+                for equal in (True, False):
+                    rng = np.random.default_rng([half, seed, n, same_span, equal])
+                    chosen = rng.permutation(len(real))[:n].tolist()
+                    extra = rng.permutation(len(others))[: n - len(chosen)].tolist()
+                    mixed = [real[i] for i in chosen] + [others[i] for i in extra]
+                    name = f"{n} events, {'same span' if same_span else 'own dates'}, {'' if equal else 'un'}equal"
+                    piles.append(_pile(f"{name}, {seed}", mixed, half, same_span, equal, rng))
     return piles
 
 
-@lru_cache(maxsize=128)
-def _graph(pile: Pile, threshold: float) -> DocumentGraph:
-    return document_graph(pile.corpus, threshold=threshold, max_similarity=0.8)
+def _pile(name: str, mixed: Sequence[Event], half: int, same_span: bool, equal: bool, rng: np.random.Generator) -> Pile:
+    sizes = [EQUAL] * len(mixed) if equal else np.geomspace(MOST, FEWEST, len(mixed)).round().astype(int).tolist()
+    rows, days = [], {}
+    for event, size in zip(mixed, sizes, strict=True):
+        own = event.rows[half::2]
+        taken = np.sort(rng.choice(len(own), size=min(size, len(own)), replace=False)).tolist()
+        first, last = own[taken[0]][0], own[taken[-1]][0]
 
+        def moved(day: date, first: date = first, last: date = last) -> date:
+            if not same_span:
+                return day
+            return START + timedelta(days=round(SPAN * (day - first).days / max((last - first).days, 1)))
 
-def _model(pile: Pile, settings: dict[str, Any]) -> ThreadModel:
-    own = {name: value for name, value in settings.items() if name not in ("beta", "threshold")}
-    k = len(set(pile.events))
-    beta = (0.1, settings["beta"])
-    return ThreadModel(_graph(pile, settings["threshold"]).graph, length=LENGTH, k=k, beta=beta, rng=0, **own)
-
-
-def pile_score(piles: Sequence[Pile], draws: int = 5, **settings: Any) -> float:
-    """Mean one-to-one purity of drawn threads: what the search looks at."""
-    return float(
-        np.mean(
-            [
-                story_score(draw, pile.events).matched
-                for pile in piles
-                for draw in _model(pile, settings).sample(draws, rng=0)
-            ]
-        )
+        rows += [(moved(own[i][0]), *own[i][1:], event.name) for i in taken]
+        days[event.name] = frozenset(moved(day) for day in event.days if first <= day <= last)
+    rows.sort()
+    corpus = Corpus(
+        [text for _, _, text, _ in rows], [day for day, *_ in rows], titles=[title for _, title, *_ in rows]
     )
-
-
-def _independent(model: ThreadModel) -> list[Any]:
-    return [independent_threads(model, rng=seed) for seed in range(10)]
-
-
-def _kmeans(pile: Pile, threshold: float) -> list[Any]:
-    vectors, times, k = _graph(pile, threshold).vectors, pile.corpus.times, len(set(pile.events))
-    return [kmeans_threads(vectors, times, k=k, length=LENGTH, rng=seed) for seed in range(5)]
-
-
-SYSTEMS: dict[str, Callable[[Pile, dict[str, Any], dict[str, Any]], list[Any]]] = {
-    "k-SDPP, drawn": lambda pile, ours, _: _model(pile, ours).sample(20, rng=1),
-    "k-SDPP, best": lambda pile, ours, _: [_model(pile, ours).best()],
-    "k-SDPP as in the text, drawn": lambda pile, _, text: _model(pile, text).sample(20, rng=1),
-    "k-SDPP as in the text, best": lambda pile, _, text: [_model(pile, text).best()],
-    "independent": lambda pile, _, text: _independent(_model(pile, text)),
-    "greedy": lambda pile, _, text: [greedy_threads(_model(pile, text))],
-    "greedy, balanced": lambda pile, ours, _: [greedy_threads(_model(pile, ours))],
-    "k-means": lambda pile, ours, _: _kmeans(pile, ours["threshold"]),
-}
-
-
-def pile_scores(piles: Sequence[Pile], ours: dict[str, Any], text: dict[str, Any]) -> dict[str, list[StoryScore]]:
-    """Mean scores of every system on each pile; `text` are the settings of the model without smoothing and balance."""
-    return {
-        name: [
-            StoryScore(*np.mean([story_score(draw, pile.events) for draw in system(pile, ours, text)], axis=0))
-            for pile in piles
-        ]
-        for name, system in SYSTEMS.items()
-    }
+    return Pile(name, corpus, tuple(event for *_, event in rows), days)

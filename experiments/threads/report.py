@@ -10,18 +10,17 @@ import numpy as np
 
 from diverset._files import atomic_write
 from diverset.apps.thread_page import COLOURS, thread_plane
-from diverset.threads import DocumentGraph, bootstrap_mean
+from diverset.threads import DocumentGraph, ThreadScores, bootstrap_mean, compare
 
 __all__ = [
     "Results",
+    "codes_table",
     "coherence_table",
     "days_table",
     "draw_map",
-    "draw_neighbours",
-    "draw_timeline",
     "human_table",
     "listing",
-    "piles_table",
+    "piles_tables",
     "write",
 ]
 
@@ -98,30 +97,40 @@ def coherence_table(results: Results) -> str:
     return _list_table(rows)
 
 
-def piles_table(results: Mapping[str, Sequence[Any]]) -> str:
-    """How well threads follow the events of a pile: three scores with intervals over piles."""
-    names = ("purity", "matched", "coverage")
-    rows = [["system", "purity", "one-to-one purity", "events told"]]
+MEASURES = {
+    "one_to_one": ("one-to-one purity", 2), "told": ("events told", 2), "coherence": ("coherence", 3),
+    "recurrence": ("recurrence", 3), "days": ("days reached", 3), "redundancy": ("redundancy", 3),
+    "strangers": ("strangers found", 2), "chronology": ("chronology", 2),
+}  # fmt: skip
+
+
+def piles_tables(results: Mapping[str, Sequence[ThreadScores]]) -> tuple[str, str]:
+    """Means of every system over piles, and the first system less each other, with intervals."""
+    names = list(MEASURES)
+    means = [["system", *(MEASURES[name][0] for name in names)]]
     for system, found in results.items():
-        rows.append([system, *(_cell([getattr(score, name) for score in found], 2) for name in names)])
-    ours = next(iter(results))
-    for system in ("greedy", "k-means", "independent"):
         cells = []
         for name in names:
-            pairs = zip(results[ours], results[system], strict=True)
-            b = bootstrap_mean([getattr(a, name) - getattr(x, name) for a, x in pairs])
-            cells.append(f"{b.mean:+.2f} ({b.low:+.2f} to {b.high:+.2f})")
-        rows.append([f"drawn less {system}", *cells])
-    return _list_table(rows)
+            known = _known([getattr(score, name) for score in found])
+            cells.append(f"{np.mean(known):.{MEASURES[name][1]}f}" if known else "")
+        means.append([system, *cells])
+    first, *others = results
+    gaps = [[f"{first} less", *(MEASURES[name][0] for name in names[:5])]]
+    for system in others:
+        differences = compare(results[first], results[system])
+        cells = []
+        for name in names[:5]:
+            b, digits = differences.get(name), MEASURES[name][1]
+            shown = "" if b is None else f"{b.mean:+.{digits}f} ({b.low:+.{digits}f} to {b.high:+.{digits}f})"
+            cells.append(shown)
+        gaps.append([system, *cells])
+    return _list_table(means), _list_table(gaps)
 
 
-def stories_table(results: Mapping[str, Sequence[Any]], names: Mapping[str, str]) -> str:
-    """How well threads follow invented stories: scores with intervals over sets, where there are several."""
-    rows = [["system", *names.values()]]
-    for system, found in results.items():
-        values = ([getattr(score, name) for score in found] for name in names)
-        rows.append([system, *(_cell(each, 2) if len(each) > 1 else f"{each[0]:.2f}" for each in values)])
-    return _list_table(rows)
+def codes_table(rows: Sequence[Sequence[Any]]) -> str:
+    """Systems on the newswire: purity by topic code, codes told, formulaic threads, repeated documents."""
+    head = ["system", "purity by code", "one-to-one", "codes told", "formulaic threads of 10", "documents twice"]
+    return _list_table([head, *([str(cell) for cell in row] for row in rows)])
 
 
 def listing(graph: DocumentGraph, threads: Sequence[Any], titles: Sequence[str], days: Sequence[str] | None) -> str:
@@ -134,36 +143,6 @@ def listing(graph: DocumentGraph, threads: Sequence[Any], titles: Sequence[str],
             lines.append(f"      {when}{titles[i][:95]}")
         lines.append("")
     return "\n".join(lines)
-
-
-def draw_timeline(path: Path, graph: DocumentGraph, threads: Sequence[Any], title: str) -> None:
-    """Threads on a time axis with their words (figure 28)."""
-    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(10, 0.62 * len(threads) + 1.3), dpi=120, layout="constrained")
-    axes = figure.add_subplot()
-    times = graph.graph.times.astype("datetime64[s]")
-    for t, thread in enumerate(threads):
-        y = len(threads) - t
-        when = times[thread].astype(object)
-        axes.plot(when, [y] * len(thread), "o-", color=COLOURS[t % len(COLOURS)], linewidth=2, markersize=6)
-        axes.annotate(
-            f"{t + 1}  {' '.join(graph.words(thread, 7))}", (times.min().astype(object), y + 0.32), va="center",
-            color=COLOURS[t % len(COLOURS)], fontsize=9, fontweight="bold",
-        )  # fmt: skip
-    margin = 0.01 * (times.max() - times.min())
-    axes.set_xlim((times.min() - margin).astype(object), (times.max() + margin).astype(object))
-    axes.set_ylim(0.5, len(threads) + 0.75)
-    axes.set_yticks([])
-    locator = AutoDateLocator()
-    axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
-    for side in ("left", "right", "top"):
-        axes.spines[side].set_visible(False)
-    axes.set_title(title, loc="left", fontsize=11)
-    with atomic_write(path) as temporary:
-        figure.savefig(temporary)
 
 
 def draw_map(path: Path, graph: DocumentGraph, threads: Sequence[Any], title: str) -> None:
@@ -212,51 +191,6 @@ def _label_places(threads: Sequence[Any], wide: float, step: float) -> list[tupl
                 break
         places.append((x, float(y)))
     return places
-
-
-def draw_neighbours(
-    path: Path, graph: DocumentGraph, node: int, titles: Sequence[str], title: str, most: int = 24
-) -> None:
-    """One article and the articles it has edges with, by time, headlines beside them (figure 27)."""
-    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
-    from matplotlib.figure import Figure
-
-    edges = graph.graph.edges
-    out, into = edges[[node]].tocoo(), edges[:, [node]].tocoo()
-    near = {int(i): float(w) for i, w in zip(out.coords[1], out.data, strict=True)}
-    near |= {int(i): float(w) for i, w in zip(into.coords[0], into.data, strict=True)}
-    chosen = sorted(sorted(near, key=lambda i: -near[i])[:most], key=lambda i: graph.graph.times[i])
-    times = graph.graph.times.astype("datetime64[s]").astype(object)
-    figure = Figure(figsize=(11, 0.3 * len(chosen) + 1.6), dpi=120, layout="constrained")
-    axes = figure.add_subplot()
-    middle = (len(chosen) - 1) / 2.0
-    span = times[chosen[-1]] - times[chosen[0]]
-    for y, i in enumerate(chosen):
-        axes.plot(
-            [times[node], times[i]], [middle, y], color="#1f6fb4", linewidth=6.0 * near[i] ** 1.5, alpha=0.45, zorder=1
-        )
-        axes.scatter([times[i]], [y], s=30.0 * graph.graph.weights[i], color="#475569", zorder=2)
-        left = times[i] < times[node]
-        axes.annotate(
-            titles[i].capitalize()[:58], (times[i], y), xytext=(-9 if left else 9, 0), textcoords="offset points",
-            ha="right" if left else "left", va="center", fontsize=7.5,
-        )  # fmt: skip
-    axes.scatter([times[node]], [middle], s=160, color="#c2410c", zorder=3)
-    axes.annotate(
-        titles[node].capitalize()[:70], (times[node], len(chosen) + 0.2), ha="center", color="#c2410c",
-        fontweight="bold", fontsize=9,
-    )  # fmt: skip
-    axes.set_xlim(times[chosen[0]] - 0.45 * span, times[chosen[-1]] + 0.45 * span)
-    axes.set_ylim(-1.0, len(chosen) + 1.2)
-    axes.set_yticks([])
-    locator = AutoDateLocator()
-    axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
-    for side in ("left", "right", "top"):
-        axes.spines[side].set_visible(False)
-    axes.set_title(title, loc="left", fontsize=11)
-    with atomic_write(path) as temporary:
-        figure.savefig(temporary)
 
 
 def write(path: Path, text: str) -> None:

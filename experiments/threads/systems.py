@@ -1,165 +1,130 @@
-"""Systems that make threads of a collection, and the scores of what they make."""
+"""Systems that make threads of a pile, each with settings to choose from, and the scores of what they make."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from datetime import date
-from functools import cached_property, lru_cache
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from diverset.errors import SizeError
-from diverset.text import rouge
 from diverset.threads import (
+    Corpus,
     DocumentGraph,
     ThreadModel,
-    coherence,
-    date_score,
+    ThreadScores,
+    cluster_threads,
+    density_threads,
     document_graph,
-    dtm_threads,
+    dots_threads,
+    evaluate,
+    find_threads,
     greedy_threads,
+    hold_back,
     independent_threads,
-    interlopers_found,
     kmeans_threads,
-    text_cosine,
-    timeline_rouge,
 )
-from diverset.threads.neighbours import content_terms
-from experiments.threads.data import Collection
+from experiments.threads.piles import Pile
 
-__all__ = ["LENGTH", "MEASURES", "SYSTEMS", "K", "Settings", "Trial", "development_score", "scores"]
+__all__ = ["LENGTH", "OURS", "SYSTEMS", "score_piles", "tuned"]
 
-K, LENGTH = 5, 8
-DRAWS = 20
-#: Most articles of a collection, and most frequent words, that the topic model sees: it takes minutes even for these.
-TOPIC_ARTICLES = 120
-TOPIC_WORDS = 100
-TOPIC_ITERATIONS = 1
+LENGTH = 8
+OURS = "find_threads"
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What the development collections choose."""
-
-    beta: float = 2.0
-    importance: float = 0.2
-    rho: float = 0.0
-    threshold: float = 0.1
-    smoothing: int = 0
-    balance: float = 0.0
+@lru_cache(maxsize=256)
+def _graph(
+    corpus: Corpus, threshold: float = 0.1, max_similarity: float = 0.8, max_share: float = 0.15
+) -> DocumentGraph:
+    return document_graph(corpus, threshold=threshold, max_similarity=max_similarity, max_share=max_share)
 
 
-@lru_cache(maxsize=64)
-def graph_of(collection: Collection, threshold: float) -> DocumentGraph:
-    """The graph of a collection; kept, since many settings share it."""
-    return document_graph(collection.corpus, threshold=threshold, max_similarity=0.95)
+def _model(corpus: Corpus, k: int, beta: float, threshold: float, max_similarity: float = 0.8) -> ThreadModel:
+    graph = _graph(corpus, threshold, max_similarity).graph
+    return ThreadModel(graph, length=LENGTH, k=k, beta=(0.1, beta), rng=0)
 
 
-@dataclass(frozen=True, eq=False)
-class Trial:
-    """A collection with settings."""
+@lru_cache(maxsize=256)
+def _vectors(corpus: Corpus, max_df: float, sublinear_tf: bool) -> Any:
+    from sklearn.feature_extraction.text import TfidfVectorizer
 
-    collection: Collection
-    settings: Settings
-
-    @cached_property
-    def graph(self) -> DocumentGraph:
-        """Its graph."""
-        return graph_of(self.collection, self.settings.threshold)
-
-    @cached_property
-    def model(self) -> ThreadModel:
-        """Its model."""
-        s = self.settings
-        return ThreadModel(
-            self.graph.graph, length=LENGTH, k=K, beta=(s.importance, s.beta), rho=s.rho, smoothing=s.smoothing,
-            balance=s.balance, rng=0,
-        )  # fmt: skip
-
-    @cached_property
-    def target(self) -> Any:
-        """The human timeline as a vector over the words of the graph, weighted by their rarity in the collection."""
-        said = [content_terms(" ".join(sentences)) for sentences in self.collection.timeline.values()]
-        column = {term: j for j, term in enumerate(self.graph.terms)}
-        total = np.zeros(len(column))
-        for words in said:
-            for word in words:
-                if word in column:
-                    total[column[word]] += 1.0
-        frequency = np.bincount(self.graph.vectors.indices, minlength=len(column))
-        return total * np.log(len(self.collection.corpus) / np.maximum(frequency, 1))
+    weigh = TfidfVectorizer(stop_words="english", min_df=2, max_df=max_df, sublinear_tf=sublinear_tf)
+    return weigh.fit_transform(corpus.texts)
 
 
-Threads = Sequence[Any]
+WORDS = [{"max_df": share, "sublinear_tf": sub} for share in (0.15, 0.5, 1.0) for sub in (False, True)]
 
-
-def _topics(trial: Trial) -> list[Threads]:
-    if len(trial.collection.corpus) > TOPIC_ARTICLES:
-        return []
-    frequency = np.bincount(trial.graph.vectors.indices, minlength=len(trial.graph.terms))
-    kept = {trial.graph.terms[j] for j in np.argsort(-frequency)[:TOPIC_WORDS]}
-    documents = [[word for word in content_terms(text) if word in kept] for text in trial.collection.corpus.texts]
-    times = trial.collection.corpus.times
-    return [dtm_threads(documents, times, k=K, length=LENGTH, iterations=TOPIC_ITERATIONS, rng=0)]
-
-
-SYSTEMS: dict[str, Callable[[Trial], list[Threads]]] = {
-    "k-SDPP, drawn": lambda trial: [list(draw) for draw in trial.model.sample(DRAWS, rng=1)],
-    "k-SDPP, best": lambda trial: [list(trial.model.best())],
-    "independent": lambda trial: [list(independent_threads(trial.model, rng=s)) for s in range(DRAWS)],
-    "greedy": lambda trial: [list(greedy_threads(trial.model))],
-    "k-means": lambda trial: [
-        kmeans_threads(trial.graph.vectors, trial.collection.corpus.times, k=K, length=LENGTH, rng=s) for s in range(5)
-    ],
-    "DTM": _topics,
+#: A system is a function of a corpus, the number of threads and its settings, and the settings it may choose from.
+SYSTEMS: dict[str, tuple[Callable[..., Sequence[Any]], list[dict[str, Any]]]] = {
+    OURS: (lambda corpus, k: find_threads(corpus, k, LENGTH).places, [{}]),
+    "k-means of the whole pile": (
+        lambda corpus, k, **words: cluster_threads(_vectors(corpus, **words), corpus.times, k=k, length=LENGTH, rng=0),
+        WORDS,
+    ),
+    "HDBSCAN": (
+        lambda corpus, k, size, dims: density_threads(
+            _vectors(corpus, 0.5, False), corpus.times, k=k, length=LENGTH, min_cluster_size=size, dims=dims * k
+        ),
+        [{"size": size, "dims": dims} for size in (5, 8) for dims in (1, 2, 4)],
+    ),
+    "k-means by time slice": (
+        lambda corpus, k, **words: kmeans_threads(_vectors(corpus, **words), corpus.times, k=k, length=LENGTH, rng=0),
+        WORDS,
+    ),
+    "connect the dots": (
+        lambda corpus, k, **words: dots_threads(_vectors(corpus, **words), corpus.times, k=k, length=LENGTH, rng=0),
+        WORDS,
+    ),
+    "greedy": (
+        lambda corpus, k, **own: list(greedy_threads(_model(corpus, k, **own))),
+        [
+            {"beta": beta, "threshold": threshold, "max_similarity": most}
+            for beta in (1.0, 4.0)
+            for threshold in (0.05, 0.1)
+            for most in (0.8, 0.95)
+        ],
+    ),
+    "independent": (
+        lambda corpus, k, **own: list(independent_threads(_model(corpus, k, **own), rng=0)),
+        [{"beta": beta, "threshold": 0.1} for beta in (1.0, 4.0)],
+    ),
+    "k-SDPP of the monograph": (
+        lambda corpus, k, **own: list(_model(corpus, k, **own).best()),
+        [{"beta": beta, "threshold": 0.1} for beta in (1.0, 4.0)],
+    ),
 }
 
 
-def _timeline(trial: Trial, threads: Threads) -> dict[date, list[str]]:
-    """Threads as a timeline: on each day, the leads of its documents."""
-    days: dict[date, list[str]] = {}
-    times = trial.collection.corpus.times.astype("datetime64[D]")
-    for i in np.unique(np.concatenate(threads)).tolist():
-        days.setdefault(times[i].item(), []).extend(trial.collection.leads[i])
-    return days
+def tuned(name: str, piles: Sequence[Pile]) -> dict[str, Any]:
+    """The settings of a system with the highest one-to-one purity on development piles."""
+    system, options = SYSTEMS[name]
+    if len(options) == 1:
+        return options[0]
+
+    def mean(settings: dict[str, Any]) -> float:
+        scores = [evaluate(system(p.corpus, p.k, **settings), p.corpus, events=p.events).one_to_one for p in piles]
+        return float(np.mean([score for score in scores if score is not None]))
+
+    values = [mean(settings) for settings in options]
+    best = options[int(np.argmax(values))]
+    print(f"{name}: {json.dumps(best)}, one-to-one purity {max(values):.3f} on development piles", flush=True)
+    return best
 
 
-MEASURES = (
-    "cosine",
-    *(f"{metric} {part}" for metric in ("rouge-1", "rouge-2", "rouge-su4") for part in ("f", "precision", "recall")),
-    "date F1", "concat R1", "agree R1", "align R1", "coherence", "strangers found",
-)  # fmt: skip
+@lru_cache(maxsize=64)
+def _held_back(pile: Pile) -> tuple[Corpus, Any]:
+    return hold_back(pile.corpus)
 
 
-def scores(trial: Trial, threads: Threads) -> dict[str, float]:
-    """All measures, in percent but for coherence and strangers found."""
-    ours, gold = _timeline(trial, threads), trial.collection.timeline
-    text = [s for day in sorted(ours) for s in ours[day]]
-    reference = [s for day in sorted(gold) for s in gold[day]]
-    found: dict[str, float] = {
-        "cosine": 100.0 * text_cosine(trial.graph.vectors, np.concatenate(threads), trial.target)
-    }
-    for metric, value in rouge(text, [reference], metrics=("rouge-1", "rouge-2", "rouge-su4")).items():
-        found |= {f"{metric} {part}": 100.0 * getattr(value, part) for part in ("f", "precision", "recall")}
-    found["date F1"] = 100.0 * date_score(ours, gold).f
-    for mode in ("concat", "agree", "align"):
-        found[f"{mode} R1"] = 100.0 * timeline_rouge(ours, [gold], mode=mode).f
-    found["coherence"] = coherence(trial.graph.vectors, threads)
-    found["strangers found"] = interlopers_found(trial.graph.vectors, threads, trials=5, rng=0)
+def score_piles(name: str, settings: dict[str, Any], piles: Sequence[Pile]) -> list[ThreadScores]:
+    """Scores on each pile. Coherence, recurrence and strangers come from a second run, without the held-back words."""
+    system, _ = SYSTEMS[name]
+    found = []
+    for pile in piles:
+        rest, judge = _held_back(pile)
+        whole = evaluate(system(pile.corpus, pile.k, **settings), pile.corpus, events=pile.events, days=pile.days)
+        blind = evaluate(system(rest, pile.k, **settings), pile.corpus, judge=judge)
+        found.append(replace(whole, coherence=blind.coherence, recurrence=blind.recurrence, strangers=blind.strangers))
     return found
-
-
-def development_score(collections: Iterable[Collection], settings: Settings, draws: int = 5) -> float:
-    """Mean cosine to the human timelines: what the text tunes by."""
-    values = []
-    for collection in collections:
-        trial = Trial(collection, settings)
-        try:
-            sets = trial.model.sample(draws, rng=0)
-        except SizeError:  # too few edges for threads of this length
-            values.append(0.0)
-            continue
-        values += [text_cosine(trial.graph.vectors, np.concatenate(list(draw)), trial.target) for draw in sets]
-    return float(np.mean(values))

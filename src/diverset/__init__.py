@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from diverset.sampling.trace import SamplingTrace, sampling_trace
     from diverset.structured import FactorGraph, StructuredDPP, StructuredKDPP
     from diverset.text.verb import summarize
+    from diverset.threads.find import find_threads
 else:
     __getattr__, __dir__ = names_on_use(
         __name__,
@@ -90,6 +91,7 @@ else:
             "inference.many": ["select_many"],
             "inference.select": ["select", "selection_law"],
             "metrics.compare": ["Comparison", "compare"],
+            "threads.find": ["find_threads"],
             "numerics.projection": ["project", "projection_bound", "projection_dim"],
             "sampling.chain": ["Chain"],
             "sampling.intermediate": ["IntermediateSampler", "sample_kernel"],
@@ -130,6 +132,7 @@ __all__ = [
     "entropy",
     "errors",
     "extended_dpp",
+    "find_threads",
     "hellinger",
     "kernels",
     "kl_divergence",

@@ -9,8 +9,7 @@ import pytest
 from rich.console import Console
 
 from diverset.apps import console
-from diverset.apps.demo_threads import OPTIONS, load_news
-from diverset.apps.thread import thread_corpus
+from diverset.threads import example_news, find_threads
 
 
 @pytest.fixture
@@ -51,15 +50,13 @@ def test_nothing_is_shown_but_on_a_terminal(monkeypatch):
 
 def test_every_stage_of_threading_is_announced():
     told = []
-    corpus, _ = load_news()
-    thread_corpus(corpus, OPTIONS, step=lambda text, done=0, total=None: told.append((text, done, total)))
+    corpus, _ = example_news()
+    find_threads(corpus, k=6, progress=lambda *stage: told.append(stage))
     assert list(dict.fromkeys(text for text, *_ in told)) == [
-        "looking for the graph in the cache",
         "counting words",
         "comparing documents",
-        "weighing documents",
-        "passing messages",
+        "looking for series",
+        "dividing into events",
         "choosing threads",
     ]
     assert ("comparing documents", len(corpus), len(corpus)) in told
-    assert [done for text, done, total in told if text == "choosing threads" and total == OPTIONS.k] == list(range(7))

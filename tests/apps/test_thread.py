@@ -1,5 +1,6 @@
 """The thread command: files in, threads out, and one line for what is wrong."""
 
+import inspect
 import json
 import re
 
@@ -7,8 +8,12 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import diverset as dv
+from diverset.apps.dated import parse_time
 from diverset.apps.demo_threads import run_demo_threads
 from diverset.cli import app
+from diverset.cli.thread import thread as command
+from diverset.threads import example_news
 
 ITEMS = [
     ("bridge", ["crack", "girder", "ferry", "harbour", "welder"]),
@@ -25,7 +30,7 @@ def write_corpus(path, n=36, **changes):
             row = {
                 "id": f"d{i}",
                 "date": f"2020-01-{1 + i // 2:02d} {8 + i % 2:02d}:00",
-                "title": f"{name} <b>{i}</b>",
+                "title": f"{name} <b>{i}",
                 "text": " ".join([name, *rng.choice(words, size=6)]),
             }
             row.update(changes.get(f"row{i}", {}))
@@ -44,7 +49,7 @@ def run(tmp_path, monkeypatch):
     return call
 
 
-OPTIONS = ("-k", 3, "-r", 4, "--max-share", 0.5, "--max-similarity", 1.0)
+OPTIONS = ("-k", 3, "-r", 4)
 
 
 def test_json_markdown_and_page(run, tmp_path):
@@ -56,7 +61,7 @@ def test_json_markdown_and_page(run, tmp_path):
     assert len(found["threads"]) == 3
     for thread in found["threads"]:
         assert len(thread["items"]) == 4
-        assert set(thread["items"][0]) == {"id", "time", "title"}
+        assert {"id", "row", "time", "title"} <= set(thread["items"][0])
         names = {item["title"].split()[0] for item in thread["items"]}
         assert len(names) == 1
         assert names <= set(thread["words"])
@@ -64,25 +69,43 @@ def test_json_markdown_and_page(run, tmp_path):
         assert times == sorted(times)
     page = (tmp_path / "threads.html").read_text()
     assert set(map(len, re.findall(r"<time>(.*?)</time>", page))) == {10}  # hours would run into the headlines
-    assert "<b>3</b>" not in page
+    assert "<details><summary>" in page
+    assert "<b>3" not in page
     assert "http" not in page.replace("http-equiv", "").replace("http://www.w3.org/2000/svg", "")
     assert "\\<b\\>" in (tmp_path / "threads.md").read_text()
-    assert len(list((tmp_path / "cache" / "diverset").iterdir())) == 1
 
 
-def test_the_seed_decides_and_the_cache_changes_nothing(run, tmp_path):
+def test_the_command_is_the_function(run, tmp_path):
+    """Same defaults, same result; the seed decides."""
     write_corpus(tmp_path / "news.jsonl")
-    outputs = []
-    for arguments in (("--no-cache",), (), ()):
-        assert run("news.jsonl", *OPTIONS, "--sample", "--seed", 4, *arguments, "-o", "t.json").exit_code == 0
-        outputs.append((tmp_path / "t.json").read_text())
-    assert outputs[0] == outputs[1] == outputs[2]
-    run("news.jsonl", *OPTIONS, "--sample", "--seed", 5, "-o", "t.json")
-    assert (tmp_path / "t.json").read_text() != outputs[0]
-    kept = next((tmp_path / "cache" / "diverset").iterdir())
-    kept.write_bytes(kept.read_bytes()[:100])  # damaged: made anew
-    run("news.jsonl", *OPTIONS, "--sample", "--seed", 4, "-o", "t.json")
-    assert (tmp_path / "t.json").read_text() == outputs[0]
+    found = dv.find_threads("news.jsonl", 3, 4)
+    assert run("news.jsonl", *OPTIONS, "-o", "t.json").exit_code == 0
+    written = json.loads((tmp_path / "t.json").read_text())
+    assert [[item["row"] for item in thread["items"]] for thread in written["threads"]] == found.threads
+    assert written["settings"]["beta"] == found.settings["beta"]
+    given = inspect.signature(dv.find_threads).parameters
+    translated = inspect.signature(command).parameters
+    for name, parameter in translated.items():
+        if name not in ("corpus", "output", "seed"):
+            assert parameter.default == given[name].default, name
+    draws = []
+    for seed in (4, 4, 5):
+        run("news.jsonl", *OPTIONS, "--sample", "--seed", seed, "-o", "t.json")
+        draws.append(json.loads((tmp_path / "t.json").read_text())["threads"])
+    assert draws[0] == draws[1] != draws[2]
+
+
+def test_hostile_titles_and_links_stay_text(run, tmp_path):
+    evil = {"title": "<script>alert(1)</script>", "url": "javascript:alert(1)", "source": "<i>x</i>"}
+    good = {"url": "https://example.org/a?b=1&c=2"}
+    changes = {f"row{i}": evil if i % 2 else good for i in range(36)}
+    write_corpus(tmp_path / "news.jsonl", **changes)
+    assert run("news.jsonl", *OPTIONS, "-o", "t.html").exit_code == 0
+    page = (tmp_path / "t.html").read_text()
+    assert "<script>alert" not in page
+    assert "javascript:alert" not in page
+    assert "<i>x</i>" not in page
+    assert 'href="https://example.org/a?b=1&amp;c=2"' in page
 
 
 def test_a_thread_through_a_document_and_unequal_lengths(run, tmp_path):
@@ -114,16 +137,14 @@ def test_csv_and_folders(run, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "arguments", "message"),
     [
-        ({"row4": {"date": "32 Foo"}}, (), r"news.jsonl, row 5 (line 5): column 'date' is '32 Foo', which is no date"),
-        ({"row4": {"date": None}}, (), "row 5 (line 5): column 'date' is blank, which is no date"),
+        ({f"row{i}": {"date": "32 Foo"} for i in range(36)}, (), r"column 'date' is '32 Foo', which is no date"),
         ({"row7": {"id": "d2"}}, ("--id", "id"), "row 3 (line 3) and row 8 (line 8) have the same 'id', 'd2'"),
-        ({}, ("-r", 30), "no path of the graph has 30 nodes: the longest has 12"),
-        ({}, ("-k", 60), "dimensions"),
+        ({}, ("-r", 30), "only 0 events of 36 documents have a thread of 15 documents; ask for fewer threads"),
+        ({}, ("-k", 60), "k is 60, but only"),
         ({}, ("--time", "day"), "has no column 'day'"),
-        ({}, ("--balance", 2), "Invalid value for '--balance'"),
-        ({}, ("--smoothing", -1), "Invalid value for '--smoothing'"),
+        ({}, ("--burst", -1), "Invalid value for '--burst'"),
+        ({}, ("--events", 2), "events is 2, fewer than the 3 threads"),
         ({}, ("-o", "x.csv"), "must end in .html, .json or .md"),
-        ({}, ("--threshold", 0.999999), "no path of the graph has 4 nodes"),
         ({f"row{i}": {"text": " ", "title": " "} for i in range(36)}, (), "is empty in every row"),
     ],
 )
@@ -142,11 +163,27 @@ def test_empty_texts_are_left_out_with_a_remark(run, tmp_path):
     assert "1 documents left out, since their text is empty: row 4 (line 4) is the first" in result.output
 
 
-def test_too_few_threads(run, tmp_path):
-    write_corpus(tmp_path / "news.jsonl", n=9)
-    result = run("news.jsonl", "-k", 30, "-r", 3, "--max-share", 0.5)
-    assert result.exit_code == 2
-    assert "k is 30, but the graph has only" in result.output
+def test_rows_without_a_date_are_left_out_with_a_remark(run, tmp_path):
+    write_corpus(tmp_path / "news.jsonl", row4={"date": "32 Foo"}, row9={"date": None})
+    result = run("news.jsonl", *OPTIONS)
+    assert result.exit_code == 0
+    said = " ".join(result.output.split())
+    assert (
+        "2 documents left out, since they have no date: news.jsonl, row 5 (line 5): column 'date' is '32 Foo'" in said
+    )
+
+
+@pytest.mark.parametrize(
+    ("written", "day"),
+    [
+        ("2020-01-13", 13), ("2020-01-14T10:00:00Z", 14), ("2020-01-15T10:00:00+02:00", 15),
+        ("Thu, 16 Jan 2020 10:00:00 GMT", 16), ("17 Jan 2020", 17), ("Jan. 18, 2020", 18), ("January 19, 2020", 19),
+        ("2020/01/20", 20), ("2020-01-23 10:00:00", 23), ("24 January 2020 10:00", 24), ("2020-01-25 10:00 UTC", 25),
+        ("20200126", 26), (1580083200, 27), (1580169600000, 28),
+    ],
+)  # fmt: skip
+def test_dates_as_people_have_them(written, day):
+    assert str(parse_time(written))[:10] == f"2020-01-{day}"
 
 
 def test_files_without_dates_or_texts(run, tmp_path):
@@ -161,9 +198,10 @@ def test_files_without_dates_or_texts(run, tmp_path):
     assert "its name holds no date" in run("texts").output
 
 
-def test_the_demo_finds_the_six_stories_and_the_weather(tmp_path):
-    result = run_demo_threads(output=tmp_path / "demo.html")
-    first = {words[0] for words in result.words}
-    assert len(result.threads) == 7
-    assert first == {"bridge", "drivers", "halcyon", "ilvane", "roofer", "showers", "wheat"}
+def test_the_demo_tells_six_stories_without_the_weather(tmp_path):
+    found = run_demo_threads(output=tmp_path / "demo.html")
+    _, stories = example_news()
+    assert [len({stories[i] for i in thread}) for thread in found.threads] == [1] * 6
+    assert len({stories[thread[0]] for thread in found.threads}) == 6
+    assert [len(series) for series in found.series] == [32]
     assert (tmp_path / "demo.html").stat().st_size > 20_000

@@ -3,12 +3,11 @@
 import numpy as np
 
 import diverset as dv
-from diverset.apps.demo_threads import load_news
-from diverset.threads import neighbours
+from diverset.threads import example_news, neighbours
 
 
 def test_documents_are_compared_on_the_workers(cluster, monkeypatch):
-    corpus, _ = load_news()
+    corpus, _ = example_news()
     monkeypatch.setattr(neighbours, "_BLOCK_BYTES", 4 * len(corpus) * 40)  # four blocks
     here = dv.threads.document_graph(corpus)
     there = dv.threads.document_graph(corpus, client=cluster)

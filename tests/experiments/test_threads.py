@@ -2,15 +2,15 @@
 
 import gzip
 import json
-import re
-import sys
+from datetime import date, timedelta
 
 import numpy as np
 import pytest
 
 from experiments.threads import __main__ as experiment
-from experiments.threads.report import _label_places, coherence_table, days_table, human_table, stories_table
-from experiments.threads.stories import invented_news, news_scores
+from experiments.threads.piles import Event, make_piles
+from experiments.threads.report import _label_places, coherence_table, days_table, human_table, piles_tables
+from experiments.threads.systems import OURS, SYSTEMS, score_piles
 
 #: Eight stories with words of their own: each word stays below the share that is too common.
 WORDS = {
@@ -59,28 +59,36 @@ def test_human_timelines(tmp_path, monkeypatch, capsys):
 
 
 def test_missing_data_are_named(tmp_path, capsys):
-    read = [name for name in experiment.PARTS if name != "stories"]  # these come with the package
+    read = list(experiment.PARTS)
     assert experiment.main(["--data", str(tmp_path), "--out", str(tmp_path / "out"), "--parts", *read]) == 0
     said = capsys.readouterr().err
     for name in read:
         assert f"{name}: skipped" in said
 
 
-def test_invented_stories_need_no_data(tmp_path, monkeypatch, capsys):
-    """One way to threads, and a topic model that is not installed."""
-    monkeypatch.setitem(sys.modules, "gensim.corpora", None)
-    found = news_scores(*invented_news(routine=False), 6)
-    assert "dynamic topic model: skipped" in capsys.readouterr().err
-    table = stories_table(found, {"purity": "purity"})
-    assert re.search(r"k-SDPP, drawn\n +- 0\.9\d \(0\.9\d to 0\.9\d\)", table)
-    assert re.search(r"\* - greedy\n +- 1\.00\n", table)
-    monkeypatch.setattr(experiment, "news_scores", lambda corpus, stories, k: found)
-    assert experiment.main(["--out", str(tmp_path), "--parts", "stories"]) == 0
-    assert {path.name for path in tmp_path.iterdir()} == {
-        "threads_stories.rst",
-        "threads_stories_six.rst",
-        "threads_stories_without_weather.rst",
-    }
+def test_piles_hold_what_they_say_and_every_system_is_scored():
+    rng = np.random.default_rng(0)
+    events = []
+    for j, story in enumerate(WORDS):
+        rows = [
+            (date(2011, 1, 1) + timedelta(days=i), story, " ".join([story, *rng.choice(WORDS[story], size=9)]))
+            for i in range(200)
+        ]
+        events.append(Event(story, tuple(rows), frozenset({rows[10][0], rows[20][0]}) if j < 6 else frozenset()))
+    piles = make_piles(events, 1, [0])
+    assert [pile.k for pile in piles] == [3] * 4 + [6] * 4 + [8] * 4
+    assert len({pile.name for pile in piles}) == 12
+    again = make_piles(events, 1, [0])
+    assert all(a.corpus.texts == b.corpus.texts for a, b in zip(piles, again, strict=True))
+    other = {text for pile in make_piles(events, 0, [0]) for text in pile.corpus.texts}
+    assert not other & {text for pile in piles for text in pile.corpus.texts}
+    results = {}
+    for name in (OURS, "k-means of the whole pile"):
+        results[name] = score_piles(name, SYSTEMS[name][1][-1], piles[:1])
+        assert results[name][0].told == 3
+    means, gaps = piles_tables(results)
+    assert "one-to-one purity" in means
+    assert f"{OURS} less" in gaps
 
 
 def test_labels_cover_no_thread_and_no_other_label():

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from diverset.apps.demo_threads import load_news
 from diverset.errors import DiversetError, LabelError
 from diverset.text import lexrank
 from diverset.threads import (
     Corpus,
     citation_graph,
     document_graph,
+    example_news,
     is_noise,
     neighbours,
     salient_terms,
@@ -25,7 +25,7 @@ from diverset.threads.neighbours import content_terms
 
 @pytest.fixture(scope="module")
 def news():
-    return load_news()
+    return example_news()
 
 
 def dense_vectors(texts, least, share):

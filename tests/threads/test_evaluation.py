@@ -10,11 +10,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from diverset.apps.demo_threads import OPTIONS, load_news
 from diverset.errors import DiversetError, SizeError
 from diverset.threads import (
-    Corpus,
-    StoryScore,
     ThreadGraph,
     ThreadModel,
     Tuning,
@@ -23,8 +20,8 @@ from diverset.threads import (
     date_score,
     document_graph,
     dtm_threads,
+    example_news,
     greedy_threads,
-    independent_threads,
     interlopers_found,
     kmeans_threads,
     story_score,
@@ -33,7 +30,6 @@ from diverset.threads import (
     timeline_rouge,
     tune,
 )
-from diverset.threads.neighbours import content_terms
 
 
 def timelines(seed):
@@ -98,104 +94,18 @@ def test_rouge_of_timelines_stems_and_drops_stop_words():
 
 @pytest.fixture(scope="module")
 def news():
-    corpus, stories = load_news()
-    graph = document_graph(corpus, threshold=OPTIONS.threshold, max_similarity=OPTIONS.max_similarity)
-    return corpus, graph, stories
-
-
-@pytest.fixture(scope="module")
-def model(news):
-    """What ``diverset demo`` asks for."""
-    return ThreadModel(
-        news[1].graph,
-        length=OPTIONS.length,
-        k=OPTIONS.k,
-        beta=(OPTIONS.importance, OPTIONS.beta),
-        smoothing=OPTIONS.smoothing,
-        balance=OPTIONS.balance,
-        rng=OPTIONS.seed,
-    )
+    corpus, stories = example_news()
+    return corpus, document_graph(corpus, threshold=0.15, max_similarity=0.8), stories
 
 
 @pytest.fixture(scope="module")
 def plain(news):
-    """The same without smoothing and balance: the model of the text."""
-    beta = (OPTIONS.importance, OPTIONS.beta)
-    return ThreadModel(news[1].graph, length=OPTIONS.length, k=OPTIONS.k, beta=beta, rng=OPTIONS.seed)
+    return ThreadModel(news[1].graph, length=8, k=7, beta=(0.2, 2.0), rng=0)
 
 
-def mean_score(news, sets):
-    return StoryScore(*np.mean([story_score(threads, news[2]) for threads in sets], axis=0))
-
-
-def topics_of(news, *, k, seed, iterations):
-    """Threads by a dynamic topic model, from the same words as the graph."""
-    pytest.importorskip("gensim")
-    corpus, graph, _ = news
-    kept = set(graph.terms)
-    documents = [[word for word in content_terms(text) if word in kept] for text in corpus.texts]
-    return dtm_threads(documents, corpus.times, k=k, length=OPTIONS.length, rng=seed, iterations=iterations)
-
-
-def test_drawn_threads_follow_the_stories_better_than_every_baseline(news, model, plain):
-    """Means over draws, not the best of them. The weather takes one thread of seven, so that 6/7 is the most."""
-    corpus, graph, _ = news
-    drawn = mean_score(news, model.sample(40, rng=0))
-    seeds = range(10)
-    kmeans = [kmeans_threads(graph.vectors, corpus.times, k=OPTIONS.k, length=OPTIONS.length, rng=s) for s in seeds]
-    others = {
-        "k-means": mean_score(news, kmeans),
-        "greedy": story_score(greedy_threads(plain), news[2]),
-        "independent": mean_score(news, [independent_threads(plain, rng=s) for s in seeds]),
-        "independent, balanced": mean_score(news, [independent_threads(model, rng=s) for s in seeds]),
-        "topics": story_score(topics_of(news, k=OPTIONS.k, seed=0, iterations=1), news[2]),
-    }
-    assert drawn.purity > 0.8
-    assert drawn.matched > 0.73
-    assert drawn.coverage > 0.85
-    assert {name: score.purity for name, score in others.items() if score.purity > drawn.purity - 0.2} == {}
-    assert {name: score.matched for name, score in others.items() if score.matched > drawn.matched - 0.14} == {}
-    # Given the balanced qualities as well, greedy threads come nearer.
-    balanced = story_score(greedy_threads(model), news[2])
-    assert balanced.purity < drawn.purity - 0.08
-    assert balanced.matched < drawn.matched - 0.14
-
-
-def test_the_most_probable_threads_are_the_stories_and_the_weather(news, model):
-    corpus, _, stories = news
-    threads = list(model.best())
-    assert story_score(threads, stories) == (pytest.approx(6 / 7), pytest.approx(6 / 7), 1.0)
-    routine = [thread for thread in threads if all(stories[i] is None for i in thread)]
-    assert len(routine) == 1
-    assert all(corpus.titles[i].startswith("Weather and tides") for i in routine[0])
-
-
-def test_the_weather_is_why_chains_of_strong_edges_fail(news):
-    """Without that column greedy and independent threads are pure, and tell few stories."""
-    corpus, _, stories = news
-    kept = [i for i, title in enumerate(corpus.titles) if not title.startswith("Weather and tides")]
-    rest = Corpus([corpus.texts[i] for i in kept], corpus.times[kept])
-    graph = document_graph(rest, threshold=OPTIONS.threshold, max_similarity=OPTIONS.max_similarity).graph
-    beta = (OPTIONS.importance, OPTIONS.beta)
-    text = ThreadModel(graph, length=OPTIONS.length, k=6, beta=beta, rng=0)
-    model = ThreadModel(graph, length=OPTIONS.length, k=6, beta=beta, smoothing=2, balance=0.5, rng=0)
-    told = [stories[i] for i in kept]
-    greedy = story_score(greedy_threads(text), told)
-    drawn = np.mean([story_score(draw, told) for draw in model.sample(40, rng=0)], axis=0)
-    alone = np.mean([story_score(independent_threads(text, rng=seed), told) for seed in range(10)], axis=0)
-    assert greedy.purity == 1.0
-    assert drawn[0] > 0.94
-    assert alone[0] > 0.95
-    assert alone[1] < 0.3 < 0.8 < greedy.matched < drawn[1]
-
-
-@pytest.mark.slow
-def test_threads_are_purer_than_a_dynamic_topic_model(news, model):
-    topics = [topics_of(news, k=OPTIONS.k, seed=seed, iterations=3) for seed in range(4)]
-    assert {len(thread) for threads in topics for thread in threads} == {OPTIONS.length}
-    score, drawn = mean_score(news, topics), mean_score(news, model.sample(40, rng=0))
-    assert score.purity < drawn.purity - 0.2
-    assert score.matched < drawn.matched - 0.2
+@pytest.fixture(scope="module")
+def model(news):
+    return ThreadModel(news[1].graph, length=8, k=7, beta=(0.2, 2.0), smoothing=2, balance=0.5, rng=0)
 
 
 def test_kmeans_takes_one_document_of_each_slice_and_cluster(news):

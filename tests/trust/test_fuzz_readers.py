@@ -13,9 +13,8 @@ import pytest
 
 import diverset as dv
 from diverset.apps.candidates import read_ids
-from diverset.apps.dated import CorpusSource, read_corpus
+from diverset.apps.dated import read_documents as read_dated
 from diverset.apps.documents import read_documents
-from diverset.apps.graph_cache import load_graph, store_graph
 from diverset.apps.tables import load_npy, read_table, write_table
 from diverset.errors import DiversetError
 from trust.mutations import mutated
@@ -74,7 +73,7 @@ def write_corpus(path):
 
 
 def read_threads_corpus(path):
-    read_corpus(CorpusSource(str(path)), lambda _: None)
+    read_dated(str(path))
 
 
 def write_page(path):
@@ -117,24 +116,6 @@ def read_features(path):
     cache._path("key").write_bytes(path.read_bytes())
     found = {name: array.tolist() for name, array in cache.load("key").items()}
     whole_or_refused(found or None, {"x": np.arange(6.0).tolist()})
-
-
-NEWS = dv.threads.Corpus(["red dog rain", "blue cat rain", "red dog sun"], [1, 2, 3])
-
-
-def write_graph(path):
-    store_graph(path.parent, "a", dv.threads.document_graph(NEWS, min_documents=1, max_share=0.9))
-    (path.parent / "threads-a.npz").rename(path)
-
-
-def read_graph(path):
-    (path.parent / "threads-b.npz").write_bytes(path.read_bytes())
-    found = load_graph(path.parent, "b", NEWS)
-    expected = dv.threads.document_graph(NEWS, min_documents=1, max_share=0.9)
-    whole_or_refused(
-        None if found is None else [found.graph.edges.toarray().tolist(), found.graph.weights.tolist(), found.terms],
-        [expected.graph.edges.toarray().tolist(), expected.graph.weights.tolist(), expected.terms],
-    )
 
 
 def write_tuning(path):
@@ -187,7 +168,6 @@ READERS = {
     "maps.png": (write_picture, read_maps),
     "tuning.json": (write_tuning, read_tuning),
     "features.npz": (write_features, read_features),
-    "graph.npz": (write_graph, read_graph),
     "blocks.npy": (write_npy, read_blocks),
     "blocks.parquet": (write_all, read_blocks),
 }
@@ -197,7 +177,6 @@ OPENED_BY = {
     "apps/candidates.py": "ids.csv",
     "apps/dated.py": "corpus.jsonl",
     "apps/documents.py": "html",
-    "apps/graph_cache.py": "graph.npz",
     "apps/images.py": "csv",
     "apps/tables.py": "csv",
     "distributed/storage.py": "blocks.parquet",
@@ -215,7 +194,7 @@ OPENED_BY = {
 OWN_FILES = {
     "apps/cities.py",
     "apps/demo_summary.py",
-    "apps/demo_threads.py",
+    "threads/corpus.py",
     "apps/page.py",
     "apps/thread_page.py",
     "numerics/validation.py",
@@ -292,11 +271,3 @@ def test_a_summarizer_of_infinite_weight_is_refused(tmp_path):
     (tmp_path / "x.json").write_text(changed, encoding="utf-8")
     with pytest.raises(DiversetError):
         dv.text.Summarizer.load(tmp_path / "x.json")
-
-
-def test_an_archive_of_a_later_version_is_made_again(tmp_path):
-    write_graph(tmp_path / "threads-b.npz")
-    raw = bytearray((tmp_path / "threads-b.npz").read_bytes())
-    raw[raw.rindex(b"PK\x01\x02") + 6] = 104  # the version needed to read the last member
-    (tmp_path / "threads-b.npz").write_bytes(raw)
-    assert load_graph(tmp_path, "b", NEWS) is None

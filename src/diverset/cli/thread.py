@@ -1,4 +1,4 @@
-"""``diverset thread``: the arguments."""
+"""``diverset thread``: the arguments of ``find_threads``."""
 
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +9,7 @@ from diverset.cli.group import app
 
 __all__ = ["thread"]
 
-_GRAPH = "The graph"
+_MODEL = "Model"
 _COLUMNS = "Columns"
 
 
@@ -28,25 +28,33 @@ def thread(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same threads.")] = 0,
     sample: Annotated[
-        bool, typer.Option("--sample", help="Draw threads at random; without it the most probable are looked for.")
+        bool, typer.Option("--sample", help="Draw threads at random; without it, take the most probable ones.")
     ] = False,
     through: Annotated[
         str | None, typer.Option(metavar="ID", help="A document that one of the threads must pass through.")
     ] = None,
     min_length: Annotated[
-        int | None, typer.Option(metavar="N", help="Let threads end early, after N documents.")
+        int | None, typer.Option(metavar="N", help="Shortest thread, for events with few documents; half the length.")
     ] = None,
-    beta: Annotated[float, typer.Option(help="How much similarity from document to document counts.")] = 1.0,
-    importance: Annotated[float, typer.Option(help="How much central documents (LexRank) count.")] = 0.1,
-    rho: Annotated[float, typer.Option(min=0.0, help="How strongly threads repel each other.")] = 0.0,
-    smoothing: Annotated[
-        int,
-        typer.Option(
-            min=0, help="Rounds in which documents take on features of their neighbours; 0 is the plain model."
-        ),
-    ] = 2,
-    balance: Annotated[
-        float, typer.Option(min=0.0, max=1.0, help="Keep what much was written about from crowding out the rest.")
+    keep_series: Annotated[
+        bool, typer.Option("--keep-series", help="Keep formulaic series: earnings, weather, market tables.")
+    ] = False,
+    events: Annotated[
+        int | None, typer.Option(metavar="N", help="Events in the documents; by modularity.", rich_help_panel=_MODEL)
+    ] = None,
+    beta: Annotated[
+        float | None,
+        typer.Option(help="Weight of the similarity of neighbours; by held-back words.", rich_help_panel=_MODEL),
+    ] = None,
+    burst: Annotated[
+        float, typer.Option(min=0.0, help="Weight of days on which much is written.", rich_help_panel=_MODEL)
+    ] = 0.5,
+    max_gap: Annotated[
+        float, typer.Option(min=0.0, help="Longest step, in mean steps of the event.", rich_help_panel=_MODEL)
+    ] = 3.0,
+    min_documents: Annotated[int, typer.Option(help="Ignore words in fewer documents.", rich_help_panel=_MODEL)] = 2,
+    max_share: Annotated[
+        float, typer.Option(help="Ignore words in a larger share of documents.", rich_help_panel=_MODEL)
     ] = 0.5,
     time: Annotated[str | None, typer.Option(metavar="COL", help="Column of dates.", rich_help_panel=_COLUMNS)] = None,
     text: Annotated[str | None, typer.Option(metavar="COL", help="Column of texts.", rich_help_panel=_COLUMNS)] = None,
@@ -56,45 +64,28 @@ def thread(
     label: Annotated[
         str | None, typer.Option("--id", metavar="COL", help="Column of ids.", rich_help_panel=_COLUMNS)
     ] = None,
-    threshold: Annotated[float, typer.Option(help="Least cosine similarity of an edge.", rich_help_panel=_GRAPH)] = 0.1,
-    max_similarity: Annotated[
-        float, typer.Option(help="Most: above, documents repeat each other.", rich_help_panel=_GRAPH)
-    ] = 0.8,
-    min_documents: Annotated[int, typer.Option(help="Ignore words in fewer documents.", rich_help_panel=_GRAPH)] = 2,
-    max_share: Annotated[
-        float, typer.Option(help="Ignore words in a larger share of documents.", rich_help_panel=_GRAPH)
-    ] = 0.15,
-    min_words: Annotated[
-        int, typer.Option(help="Leave out shorter documents, and noise; 0 keeps all.", rich_help_panel=_GRAPH)
-    ] = 0,
-    cache: Annotated[
-        bool, typer.Option("--cache/--no-cache", help="Keep the graph for the next time.", rich_help_panel=_GRAPH)
-    ] = True,
 ) -> None:
-    """Find threads in dated documents: chains of related items, one story each, on a page of timelines."""
-    from diverset.apps.dated import CorpusSource
-    from diverset.apps.thread import ThreadOptions, run_thread
+    """Find threads in dated documents: chains of related items, one event each, on a page of timelines."""
+    from diverset.apps.thread import run_thread
 
     run_thread(
-        CorpusSource(corpus, time, text, title, label),
-        ThreadOptions(
-            k=k,
-            length=length,
-            min_length=min_length,
-            beta=beta,
-            importance=importance,
-            rho=rho,
-            smoothing=smoothing,
-            balance=balance,
-            threshold=threshold,
-            max_similarity=max_similarity,
-            min_documents=min_documents,
-            max_share=max_share,
-            min_words=min_words,
-            through=through,
-            sample=sample,
-            seed=seed,
-        ),
+        corpus,
         output=output,
-        cache=cache,
+        k=k,
+        length=length,
+        min_length=min_length,
+        events=events,
+        beta=beta,
+        burst=burst,
+        max_gap=max_gap,
+        keep_series=keep_series,
+        through=through,
+        sample=sample,
+        rng=seed,
+        min_documents=min_documents,
+        max_share=max_share,
+        time=time,
+        text=text,
+        title=title,
+        label=label,
     )

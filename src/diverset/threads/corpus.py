@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -14,7 +17,7 @@ from diverset.numerics.validation import check_nonnegative, check_rows, check_si
 from diverset.text import words
 from diverset.threads.graph import read_times
 
-__all__ = ["Corpus", "is_noise"]
+__all__ = ["Corpus", "example_news", "headline", "is_noise"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,13 +33,17 @@ class Corpus:
     ids : sequence, optional
         Names that tell documents apart; 0, 1, ... by default.
     titles : sequence of str, optional
-        What to show for a document; the beginning of its text by default.
+        What to show for a document; the first sentence of its text, cut at a word, by default.
+    links, sources : sequence of str, optional
+        Where to read each document, and who wrote it; shown on pages.
     """
 
     texts: Any
     times: Any = None
     ids: Any = None
     titles: Any = None
+    links: Any = None
+    sources: Any = None
 
     def __post_init__(self) -> None:
         texts = tuple(self.texts)
@@ -44,9 +51,10 @@ class Corpus:
         if n == 0:
             raise DiversetError("the corpus has no documents")
         ids = tuple(range(n)) if self.ids is None else tuple(self.ids)
-        titles = tuple(_shortened(text) for text in texts) if self.titles is None else tuple(self.titles)
-        for name, column in (("ids", ids), ("titles", titles)):
-            if len(column) != n:
+        titles = tuple(headline(text) for text in texts) if self.titles is None else tuple(self.titles)
+        links, sources = (None if given is None else tuple(given) for given in (self.links, self.sources))
+        for name, column in (("ids", ids), ("titles", titles), ("links", links), ("sources", sources)):
+            if column is not None and len(column) != n:
                 raise DiversetError(f"{name} has {len(column)} entries for {n} texts; give one for each")
         for i, text in enumerate(texts):
             if not isinstance(text, str) or not text.strip():
@@ -58,7 +66,9 @@ class Corpus:
                     f"documents {first[label] + 1} and {i + 1} are both called {label!r}; ids tell documents apart"
                 )
         times = None if self.times is None else read_times(self.times, n)
-        for name, value in (("texts", texts), ("ids", ids), ("titles", titles), ("times", times)):
+        for name, value in (
+            ("texts", texts), ("ids", ids), ("titles", titles), ("times", times), ("links", links), ("sources", sources)
+        ):  # fmt: skip
             object.__setattr__(self, name, value)
 
     def __len__(self) -> int:
@@ -68,9 +78,11 @@ class Corpus:
         """Some of the documents, by number, in this order."""
         index = check_rows(which, len(self), name="documents").tolist()
         times: Array | None = None if self.times is None else self.times[index]
-        return Corpus(
-            [self.texts[i] for i in index], times, [self.ids[i] for i in index], [self.titles[i] for i in index]
+        links, sources = (
+            None if column is None else [column[i] for i in index] for column in (self.links, self.sources)
         )
+        names = [self.ids[i] for i in index]
+        return Corpus([self.texts[i] for i in index], times, names, [self.titles[i] for i in index], links, sources)
 
     def without_noise(self, *, min_words: int = 400, deviations: float = 2.0) -> Corpus:
         """The documents that :func:`is_noise` lets pass."""
@@ -104,6 +116,19 @@ def is_noise(texts: Sequence[str], *, min_words: int = 400, deviations: float = 
     )
 
 
-def _shortened(text: str, length: int = 80) -> str:
-    line = " ".join(text[: 4 * length].split())
+def headline(text: str, length: int = 100) -> str:
+    """The first sentence of a text, cut at a word if it is longer than `length` characters."""
+    line = " ".join(text[: 8 * length].split())
+    # A full stop after a few letters ends an initial or an abbreviation.
+    ends = (found.start() for found in re.finditer(r"[.!?](?=\s+[^\sa-z])", line))
+    line = line[: next((end for end in ends if end >= 20), len(line))]
     return line if len(line) <= length else line[:length].rsplit(" ", 1)[0] + " …"
+
+
+def example_news() -> tuple[Corpus, list[str | None]]:
+    """The 230 invented news items of the package, and the story of each; None where it belongs to none."""
+    lines = (files("diverset") / "data" / "news.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in lines]
+    texts = [f"{row['title']}. {row['text']}" for row in rows]
+    corpus = Corpus(texts, [row["date"] for row in rows], [row["id"] for row in rows], [row["title"] for row in rows])
+    return corpus, [row["story"] for row in rows]

@@ -1,0 +1,105 @@
+"""Seven weeks of the Reuters newswire, whose topic codes serve as labels."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from diverset.threads import (
+    Corpus,
+    FoundThreads,
+    ThreadModel,
+    cluster_threads,
+    document_graph,
+    find_threads,
+    greedy_threads,
+    kmeans_threads,
+)
+from diverset.threads.series import SAME_FORM, form_overlap, forms
+from experiments.threads.data import read_lines
+
+__all__ = ["WEEKS", "code_scores", "weeks"]
+
+#: Events of the period, named before any thread of these weeks was looked at: first day, day after, words that tell it.
+WEEKS = {
+    "earthquake in Ecuador stops oil exports": ("1987-03-04", "1987-03-11", r"ecuador"),
+    "US tariffs over Japanese chips": ("1987-03-25", "1987-04-01", r"semiconductor|chip|tariff"),
+    "Texaco files for bankruptcy": ("1987-04-07", "1987-04-14", r"texaco"),
+}
+FIRST, END = "1987-02-26", "1987-04-14"
+
+
+def read_period(data: Path, first: str, end: str) -> tuple[Corpus, list[list[str]]]:
+    """All stories of a period, and their topic codes."""
+    rows = [row for row in read_lines(data / "reuters21578" / "reuters21578.jsonl.gz") if first <= row["date"] < end]
+    corpus = Corpus(
+        [f"{row['title']}. {row['body']}" for row in rows],
+        [row["date"] for row in rows],
+        [row["id"] for row in rows],
+        [row["title"] for row in rows],
+    )
+    return corpus, [row["topics"] for row in rows]
+
+
+def _purity(threads: Sequence[Any], codes: Sequence[Sequence[str]]) -> tuple[float, float, int]:
+    """Purity by code over the coded items of threads, one-to-one purity, and codes told by more than half of one."""
+    from scipy.optimize import linear_sum_assignment
+
+    names = sorted({code for own in codes for code in own})
+    shares = np.zeros((len(threads), len(names)))
+    for t, thread in enumerate(threads):
+        coded = [i for i in thread if codes[i]]
+        for i in coded:
+            for code in codes[i]:
+                shares[t, names.index(code)] += 1.0 / len(coded)
+    rows, columns = linear_sum_assignment(shares, maximize=True)
+    told = np.unique(shares.argmax(axis=1)[shares.max(axis=1) > 0.5])
+    return float(shares.max(axis=1).mean()), float(shares[rows, columns].sum() / len(threads)), len(told)
+
+
+def _formulaic(threads: Sequence[Any], corpus: Corpus) -> int:
+    """Threads in which most neighbours have the same form."""
+    found = 0
+    for thread in threads:
+        F = forms([corpus.texts[i] for i in thread])
+        at = np.arange(len(thread) - 1)
+        found += bool((form_overlap(F, at, at + 1) > SAME_FORM).mean() > 0.5)
+    return found
+
+
+def code_scores(data: Path) -> tuple[list[list[Any]], FoundThreads]:
+    """Scores of the systems on the stories that have a code, and the threads of all stories."""
+    whole, every = read_period(data, FIRST, END)
+    coded = np.flatnonzero([bool(own) for own in every])
+    corpus, codes = whole.take(coded), [every[i] for i in coded]
+    graph = document_graph(corpus, threshold=0.15, max_similarity=0.8, min_documents=5)
+    model = ThreadModel(graph.graph, length=8, k=10, beta=(0.1, 1.0), rng=0)
+    shape: dict[str, Any] = {"k": 10, "length": 8, "rng": 0}
+    ours = find_threads(corpus)
+    systems = {
+        "find_threads": ours.places,
+        "k-means of the whole pile": cluster_threads(graph.vectors, corpus.times, **shape),
+        "k-means by time slice": kmeans_threads(graph.vectors, corpus.times, **shape),
+        "greedy": list(greedy_threads(model)),
+    }
+    rows = []
+    for name, threads in systems.items():
+        purity, matched, told = _purity(threads, codes)
+        places = np.concatenate(list(threads))
+        twice = len(places) - len(np.unique(places))
+        rows.append([name, f"{purity:.2f}", f"{matched:.2f}", told, _formulaic(threads, corpus), twice])
+    return rows, find_threads(whole)
+
+
+def weeks(data: Path) -> Iterator[tuple[str, float, str]]:
+    """For each known event the largest share of a thread of ten that tells it, in the week around it."""
+    for event, (first, end, pattern) in WEEKS.items():
+        corpus, _ = read_period(data, first, end)
+        found = find_threads(corpus)
+        shares = [np.mean([bool(re.search(pattern, corpus.texts[i], re.I)) for i in own]) for own in found.places]
+        best = int(np.argmax(shares))
+        yield event, float(shares[best]), found.names[best]

@@ -1,0 +1,261 @@
+r"""The events of a pile: regions of its graph of similar documents, found without labels.
+
+Documents become vectors in two ways from one count of their words. *Subjects* weigh a word by how often a document uses
+it; they tell events apart. *Details* damp frequent words, and count phrases of names (two capitalised words side by
+side) as terms of their own, so that names weigh more than common words; they tell which item follows from which.
+
+Events are found by spectral clustering ([ShiMalik2000]_, [NgJordanWeiss2001]_): every document is joined to those most
+like it, documents of one time more strongly, and the leading eigenvectors of the normalised graph are clustered.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from diverset._typing import FloatArray, IntArray
+from diverset.errors import DiversetError
+from diverset.text import STOP_WORDS, words
+
+__all__ = ["PileVectors", "Similar", "cluster", "pile_vectors", "similar_documents", "spectral_plane"]
+
+_CASED = re.compile(r"[^\W_]+")
+#: All-capital words up to this length may be names; longer ones are headlines.
+_LONGEST_ACRONYM = 5
+_BLOCK_BYTES = 1 << 26
+#: Starts of k-means, fewer of them for many documents, and rounds of each.
+_RESTARTS, _FEW_RESTARTS, _MANY, _ROUNDS = 10, 3, 5000, 50
+
+
+@dataclass(frozen=True, eq=False)
+class PileVectors:
+    """Documents as unit vectors over their words.
+
+    Parameters
+    ----------
+    subjects, details : csr_array of shape (n, n_terms)
+        For telling events apart, and for following a story.
+    terms : list of str
+        The term of every column; phrases have a space.
+    """
+
+    subjects: Any
+    details: Any
+    terms: list[str]
+
+    def take(self, rows: IntArray) -> PileVectors:
+        """The vectors of some documents."""
+        return PileVectors(self.subjects[rows], self.details[rows], self.terms)
+
+
+def pile_vectors(texts: Sequence[str], *, min_documents: int = 2, max_share: float = 0.5) -> PileVectors:
+    """Count words and phrases of names once, and weigh them in two ways.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        The documents.
+    min_documents, max_share
+        Terms in fewer documents, or in a larger share of them, are left out.
+    """
+    from scipy.sparse import csr_array
+
+    number: dict[str, int] = {}
+    columns, values, ends = array("i"), array("i"), array("q", [0])
+    for text in texts:
+        found = Counter(_terms(text))
+        columns.extend(number.setdefault(term, len(number)) for term in found)
+        values.extend(found.values())
+        ends.append(len(columns))
+    n, terms = len(texts), list(number)
+    shape = (n, len(terms))
+    counts = csr_array((np.array(values, dtype=np.float32), np.array(columns), np.array(ends)), shape=shape)
+    frequency = np.bincount(counts.indices, minlength=len(terms))
+    kept = np.flatnonzero((frequency >= min_documents) & (frequency <= max(max_share * n, min_documents)))
+    if len(kept) == 0:
+        raise DiversetError(
+            f"no word is in {min_documents} documents or more and in at most {max_share:.0%} of {n}; give more "
+            "documents, lower min_documents, or raise max_share"
+        )
+    counts, frequency = csr_array(counts[:, kept]), frequency[kept]
+    terms = [terms[j] for j in kept]
+    rarity = np.log(n / frequency)
+    phrase = np.array([" " in term for term in terms])
+    return PileVectors(
+        _unit(counts, counts.data, np.where(phrase, 0.0, rarity)),
+        _unit(counts, np.sqrt(counts.data), 1.0 + rarity),
+        terms,
+    )
+
+
+def _terms(text: str) -> list[str]:
+    """Content words, and pairs of names that stand side by side."""
+    lower, cased = words(text), _CASED.findall(text)
+    if len(lower) != len(cased):  # scripts without spaces, or without capitals
+        cased = lower
+    found, last = [], ""
+    for word, written in zip(lower, cased, strict=True):
+        if len(word) < 2 or word in STOP_WORDS or word.isdigit():
+            last = ""
+            continue
+        found.append(word)
+        name = written[0].isupper() and (len(written) <= _LONGEST_ACRONYM or not written.isupper())
+        if name and last:
+            found.append(f"{last} {word}")
+        last = word if name else ""
+    return found
+
+
+def _unit(counts: Any, values: FloatArray, weights: FloatArray) -> Any:
+    from scipy.sparse import csr_array
+
+    data = (values * weights[counts.indices]).astype(np.float32)
+    rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+    norms = np.sqrt(np.bincount(rows, data.astype(np.float64) ** 2, minlength=counts.shape[0]))
+    data /= np.where(norms > 0.0, norms, 1.0)[rows].astype(np.float32)
+    made = csr_array((data, counts.indices.copy(), counts.indptr.copy()), shape=counts.shape)
+    made.eliminate_zeros()
+    return made
+
+
+@dataclass(frozen=True, eq=False)
+class Similar:
+    """Pairs of documents: each with those most like it. Rows, columns and their cosines."""
+
+    rows: IntArray
+    columns: IntArray
+    cosines: FloatArray
+
+    def take(self, kept: IntArray, n: int) -> Similar:
+        """The pairs among some of n documents, numbered anew."""
+        place = np.full(n, -1)
+        place[kept] = np.arange(len(kept))
+        some = (place[self.rows] >= 0) & (place[self.columns] >= 0)
+        return Similar(place[self.rows[some]], place[self.columns[some]], self.cosines[some])
+
+
+def similar_documents(
+    vectors: Any,
+    days: FloatArray,
+    *,
+    nearest: int = 20,
+    memory: float = 0.1,
+    progress: Callable[[int, int], None] | None = None,
+) -> Similar:
+    r"""Every document with the `nearest` documents most like it, block by block.
+
+    Parameters
+    ----------
+    vectors : csr_array of shape (n, n_terms)
+        Unit vectors.
+    days : ndarray of shape (n,)
+        When each appeared.
+    nearest : int
+        Documents to list for each.
+    memory : float
+        Share of the whole period in which the weight of time falls by :math:`1/e`. Documents are ranked by their cosine
+        times :math:`(1 + e^{-|\Delta t| / (\text{memory} \cdot \text{period})}) / 2`.
+    progress : callable, optional
+        Told how many documents of how many are done.
+    """
+    n = vectors.shape[0]
+    near = min(nearest, n - 1)
+    scale = max(memory * float(np.ptp(days)), 1e-9)
+    when = ((days - days.min()) / scale).astype(np.float32)
+    across = vectors.T.tocsr()
+    step = max(1, _BLOCK_BYTES // (4 * n))
+    rows, columns, cosines = [], [], []
+    for start in range(0, n, step):
+        S = (vectors[start : start + step] @ across).toarray()
+        own = np.arange(len(S))
+        S[own, own + start] = -1.0
+        if near < n - 1:
+            weighted = S * (0.5 + 0.5 * np.exp(-np.abs(when[start : start + step, None] - when)))
+            top = np.argpartition(weighted, n - near, axis=1)[:, n - near :]
+        else:
+            top = np.argsort(S, axis=1)[:, 1:]
+        found = np.take_along_axis(S, top, axis=1)
+        some = found > 0.0
+        rows.append(np.repeat(own + start, some.sum(axis=1)))
+        columns.append(top[some])
+        cosines.append(found[some].astype(np.float64))
+        if progress is not None:
+            progress(min(start + step, n), n)
+    return Similar(np.concatenate(rows), np.concatenate(columns), np.concatenate(cosines))
+
+
+def spectral_plane(similar: Similar, days: FloatArray, dims: int, *, memory: float = 0.1) -> FloatArray:
+    """Leading eigenvectors of the normalised graph of similar documents, the largest eigenvalue first, (n, dims)."""
+    from scipy.sparse import csr_array, diags_array
+    from scipy.sparse.linalg import eigsh
+
+    n = len(days)
+    scale = max(memory * float(np.ptp(days)), 1e-9)
+    gap = np.abs(days[similar.rows] - days[similar.columns])
+    weights = similar.cosines * (0.5 + 0.5 * np.exp(-gap / scale))
+    one_way = csr_array((weights, (similar.rows, similar.columns)), shape=(n, n))
+    graph = one_way.maximum(one_way.T)
+    degree: FloatArray = np.asarray(graph.sum(axis=1)).ravel()
+    root = diags_array(1.0 / np.sqrt(np.where(degree > 0.0, degree, 1.0)))
+    normalised = root @ graph @ root
+    wanted = min(dims, n)
+    if n <= 600 or wanted >= n - 1:
+        values, V = np.linalg.eigh(normalised.toarray())
+    else:
+        start = np.random.default_rng(0).standard_normal(n)
+        values, V = eigsh(normalised, k=wanted, which="LA", v0=start, tol=1e-6)
+    return np.asarray(V[:, np.argsort(-values)[:wanted]])
+
+
+def cluster(plane: FloatArray, k: int, *, rng: np.random.Generator) -> IntArray:
+    """k-means of the directions of the rows, the best of several starts; a label for each row.
+
+    Parameters
+    ----------
+    plane : ndarray of shape (n, d)
+        Rows; only their directions count.
+    k : int
+        Number of clusters, some of which may end up empty.
+    rng : Generator
+        Of the starts (k-means++).
+    """
+    from scipy.sparse import csr_array
+
+    ones = np.ones(len(plane))
+    lengths = np.linalg.norm(plane, axis=1, keepdims=True)
+    X = plane / np.where(lengths > 1e-12, lengths, 1.0)
+    best, value = np.zeros(len(X), dtype=np.int64), -np.inf
+    for _ in range(_RESTARTS if len(X) <= _MANY else _FEW_RESTARTS):
+        centres = X[_spread(X, k, rng)]
+        labels = np.full(len(X), -1)
+        for _ in range(_ROUNDS):
+            S = X @ centres.T
+            found = S.argmax(axis=1)
+            if (found == labels).all():
+                break
+            labels = found
+            centres = csr_array((ones, labels, np.arange(len(X) + 1)), shape=(len(X), k)).T @ X
+            norms = np.linalg.norm(centres, axis=1, keepdims=True)
+            centres /= np.where(norms > 0.0, norms, 1.0)
+        total = float(S[np.arange(len(X)), labels].sum())
+        if total > value:
+            best, value = labels, total
+    return best
+
+
+def _spread(X: FloatArray, k: int, rng: np.random.Generator) -> list[int]:
+    """Rows far from each other: each is drawn by its squared distance from those before it."""
+    chosen = [int(rng.integers(len(X)))]
+    distance = np.full(len(X), np.inf)
+    for _ in range(k - 1):
+        distance = np.minimum(distance, np.maximum(2.0 - 2.0 * X @ X[chosen[-1]], 0.0))
+        total = float(distance.sum())
+        weights = distance / total if total > 0.0 else np.full(len(X), 1.0 / len(X))
+        chosen.append(int(rng.choice(len(X), p=weights)))
+    return chosen

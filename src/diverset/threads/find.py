@@ -1,0 +1,336 @@
+r"""``find_threads``: from a pile of dated documents to k threads, one event each.
+
+1. Formulaic series are left out, and copies of one story are collapsed onto the earliest (``series``, ``copies``).
+2. The rest is divided into events (``events``); how many is chosen by the modularity of the division.
+3. In each event, threads are paths of related steps forward in time (``steps``); how much similarity counts is chosen
+   by held-back words.
+4. Sets of threads follow a structured DPP over the paths of all events (``paths``): the most probable set, or a draw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from diverset._typing import BoolArray, FloatArray, IntArray, RNGLike
+from diverset.errors import DiversetError, LabelError, SizeError
+from diverset.numerics.validation import as_number, check_count, check_nonnegative
+from diverset.threads.corpus import Corpus
+from diverset.threads.events import Similar, cluster, pile_vectors, similar_documents, spectral_plane
+from diverset.threads.found import FoundThreads
+from diverset.threads.paths import EventModel, EventPaths
+from diverset.threads.series import COPY, COPY_DAYS, find_series, forms, is_series, name_series
+from diverset.threads.steps import StepRules, choose_beta, event_paths
+
+__all__ = ["find_threads"]
+
+#: Numbers of events that are tried, as multiples of k, and the modularity that each must gain over k events.
+_MULTIPLES = {1: 0.0, 2: 0.02, 4: 0.03, 8: 0.04}
+
+Progress = Callable[[str, int, int], None]
+
+
+def find_threads(
+    corpus: Any,
+    k: int = 10,
+    length: int = 8,
+    *,
+    min_length: int | None = None,
+    events: int | None = None,
+    beta: float | None = None,
+    burst: float = 0.5,
+    max_gap: float = 3.0,
+    keep_series: bool = False,
+    through: Any = None,
+    sample: bool = False,
+    rng: RNGLike = 0,
+    min_documents: int = 2,
+    max_share: float = 0.5,
+    time: str | None = None,
+    text: str | None = None,
+    title: str | None = None,
+    label: str | None = None,
+    progress: Progress | None = None,
+) -> FoundThreads:
+    r"""Find k threads in dated documents: each tells one event, step by step; no document is in two of them.
+
+    Parameters
+    ----------
+    corpus : Corpus, pandas or polars frame, or path
+        The documents with their times. A path is a table (JSON lines, CSV, Parquet) or a folder of dated text files.
+    k, length : int
+        Number of threads, and of documents in each.
+    min_length : int, optional
+        An event with too few documents gets a shorter thread, down to this length; half of `length` by default.
+    events : int, optional
+        Number of events to divide the pile into, at least k. By default k, 2k, 4k and 8k are tried. The division
+        with the highest modularity is taken, less 0.02 for 2k events, 0.03 for 4k and 0.04 for 8k.
+    beta : float, optional
+        How much the similarity of neighbours counts; chosen from the pile by held-back words if left out.
+    burst : float
+        How much it counts that much is written about the event at the time of a document.
+    max_gap : float
+        Longest step, in *beats*: the time in which nine tenths of an event's documents appeared, by the steps of a
+        thread.
+    keep_series : bool
+        Keep formulaic series: earnings, weather, market tables. They are left out and counted by default.
+    through : optional
+        Id of a document that one of the threads must pass through.
+    sample : bool
+        Draw the set at random, from its exact law, instead of taking the most probable one.
+    rng : int, Generator or None
+        Seed or generator of the division into events and of the draw.
+    min_documents, max_share
+        Words in fewer documents, or in a larger share of them, do not count.
+    time, text, title, label : str, optional
+        Columns of a table; guessed from their names if left out.
+    progress : callable, optional
+        Told the stage, how much is done, and of how much.
+
+    Returns
+    -------
+    FoundThreads
+        ``.threads`` are lists of positions: rows of the frame or table, or documents of the corpus.
+
+    Notes
+    -----
+    The law of a set is stated in ``diverset.threads.paths``. 15,000 newswire stories take about 12 s on one core, most
+    of it for comparing all pairs.
+
+    Examples
+    --------
+    >>> import diverset as dv
+    >>> from diverset.threads import example_news
+    >>> corpus, stories = example_news()  # 230 invented items
+    >>> found = dv.find_threads(corpus, k=6)
+    >>> len(found.threads), [len(thread) for thread in found.threads]
+    (6, [8, 8, 8, 8, 8, 8])
+    >>> [(series.words, len(series)) for series in found.series]
+    [(('barometer', 'high', 'knots'), 32)]
+    """
+    tell: Progress = (lambda *_: None) if progress is None else progress
+    documents, rows, notes = _read(corpus, time=time, text=text, title=title, label=label)
+    k, length = check_count(k, name="k"), check_count(length, name="length")
+    shortest = max(min(2, length), length // 2) if min_length is None else check_count(min_length, name="min_length")
+    if shortest > length:
+        raise SizeError(f"min_length is {shortest}, more than length, {length}")
+    if documents.times is None:
+        raise DiversetError("the corpus has no times; threads go forward in time")
+    rules = StepRules(burst=check_nonnegative(burst, name="burst"), max_gap=check_nonnegative(max_gap, name="max_gap"))
+    generator = np.random.default_rng(rng)
+    days = _days(documents.times)
+
+    tell("counting words", 0, len(documents))
+    vectors = pile_vectors(documents.texts, min_documents=min_documents, max_share=max_share)
+    similar = similar_documents(
+        vectors.subjects, days, progress=lambda done, total: tell("comparing documents", done, total)
+    )
+    tell("looking for series", 0, len(documents))
+    F = forms(documents.texts)
+    series = [] if keep_series else find_series(documents.texts, F, similar, days)
+    kept = np.setdiff1d(np.arange(len(documents)), np.concatenate([[], *(each.documents for each in series)]))
+    if len(kept) < shortest:
+        raise SizeError(
+            f"{len(kept)} of {len(documents)} documents are left without formulaic series, fewer than a thread of "
+            f"{shortest}; keep the series (keep_series=True)"
+        )
+    vectors, similar, F, t = vectors.take(kept), similar.take(kept, len(documents)), F[kept], days[kept]
+    wanted = None if through is None else _position(documents, through, kept)
+    first = _first_copies(similar, t, wanted)
+    tell("dividing into events", 0, 1)
+
+    def members(labels: IntArray) -> list[IntArray]:
+        """The documents of each event that has enough for a thread; of copies, the first."""
+        alone = first == np.arange(len(first))
+        groups = [np.flatnonzero((labels == e) & alone) for e in range(int(labels.max()) + 1)]
+        return [
+            own for own in groups if len(own) >= shortest and (keep_series or not routine(labels == labels[own[0]]))
+        ]
+
+    def routine(own: BoolArray) -> bool:
+        return is_series(F, similar, own)
+
+    labels, modularity, n_events = _divide(similar, t, k, events, length, generator, members)
+    groups = members(labels)
+    if not keep_series:
+        useful = {int(labels[own[0]]) for own in groups}
+        rest = [labels == e for e in np.unique(labels).tolist() if e not in useful]
+        series += [name_series(documents.texts, kept[own]) for own in rest if own.sum() >= shortest and routine(own)]
+        series.sort(key=lambda each: (-len(each), int(each.documents[0])))
+    if beta is None:
+        beta, tried = choose_beta(groups, vectors.details, F, t, length, rules, generator)
+    else:
+        beta, tried = as_number(beta, name="beta"), {}
+    rules = replace(rules, beta=beta)
+    tell("choosing threads", 0, 1)
+    found = [event_paths(own, vectors.details, F, t, length, rules, min_length=shortest) for own in groups]
+    paths = [each for each in found if each is not None]
+    told = [int(labels[each.nodes[0]]) for each in paths]
+    if len(paths) < k:
+        raise SizeError(
+            f"k is {k}, but only {len(paths)} events of {len(kept)} documents have a thread of {shortest} documents; "
+            "ask for fewer threads (k) or shorter ones (length, min_length)"
+        )
+    model = EventModel(
+        paths,
+        k=k,
+        weights=_importance(paths, labels, vectors.details, t),
+        similarity=_alike(vectors.subjects, labels, told),
+    )
+    forced = None if wanted is None else int(first[wanted])
+    chosen = model.sample(rng=generator, through=forced) if sample else model.best(through=forced)
+    chosen.sort(key=lambda thread: (t[thread[0]], thread[0]))
+    copies = {int(kept[i]): kept[own[own != i]] for i, own in _groups(first)}
+    settings = {
+        "k": k, "length": length, "events": n_events, "modularity": round(modularity, 3), "beta": beta,
+        "beta_tried": tried, "burst": rules.burst, "max_gap": rules.max_gap, "keep_series": keep_series,
+        "sample": sample, "through": through,
+    }  # fmt: skip
+    return FoundThreads(
+        corpus=documents,
+        rows=rows,
+        places=tuple(kept[thread] for thread in chosen),
+        series=tuple(series),
+        copies=copies,
+        settings=settings,
+        notes=tuple(notes),
+        log_prob=model.log_prob(chosen),
+        vectors=vectors,
+        kept=kept,
+        model=model,
+    )
+
+
+def _read(corpus: Any, **columns: str | None) -> tuple[Corpus, IntArray, list[str]]:
+    if isinstance(corpus, Corpus):
+        return corpus, np.arange(len(corpus)), []
+    from diverset.apps.dated import read_documents
+
+    return read_documents(corpus, **columns)
+
+
+def _days(times: Any) -> FloatArray:
+    """Times as numbers: dates in days, other numbers as they are."""
+    if times.dtype.kind == "M":
+        return np.asarray(times.astype("datetime64[s]").astype(np.float64) / 86_400.0)
+    return np.asarray(times, dtype=np.float64)
+
+
+def _position(documents: Corpus, label: Any, kept: IntArray) -> int:
+    """Number of a document among those kept, by its id."""
+    where = [i for i, name in enumerate(documents.ids) if name == label or str(name) == str(label)]
+    if not where:
+        raise LabelError(f"no document has the id {label!r}; ids are such as {documents.ids[0]!r}")
+    at = np.flatnonzero(kept == where[0])
+    if len(at) == 0:
+        raise DiversetError(f"document {label!r} belongs to a formulaic series, which is left out; keep the series")
+    return int(at[0])
+
+
+def _first_copies(similar: Similar, t: FloatArray, wanted: int | None) -> IntArray:
+    """For each document the earliest of its copies, itself if it has none; `wanted` stands for its copies."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    n = len(t)
+    close = (similar.cosines >= COPY) & (np.abs(t[similar.rows] - t[similar.columns]) <= COPY_DAYS)
+    links = csr_array((np.ones(int(close.sum())), (similar.rows[close], similar.columns[close])), shape=(n, n))
+    count, group = connected_components(links, directed=False)
+    earliest = np.full(count, -1, dtype=np.int64)
+    order = np.argsort(t, kind="stable")[::-1]
+    earliest[group[order]] = order  # the last one written is the earliest
+    if wanted is not None:
+        earliest[group[wanted]] = wanted
+    return np.asarray(earliest[group])
+
+
+def _divide(
+    similar: Similar,
+    t: FloatArray,
+    k: int,
+    events: int | None,
+    length: int,
+    rng: np.random.Generator,
+    members: Callable[[IntArray], list[IntArray]],
+) -> tuple[IntArray, float, int]:
+    """Labels of events: of the numbers tried, the division with the highest modularity among those with k threads."""
+    n = len(t)
+    if events is not None:
+        wanted = {check_count(events, name="events"): 0.0}
+        if events < k:
+            raise SizeError(f"events is {events}, fewer than the {k} threads")
+    else:
+        wanted = {m * k: gain for m, gain in _MULTIPLES.items() if m == 1 or 2 * m * k * length <= n}
+    plane = spectral_plane(similar, t, min(max(wanted) + k, n))
+    found: list[tuple[IntArray, float, int]] = []
+    for size, gain in wanted.items():
+        # Events with too few documents are no use: a few more are tried until k others are left.
+        for more in range(0, k + 1, max(1, k // 4)):
+            count = min(size + more, n)
+            labels = cluster(plane[:, :count], count, rng=rng)
+            if len(members(labels)) >= k:
+                break
+        else:
+            continue
+        value = _modularity(similar, labels) - gain
+        found.append((labels, value, count))
+    if found:
+        labels, _, count = max(found, key=lambda each: each[1])
+    else:
+        labels, count = cluster(plane[:, : min(k, n)], min(k, n), rng=rng), k
+    return labels, _modularity(similar, labels), count
+
+
+def _modularity(similar: Similar, labels: IntArray) -> float:
+    """Share of the similarity inside events, less what a random graph with these degrees would have there."""
+    rows = np.concatenate([similar.rows, similar.columns])
+    columns = np.concatenate([similar.columns, similar.rows])
+    weights = np.concatenate([similar.cosines, similar.cosines])
+    total = float(weights.sum())
+    if total == 0.0:
+        return 0.0
+    inside = float(weights[labels[rows] == labels[columns]].sum()) / total
+    share = np.bincount(labels[rows], weights) / total
+    return inside - float(share @ share)
+
+
+def _importance(paths: Sequence[EventPaths], labels: IntArray, details: Any, t: FloatArray) -> FloatArray:
+    r"""How much each event matters: its burst, times the squared mean cosine of neighbours along its best thread.
+
+    The burst is :math:`n_e\,\mathrm{KL}(p_e \| p) / \sqrt{n_e}`, where :math:`p_e` and p are the shares of the days in
+    the documents of the event and of the pile. An event that goes on as everything does has hardly any.
+    """
+    width = 1.0 if np.ptp(t) >= 7.0 else max(float(np.ptp(t)) / 7.0, 1e-9)
+    day = np.floor((t - t.min()) / width).astype(np.int64)
+    usual = np.bincount(day) / len(day)
+    weights = []
+    for event in paths:
+        own = np.bincount(day[labels == labels[event.nodes[0]]], minlength=len(usual))
+        some = own > 0
+        excess = float((own[some] * np.log(own[some] / own.sum() / usual[some])).sum())
+        # A random sample of the pile has an expected excess of about half the number of days.
+        burst = max(excess - 0.5 * (np.count_nonzero(usual) - 1), 1.0) / np.sqrt(own.sum())
+        thread = event.nodes[event.best()[0]]
+        steps = np.asarray(details[thread[:-1]].multiply(details[thread[1:]]).sum(axis=1)).ravel()
+        weights.append(burst * max(float(steps.mean()) if len(steps) else 0.0, 1e-3) ** 2)
+    return np.array(weights)
+
+
+def _groups(first: IntArray) -> list[tuple[int, IntArray]]:
+    """Documents that stand for others, each with these and itself."""
+    order = np.argsort(first, kind="stable")
+    names, begin = np.unique(first[order], return_index=True)
+    return [(int(i), own) for i, own in zip(names, np.split(order, begin[1:]), strict=True) if len(own) > 1]
+
+
+def _alike(vectors: Any, labels: IntArray, told: Sequence[int]) -> FloatArray:
+    """Cosines between the events."""
+    centres = np.array([np.asarray(vectors[np.flatnonzero(labels == e)].sum(axis=0)).ravel() for e in told])
+    centres = centres.astype(np.float64)
+    norms = np.linalg.norm(centres, axis=1, keepdims=True)
+    centres /= np.where(norms > 0.0, norms, 1.0)
+    # Events without any word in common with others, or of equal words, still differ.
+    return np.asarray(0.99 * centres @ centres.T + 0.01 * np.eye(len(told)))

@@ -1,0 +1,229 @@
+"""What ``find_threads`` found: threads with names and dates, copies, series left out, and the settings chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from diverset._typing import FloatArray, IntArray
+from diverset.errors import MissingExtraError
+from diverset.threads.corpus import Corpus
+from diverset.threads.events import PileVectors
+from diverset.threads.paths import EventModel
+from diverset.threads.series import Series
+
+__all__ = ["FoundThreads", "day_of"]
+
+#: Two threads tell of related events if the cosine of their summed words is above this.
+_RELATED = 0.4
+#: A step is a gap if it is so many times as long as the thread's middle step.
+_GAP = 4.0
+
+
+def day_of(time: Any) -> str:
+    """A time as people write it: the day, with hours only where there are any; numbers as they are."""
+    if isinstance(time, np.datetime64):
+        text = str(time.astype("datetime64[m]"))
+        return text[:10] if text.endswith("T00:00") else text.replace("T", " ")
+    number = float(time)
+    return f"{number:.0f}" if number.is_integer() else f"{number:g}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FoundThreads:
+    """A set of threads; made by :func:`diverset.find_threads`.
+
+    Parameters
+    ----------
+    corpus : Corpus
+        The documents that were read.
+    rows : ndarray of int64
+        Where each stands in what was given: rows of a frame or table, documents of a corpus.
+    places : tuple of ndarray
+        The threads, as positions in `corpus`.
+    series : tuple of Series
+        Formulaic series that were left out, the largest first.
+    copies : mapping of int to ndarray
+        For a document that stands for others, its copies.
+    settings : mapping
+        What was asked, and what was chosen from the pile.
+    notes : tuple of str
+        Remarks on reading.
+    log_prob : float
+        Log-probability of the set.
+    vectors : PileVectors
+        Vectors of the documents in `kept`.
+    kept : ndarray of int64
+        The documents that are in no series.
+    model : EventModel
+        The law of sets of threads; its documents are numbered as in `kept`.
+    """
+
+    corpus: Corpus
+    rows: IntArray
+    places: tuple[IntArray, ...]
+    series: tuple[Series, ...]
+    copies: Mapping[int, IntArray]
+    settings: Mapping[str, Any]
+    notes: tuple[str, ...]
+    log_prob: float
+    vectors: PileVectors
+    kept: IntArray
+    model: EventModel
+
+    @property
+    def threads(self) -> list[list[int]]:
+        """The threads, as positions in what was given: rows of the frame or table, documents of the corpus."""
+        return [self.rows[thread].tolist() for thread in self.places]
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __iter__(self) -> Iterator[list[int]]:
+        return iter(self.threads)
+
+    @cached_property
+    def _sums(self) -> FloatArray:
+        """Summed details of each thread, (k, n_terms)."""
+        at = np.full(len(self.corpus), -1)
+        at[self.kept] = np.arange(len(self.kept))
+        return np.array([np.asarray(self.vectors.details[at[thread]].sum(axis=0)).ravel() for thread in self.places])
+
+    @cached_property
+    def words(self) -> list[list[str]]:
+        """The six most telling words or names of each thread: frequent in it, and rare in the other threads."""
+        others = self._sums.sum(axis=0) - self._sums
+        found = []
+        for own, rest in zip(self._sums, others, strict=True):
+            score = own - rest / max(len(self.places) - 1, 1)
+            named: list[str] = []
+            for j in np.argsort(-score, kind="stable")[:40].tolist():
+                parts = set(self.vectors.terms[j].split())
+                # "gulf coast" says all that "gulf" says.
+                if own[j] > 0.0 and not any(parts & set(name.split()) for name in named):
+                    named.append(self.vectors.terms[j])
+                if len(named) == 6:
+                    break
+            found.append(named)
+        return found
+
+    @property
+    def names(self) -> list[str]:
+        """A name for each thread: its three most telling words."""
+        return [", ".join(words[:3]) for words in self.words]
+
+    @property
+    def dates(self) -> list[tuple[str, str]]:
+        """First and last day of each thread."""
+        times = self.corpus.times
+        return [(day_of(times[thread[0]])[:10], day_of(times[thread[-1]])[:10]) for thread in self.places]
+
+    @cached_property
+    def related(self) -> list[list[int]]:
+        """For each thread the numbers, from 0, of other threads that tell of a related event."""
+        norms = np.linalg.norm(self._sums, axis=1, keepdims=True)
+        unit = self._sums / np.where(norms > 0.0, norms, 1.0)
+        close = unit @ unit.T > _RELATED
+        return [[j for j in np.flatnonzero(row).tolist() if j != i] for i, row in enumerate(close)]
+
+    def gaps(self, t: int) -> list[float]:
+        """For each item of a thread the time since the item before, in days, if it is unusually long; else 0."""
+        times = self.corpus.times[self.places[t]]
+        steps = np.diff(
+            times.astype("datetime64[s]").astype(np.float64) / 86_400.0 if times.dtype.kind == "M" else times
+        )
+        usual = float(np.median(steps)) if len(steps) else 0.0
+        return [0.0, *(float(step) if step > max(_GAP * usual, 1.0) else 0.0 for step in steps)]
+
+    # out -------------------------------------------------------------------------------------------------
+
+    def items(self, t: int) -> list[dict[str, Any]]:
+        """The items of a thread, with all that a page shows of them."""
+        corpus = self.corpus
+        found = []
+        for i, gap in zip(self.places[t].tolist(), self.gaps(t), strict=True):
+            item = {
+                "id": corpus.ids[i],
+                "row": int(self.rows[i]),
+                "time": str(corpus.times[i]),
+                "title": corpus.titles[i],
+            }
+            for name in ("links", "sources"):
+                column = getattr(corpus, name)
+                if column is not None and column[i]:
+                    item[name[:-1]] = column[i]
+            if gap:
+                item["days_since"] = round(gap, 1)
+            if i in self.copies:
+                item["copies"] = [corpus.ids[j] for j in self.copies[i].tolist()]
+            found.append(item)
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it, in a form that JSON can hold."""
+        return {
+            "threads": [
+                {"name": name, "words": words, "first": first, "last": last, "items": self.items(t)}
+                for t, (name, words, (first, last)) in enumerate(zip(self.names, self.words, self.dates, strict=True))
+            ],
+            "series": [{"words": list(series.words), "documents": len(series)} for series in self.series],
+            "documents": len(self.corpus),
+            "copies": int(sum(map(len, self.copies.values()))),
+            "log_prob": self.log_prob,
+            "settings": dict(self.settings),
+            "notes": list(self.notes),
+        }
+
+    def to_frame(self) -> Any:
+        """A pandas frame with a row for every item: thread, name, position, row, id, time, title."""
+        try:
+            import pandas as pd  # type: ignore[import-untyped,unused-ignore]
+        except ImportError as error:
+            raise MissingExtraError('to_frame needs pandas: pip install "diverset[tables]"') from error
+        columns = [
+            (t, name, r, int(self.rows[i]), self.corpus.ids[i], self.corpus.times[i], self.corpus.titles[i])
+            for t, (name, thread) in enumerate(zip(self.names, self.places, strict=True))
+            for r, i in enumerate(thread.tolist())
+        ]
+        return pd.DataFrame(columns, columns=["thread", "name", "position", "row", "id", "time", "title"])
+
+    def save(self, path: str | Path) -> None:
+        """Write a page, JSON or Markdown, by the extension: .html, .json or .md."""
+        from diverset.apps.thread import write_threads
+
+        write_threads(Path(path), self)
+
+    def summary(self) -> list[str]:
+        """One line each on what was chosen and what was left out."""
+        chosen = self.settings
+        lines = [f"{chosen['events']} events (modularity {chosen['modularity']:.2f}), beta {chosen['beta']:g}"]
+        if self.series:
+            shown = "; ".join(f"{', '.join(series.words)} ({len(series):,})" for series in self.series[:3])
+            total = sum(map(len, self.series))
+            more = f"; and {len(self.series) - 3} more" if len(self.series) > 3 else ""
+            lines.append(f"series left out: {total:,} documents: {shown}{more}")
+        if self.copies:
+            lines.append(f"copies collapsed: {sum(map(len, self.copies.values())):,}")
+        return lines
+
+    def __repr__(self) -> str:
+        lines = [f"FoundThreads: {len(self)} threads through {len(self.corpus):,} documents", *self.summary()]
+        for t, (name, (first, last)) in enumerate(zip(self.names, self.dates, strict=True), start=1):
+            lines.append(f"{t}. {name} ({first} to {last}, {len(self.places[t - 1])} items)")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        parts = [f"<p>{escape(line)}</p>" for line in self.summary()]
+        for t, name in enumerate(self.names):
+            rows = "".join(
+                f"<tr><td>{escape(item['time'][:10])}</td><td>{escape(str(item['title']))}</td></tr>"
+                for item in self.items(t)
+            )
+            parts.append(f"<table><caption>{t + 1}. {escape(name)}</caption>{rows}</table>")
+        return "".join(parts)

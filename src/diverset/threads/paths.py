@@ -1,0 +1,269 @@
+r"""Sets of threads of different events: the structured DPP whose features are those of events.
+
+Every document belongs to one event, and every step of a thread stays inside its event. For threads y and z of the
+events e(y) and e(z) the kernel is
+
+.. math::
+
+    L_{yz} = q(y)\, S_{e(y)\,e(z)}\, q(z), \qquad
+    q^2(y) = w^2_{e(y)}\, p(y), \qquad p(y) \propto \exp\Bigl(2 \sum_r a(y_r) + 2 \sum_r b(y_{r-1}, y_r)\Bigr),
+
+where p sums to one over the threads of each event. The features of a thread depend on its event alone, so that two
+threads of one event have parallel features and probability 0 together. Hence **no document is in two threads of a
+set**. The k-DPP over all threads factorises: the events follow the k-DPP with kernel :math:`w_e S_{ef} w_f`, and given
+the events, the threads are independent, each with law p. Draws are exact, and cost one pass of messages over the edges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from diverset._typing import FloatArray, IntArray, RNGLike
+from diverset.core import DPP, KDPP
+from diverset.errors import DiversetError, ImpossibleEventError, LabelError, SizeError
+from diverset.numerics.validation import check_count
+
+__all__ = ["EventModel", "EventPaths"]
+
+
+@dataclass(frozen=True, eq=False)
+class EventPaths:
+    """The threads of one event: paths of `length` nodes along edges that lead to later places.
+
+    Parameters
+    ----------
+    nodes : ndarray of int64
+        Documents of the event, in order of time.
+    weights : ndarray of shape (m,)
+        a, the log-quality of each.
+    edges : csr_array of shape (m, m)
+        b, the log-quality of each step; every edge leads from a lower to a higher place.
+    length : int
+        Nodes of a thread.
+    starts, ends : ndarray of bool of shape (m,), optional
+        Where threads may begin and end; anywhere by default.
+    """
+
+    nodes: IntArray
+    weights: FloatArray
+    edges: Any
+    length: int
+    starts: Any = None
+    ends: Any = None
+
+    @cached_property
+    def _from(self) -> IntArray:
+        return np.repeat(np.arange(len(self.nodes)), np.diff(self.edges.indptr))
+
+    def _backward(self, scale: float, reduce: Any) -> list[FloatArray]:
+        """Messages from the end: entry r is over the nodes at place r, for the part of the thread from there on."""
+        own = scale * self.weights
+        last = own if self.ends is None else np.where(self.ends, own, -np.inf)
+        messages = [last]
+        some = np.flatnonzero(np.diff(self.edges.indptr))
+        for _ in range(self.length - 1):
+            rest = np.full(len(own), -np.inf)
+            if len(some):
+                steps = scale * self.edges.data + messages[0][self.edges.indices]
+                rest[some] = reduce.reduceat(steps, self.edges.indptr[some])
+            messages.insert(0, own + rest)
+        if self.starts is not None:
+            messages[0] = np.where(self.starts, messages[0], -np.inf)
+        return messages
+
+    @cached_property
+    def _sums(self) -> list[FloatArray]:
+        with np.errstate(invalid="ignore"):
+            return self._backward(2.0, np.logaddexp)
+
+    @cached_property
+    def log_total(self) -> float:
+        """Logarithm of the summed squared quality of all threads; ``-inf`` if there is none."""
+        return float(np.logaddexp.reduce(self._sums[0]))
+
+    def log_prob(self, places: IntArray) -> float:
+        """Log-probability of a thread, given by places, among the threads of the event."""
+        if len(places) != self.length:
+            return -np.inf
+        value = float(self.weights[places].sum())
+        for a, b in zip(places[:-1].tolist(), places[1:].tolist(), strict=True):
+            row = slice(self.edges.indptr[a], self.edges.indptr[a + 1])
+            at = np.flatnonzero(self.edges.indices[row] == b)
+            if len(at) == 0:
+                return -np.inf
+            value += float(self.edges.data[row][at[0]])
+        return 2.0 * value - self.log_total
+
+    def best(self) -> tuple[IntArray, float]:
+        """The most probable thread, by places, and its log-quality; exact (Viterbi)."""
+        messages = self._backward(1.0, np.maximum)
+        return self._follow(messages, 1.0, lambda log_p: int(np.argmax(log_p))), float(messages[0].max())
+
+    def sample(self, rng: np.random.Generator) -> IntArray:
+        """Draw a thread, by places."""
+
+        def draw(log_p: FloatArray) -> int:
+            p = np.exp(log_p - log_p.max())
+            return int(rng.choice(len(p), p=p / p.sum()))
+
+        return self._follow(self._sums, 2.0, draw)
+
+    def _follow(self, messages: list[FloatArray], scale: float, pick: Any) -> IntArray:
+        at = pick(messages[0])
+        found = [at]
+        for message in messages[1:]:
+            row = slice(self.edges.indptr[at], self.edges.indptr[at + 1])
+            options = self.edges.indices[row]
+            at = int(options[pick(scale * self.edges.data[row] + message[options])])
+            found.append(at)
+        return np.array(found, dtype=np.int64)
+
+    def node_marginals(self) -> FloatArray:
+        """Probability that a thread of the event passes through each of its nodes."""
+        own = 2.0 * self.weights
+        forward = own if self.starts is None else np.where(self.starts, own, -np.inf)
+        total = np.zeros(len(own))
+        # Sums over the edges into a node, in the order of their ends.
+        by_end = np.argsort(self.edges.indices, kind="stable")
+        into = np.bincount(self.edges.indices, minlength=len(own))
+        some, first = np.flatnonzero(into), np.cumsum(into) - into
+        for r, message in enumerate(self._sums):
+            if r > 0:
+                steps = (forward[self._from] + 2.0 * self.edges.data)[by_end]
+                rest = np.full(len(own), -np.inf)
+                with np.errstate(invalid="ignore"):
+                    rest[some] = np.logaddexp.reduceat(steps, first[some])
+                forward = own + rest
+            # Both messages hold the node's own weight.
+            total += np.exp(forward + message - own - self.log_total)
+        return total
+
+    def longest(self, most: int) -> int:
+        """Nodes on the longest path, at most `most`."""
+        messages = replace(self, length=most, starts=None)._backward(1.0, np.maximum)
+        begin = slice(None) if self.starts is None else self.starts
+        return next((most - r for r, message in enumerate(messages) if np.isfinite(message[begin]).any()), 0)
+
+    def through(self, place: int) -> EventPaths:
+        """The threads that pass through a node: none starts after it, ends before it, or jumps over it."""
+        from scipy.sparse import csr_array
+
+        kept = ~((self._from < place) & (self.edges.indices > place))
+        edges = csr_array((self.edges.data[kept], (self._from[kept], self.edges.indices[kept])), self.edges.shape)
+        at = np.arange(len(self.nodes))
+        return replace(self, edges=edges, starts=at <= place, ends=at >= place)
+
+
+class EventModel:
+    r"""Random sets of k threads of k different events; the law is that of the module's head.
+
+    Parameters
+    ----------
+    paths : sequence of EventPaths
+        The threads of each event; events share no document.
+    k : int
+        Number of threads.
+    weights : array_like of shape (n_events,), optional
+        w, how much each event matters; 1 by default.
+    similarity : array_like of shape (n_events, n_events), optional
+        S, positive semidefinite with ones on the diagonal; the identity by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.sparse import csr_array
+    >>> from diverset.threads import EventModel, EventPaths
+    >>> steps = csr_array(np.triu(np.ones((3, 3)), 1))
+    >>> events = [EventPaths(np.array(nodes), np.zeros(3), steps, 2) for nodes in ([0, 2, 4], [1, 3, 5])]
+    >>> model = EventModel(events, k=2)
+    >>> [thread.tolist() for thread in model.best()]
+    [[0, 2], [1, 3]]
+    >>> round(float(np.exp(model.log_prob([[0, 2], [3, 5]]))), 4)
+    0.1111
+    """
+
+    def __init__(self, paths: Sequence[EventPaths], *, k: int, weights: Any = None, similarity: Any = None) -> None:
+        self.paths = tuple(paths)
+        self.k = check_count(k, name="k")
+        if self.k > len(self.paths):
+            raise SizeError(f"k is {self.k}, but there are only {len(self.paths)} events; ask for fewer threads")
+        w = np.ones(len(self.paths)) if weights is None else np.asarray(weights, dtype=np.float64)
+        S = np.eye(len(self.paths)) if similarity is None else np.asarray(similarity, dtype=np.float64)
+        if w.shape != (len(self.paths),) or S.shape != (len(self.paths), len(self.paths)):
+            raise DiversetError(
+                f"weights and similarity have shapes {w.shape} and {S.shape}; there are {len(self.paths)} events"
+            )
+        for e, event in enumerate(self.paths):
+            if not np.isfinite(event.log_total):
+                raise ImpossibleEventError(f"event {e} has no thread of {event.length} documents")
+        self.events = KDPP(DPP(S * np.outer(w, w)), self.k)
+        self._at = {int(i): (e, j) for e, event in enumerate(self.paths) for j, i in enumerate(event.nodes.tolist())}
+        if len(self._at) < sum(len(event.nodes) for event in self.paths):
+            raise LabelError("a document is in two events; every document belongs to one event at most")
+
+    def __repr__(self) -> str:
+        return f"EventModel({len(self.paths)} events, {len(self._at):,} documents, k={self.k})"
+
+    def _place(self, thread: Any) -> tuple[int, IntArray]:
+        found = [self._at.get(int(i)) for i in thread]
+        known = [pair for pair in found if pair is not None]
+        if len(known) < len(found) or not known or len({e for e, _ in known}) > 1:
+            return -1, np.zeros(0, dtype=np.int64)
+        return known[0][0], np.array([j for _, j in known], dtype=np.int64)
+
+    def log_prob(self, threads: Sequence[Any]) -> float:
+        """Log-probability that a draw is exactly this set of threads."""
+        placed = [self._place(thread) for thread in threads]
+        events = [e for e, _ in placed]
+        if len(events) != self.k or min(events) < 0 or len(set(events)) < self.k:
+            return -np.inf
+        paths = sum(self.paths[e].log_prob(places) for e, places in placed)
+        return float(self.events.log_prob(sorted(events))) + paths
+
+    def node_marginals(self, n: int) -> FloatArray:
+        """Probability that some thread of a draw passes through each of n documents."""
+        total = np.zeros(n)
+        for event, p in zip(self.paths, self.events.inclusion_probabilities, strict=True):
+            total[event.nodes] = p * event.node_marginals()
+        return total
+
+    def sample(self, *, rng: RNGLike = None, through: int | None = None) -> list[IntArray]:
+        """Draw a set of threads, each as positions of documents; given that one passes through a document."""
+        generator = np.random.default_rng(rng)
+        paths, chosen = self._given(through)
+        law = self.events if chosen is None else self.events.condition(include=[chosen])
+        events = sorted({*law.sample(rng=generator).tolist(), *(() if chosen is None else (chosen,))})
+        return [paths[e].nodes[paths[e].sample(generator)] for e in events]
+
+    def best(self, *, through: int | None = None) -> list[IntArray]:
+        """The most probable events, and in each the most probable thread.
+
+        The threads are exact (Viterbi). So are the events if there are k of them; of more, greedy picks improved by
+        exchanges are taken, which is a heuristic.
+        """
+        from diverset.inference import map_local_search
+
+        paths, chosen = self._given(through)
+        events: Sequence[int] = range(len(paths))
+        if len(paths) > self.k:
+            dpp = self.events.dpp if chosen is None else self.events.dpp.condition(include=[chosen])
+            more = self.k if chosen is None else self.k - 1
+            found = map_local_search(dpp, more).indices.tolist() if more else []
+            events = sorted({*found, *(() if chosen is None else (chosen,))})
+        return [paths[e].nodes[paths[e].best()[0]] for e in events]
+
+    def _given(self, through: int | None) -> tuple[tuple[EventPaths, ...], int | None]:
+        if through is None:
+            return self.paths, None
+        if int(through) not in self._at:
+            raise LabelError(f"document {through} is in no event of the model")
+        e, place = self._at[int(through)]
+        only = self.paths[e].through(place)
+        length = only.longest(only.length)
+        only = replace(only, length=length)
+        return (*self.paths[:e], only, *self.paths[e + 1 :]), e

@@ -1,0 +1,235 @@
+r"""Measures of a story: whether a thread keeps to one event, holds together, moves on, and reaches the right days.
+
+Coherence is judged by words that the threads were *not* chosen by. :func:`hold_back` takes half of all words out of
+the documents; threads of what is left are scored with the words taken out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import date
+from typing import Any
+
+import numpy as np
+
+from diverset._typing import IntArray, RNGLike
+from diverset.errors import DiversetError
+from diverset.numerics.validation import as_number, check_rows
+from diverset.text import stem, words
+from diverset.threads.corpus import Corpus
+from diverset.threads.evaluation import Bootstrap, bootstrap_mean, coherence, interlopers_found, story_score
+from diverset.threads.neighbours import content_terms, term_vectors
+
+__all__ = ["ThreadScores", "compare", "evaluate", "hold_back"]
+
+#: Words in a row that count as a repeat.
+_PHRASE = 4
+
+
+@dataclass(frozen=True)
+class ThreadScores:
+    """What :func:`evaluate` found; a measure is None where what it needs was not given.
+
+    Parameters
+    ----------
+    purity : float or None
+        Share of a thread in its most frequent event, averaged over threads.
+    one_to_one : float or None
+        The same where every event counts for one thread only (Hungarian matching).
+    told : int or None
+        Events that make up more than half of some thread.
+    coherence : float
+        Mean cosine between neighbours of a thread, by the held-back words where these are given.
+    recurrence : float
+        Share of the (held-back) words of an item that appeared in an earlier item of its thread, each weighted by its
+        rarity, averaged over all items but the first.
+    strangers : float
+        How many of two strangers put into a thread a text model picks out; see :func:`interlopers_found`.
+    redundancy : float
+        Share of the four-word phrases of an item that are in an earlier item of any thread.
+    repeats : int
+        Places that hold a document which another place holds, too.
+    days : float or None
+        Share of the days named by human timelines of the events, as far as the corpus has an article of the event on
+        that day, on which some thread has an article of that event.
+    chronology : float
+        Share of the steps that go forward in time.
+    """
+
+    purity: float | None
+    one_to_one: float | None
+    told: int | None
+    coherence: float
+    recurrence: float
+    strangers: float
+    redundancy: float
+    repeats: int
+    days: float | None
+    chronology: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """The measures by name."""
+        return asdict(self)
+
+
+def evaluate(
+    threads: Iterable[Sequence[int] | IntArray],
+    corpus: Corpus,
+    *,
+    events: Sequence[Any] | None = None,
+    days: Mapping[Any, Collection[date]] | None = None,
+    judge: Any = None,
+    rng: RNGLike = 0,
+) -> ThreadScores:
+    """Score threads by every measure that the given labels allow.
+
+    Parameters
+    ----------
+    threads : iterable of sequences of int
+        Positions of documents of the corpus.
+    corpus : Corpus
+        The documents, with times.
+    events : sequence, optional
+        The event of each document; None for a document of no event.
+    days : mapping of event to days, optional
+        The days that human timelines name.
+    judge : csr_array of shape (n, n_terms), optional
+        Vectors of held-back words, from :func:`hold_back`; all words by default.
+    rng : int, Generator or None
+        Seed or generator of the strangers.
+
+    Returns
+    -------
+    ThreadScores
+
+    Examples
+    --------
+    >>> from datetime import date
+    >>> from diverset.threads import Corpus, evaluate
+    >>> texts = ["flood in town", "flood water in town", "comet seen", "comet probe seen"]
+    >>> corpus = Corpus(texts, [date(2020, 1, day) for day in (1, 2, 3, 4)])
+    >>> found = evaluate([[0, 1], [2, 3]], corpus, events=["flood", "flood", "comet", "comet"])
+    >>> found.one_to_one, found.told, found.chronology
+    (1.0, 2, 1.0)
+    """
+    found = [check_rows(thread, len(corpus), name="a thread") for thread in threads]
+    if not found or min(map(len, found)) == 0:
+        raise DiversetError("there is nothing to score; give at least one thread, and no empty ones")
+    if corpus.times is None:
+        raise DiversetError("the corpus has no times; threads are scored by them")
+    vectors = term_vectors(corpus.texts, min_documents=1, max_share=1.0)[0] if judge is None else judge
+    purity = one_to_one = told = None
+    if events is not None:
+        score = story_score(found, events)
+        purity, one_to_one = score.purity, score.matched
+        told = round(score.coverage * min(len(found), len({event for event in events if event is not None})))
+    steps = [(a, b) for thread in found for a, b in zip(thread[:-1].tolist(), thread[1:].tolist(), strict=True)]
+    places = np.concatenate(found)
+    outside = len(corpus) - max(map(len, found)) >= 2
+    return ThreadScores(
+        purity=purity,
+        one_to_one=one_to_one,
+        told=told,
+        coherence=coherence(vectors, found),
+        recurrence=_recurrence(vectors, found),
+        strangers=interlopers_found(vectors, found, trials=5, rng=rng) if outside else 0.0,
+        redundancy=_redundancy(corpus, found),
+        repeats=len(places) - len(np.unique(places)),
+        days=None if events is None or days is None else _days_reached(corpus, found, events, days),
+        chronology=float(np.mean([corpus.times[a] < corpus.times[b] for a, b in steps])) if steps else 1.0,
+    )
+
+
+def _recurrence(vectors: Any, threads: Sequence[IntArray]) -> float:
+    """Share of the words of an item that an earlier item of its thread has, weighted by the log of their rarity."""
+    rarity = np.log(vectors.shape[0] / np.maximum(np.bincount(vectors.indices, minlength=vectors.shape[1]), 1))
+    found = []
+    for thread in threads:
+        known: set[int] = set()
+        for r, i in enumerate(thread.tolist()):
+            own = vectors.indices[vectors.indptr[i] : vectors.indptr[i + 1]]
+            total = float(rarity[own].sum())
+            if r > 0 and total > 0.0:
+                found.append(sum(rarity[j] for j in own.tolist() if j in known) / total)
+            known.update(own.tolist())
+    return float(np.mean(found)) if found else 0.0
+
+
+def _redundancy(corpus: Corpus, threads: Sequence[IntArray]) -> float:
+    seen: set[tuple[str, ...]] = set()
+    shares = []
+    for i in np.concatenate(threads).tolist():
+        text = words(corpus.texts[i])
+        phrases = set(zip(*(text[j:] for j in range(_PHRASE)), strict=False))
+        if seen and phrases:
+            shares.append(len(phrases & seen) / len(phrases))
+        seen |= phrases
+    return float(np.mean(shares)) if shares else 0.0
+
+
+def _days_reached(
+    corpus: Corpus, threads: Sequence[IntArray], events: Sequence[Any], days: Mapping[Any, Collection[date]]
+) -> float | None:
+    when = np.asarray(corpus.times).astype("datetime64[D]").tolist()
+    written = {(events[i], when[i]) for i in range(len(corpus)) if when[i] in days.get(events[i], ())}
+    told = {(events[i], when[i]) for i in np.concatenate(threads).tolist()}
+    return len(written & told) / len(written) if written else None
+
+
+def hold_back(corpus: Corpus, *, share: float = 0.5, rng: RNGLike = 0) -> tuple[Corpus, Any]:
+    """Take a share of all words out of the documents, to judge threads of the rest by.
+
+    Parameters
+    ----------
+    corpus : Corpus
+        The documents.
+    share : float
+        Probability that a word is taken out; all words with the same stem are, or none.
+    rng : int, Generator or None
+        Seed or generator.
+
+    Returns
+    -------
+    rest : Corpus
+        The documents without those words. A document that would be empty keeps a full stop.
+    judge : csr_array of shape (n, n_terms)
+        Tf-idf vectors of the words taken out, of length 1.
+    """
+    part = as_number(share, name="share")
+    if not 0.0 < part < 1.0:
+        raise DiversetError(f"share is {part:g}; give a number between 0 and 1")
+    stems = {word: stem(word) for word in sorted({word for text in corpus.texts for word in content_terms(text)})}
+    names = sorted(set(stems.values()))
+    gone = {name for name, out in zip(names, np.random.default_rng(rng).random(len(names)) < part, strict=True) if out}
+    held = {word for word, name in stems.items() if name in gone}
+    judge, _ = term_vectors(
+        corpus.texts,
+        min_documents=2,
+        max_share=1.0,
+        analyzer=lambda text: [stems[word] for word in content_terms(text) if word in held],
+    )
+
+    def kept(text: str) -> str:
+        return re.sub(r"[^\W_]+", lambda word: "" if word[0].lower() in held else word[0], text)
+
+    texts, titles = [kept(text) for text in corpus.texts], [kept(title) for title in corpus.titles]
+    texts = [text if text.strip() else "." for text in texts]
+    return Corpus(texts, corpus.times, corpus.ids, titles), judge
+
+
+def compare(ours: Sequence[ThreadScores], theirs: Sequence[ThreadScores]) -> dict[str, Bootstrap]:
+    """Mean difference of every measure over the same piles, with its 95% bootstrap interval.
+
+    Measures that are None on some pile are averaged over the others.
+    """
+    if len(ours) != len(theirs):
+        raise DiversetError(f"there are {len(ours)} and {len(theirs)} scores; give both for the same piles")
+    found = {}
+    for name in ThreadScores.__dataclass_fields__:
+        pairs = [(getattr(a, name), getattr(b, name)) for a, b in zip(ours, theirs, strict=True)]
+        gaps = [a - b for a, b in pairs if a is not None and b is not None]
+        if gaps:
+            found[name] = bootstrap_mean(gaps)
+    return found

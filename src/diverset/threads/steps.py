@@ -1,0 +1,210 @@
+r"""The steps of a story: from the documents of an event to the paths that threads may take.
+
+A step leads to a later document that says something related and is not too far away in time. What is near and far
+follows from the event's own rhythm: one *beat* is the time in which nine tenths of its documents appeared, divided by
+the steps of a thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from diverset._typing import FloatArray, IntArray
+from diverset.threads.paths import EventPaths
+from diverset.threads.series import SAME_FORM, form_overlap
+
+__all__ = ["BETAS", "StepRules", "choose_beta", "event_paths"]
+
+#: Edges kept for each document: the most similar later ones.
+_MOST_EDGES = 50
+#: Weight of a document's cosine with its event; the steepest reach in which volume is counted, in days.
+_CENTRAL, _BURST_DAYS = 3.0, 2.0
+_BLOCK = 2048
+#: Values of beta that are tried, on so many of the largest events, and so many documents of each. The first is taken
+#: unless another one does better by the given share.
+BETAS, _BETTER = (8.0, 4.0, 16.0), 0.01
+_MOST_JUDGED, _MOST_READ = 12, 300
+
+
+@dataclass(frozen=True)
+class StepRules:
+    """What makes a good step.
+
+    Parameters
+    ----------
+    beta : float
+        Weight of the cosine of neighbours.
+    burst : float
+        Weight of the log of how much the event is written about around a document, relative to its mean.
+    max_similarity : float
+        Documents more alike than this repeat each other, and are no step.
+    max_gap : float
+        Longest step, in beats; made longer only where an event has no thread otherwise.
+    slowness : float
+        Loss of log-quality for every beat of a step after the first.
+    """
+
+    beta: float = 8.0
+    burst: float = 0.5
+    max_similarity: float = 0.8
+    max_gap: float = 3.0
+    slowness: float = 0.5
+
+
+def event_paths(
+    nodes: IntArray, details: Any, F: Any, days: FloatArray, length: int, rules: StepRules, *, min_length: int = 2
+) -> EventPaths | None:
+    """The threads of an event; None if it has none of `min_length` documents.
+
+    Parameters
+    ----------
+    nodes : ndarray of int64
+        Documents of the event.
+    details : csr_array of shape (n, n_terms)
+        Unit vectors of all documents.
+    F : csr_array of shape (n, n_phrases)
+        Their forms: a step leads to no document of the same form.
+    days : ndarray of shape (n,)
+        When each appeared.
+    length, min_length : int
+        Nodes of a thread: as many as the event offers, between these.
+    rules : StepRules
+        What makes a good step.
+    """
+    if len(nodes) < min_length:
+        return None
+    own = nodes[np.argsort(days[nodes], kind="stable")]
+    X, forms, t = details[own], F[own], days[own]
+    beat = max(float(np.ptp(np.quantile(t, [0.05, 0.95]))) / max(length - 1, 1), 1e-9)
+    weights = _CENTRAL * _centrality(X) + rules.burst * _burst(t, min(_BURST_DAYS, max(beat, 1e-3)))
+    # Threads move on by a day at a time if the event lasts long enough, and within the day if not.
+    apart = 1.0 if _chain(t, 1.0) >= length else min(1.0, beat / 2.0)
+    found: EventPaths | None = None
+    # Where an event has no thread, the rules are given up one after the other; the last lets any two documents follow.
+    free = replace(rules, max_similarity=np.inf)
+    for least, most, own_rules in (
+        (apart, rules.max_gap, rules), (1e-9, 2.0 * rules.max_gap, rules), (1e-9, np.inf, rules), (0.0, np.inf, rules),
+        (0.0, np.inf, free),
+    ):  # fmt: skip
+        edges = _edges(X, forms, t, least, most * beat, beat, own_rules)
+        made = EventPaths(own, weights, edges, length)
+        reach = made.longest(length)
+        if found is None or reach > found.length:
+            found = EventPaths(own, weights, edges, reach) if reach else found
+        if reach == length:
+            break
+    return found if found is not None and found.length >= min_length else None
+
+
+def _centrality(X: Any) -> FloatArray:
+    centre = np.asarray(X.sum(axis=0), dtype=np.float64).ravel()
+    norm = float(np.linalg.norm(centre))
+    return np.asarray(X @ (centre / norm if norm > 0.0 else centre))
+
+
+def _burst(t: FloatArray, reach: float) -> FloatArray:
+    """Log of how many documents stand within reach of each, the nearer the more, relative to the mean."""
+    low, high = np.searchsorted(t, t - reach), np.searchsorted(t, t + reach, side="right")
+    sums = np.concatenate([[0.0], np.cumsum(t)])
+    middle = np.searchsorted(t, t)  # the first document of the same time
+    # sum of (1 - |t_j - t_i| / reach) over the documents in reach
+    before = (middle - low) * t - (sums[middle] - sums[low])
+    after = (sums[high] - sums[middle]) - (high - middle) * t
+    volume = np.maximum((high - low) - (before + after) / reach, 1.0)
+    return np.asarray(np.log(volume / volume.mean()))
+
+
+def _chain(t: FloatArray, apart: float) -> int:
+    """How many documents can stand one after the other, so far apart."""
+    count, last = 0, -np.inf
+    for value in t.tolist():
+        if value >= last + apart:
+            count, last = count + 1, value
+    return count
+
+
+def _edges(X: Any, F: Any, t: FloatArray, least: float, most: float, beat: float, rules: StepRules) -> Any:
+    """Log-qualities of the steps from each document to the most similar that are later, but not too late."""
+    from scipy.sparse import csr_array
+
+    m = len(t)
+    across = X.T.tocsr()
+    rows, columns, values = [], [], []
+    place = np.arange(m)
+    for start in range(0, m, _BLOCK):
+        stop = min(start + _BLOCK, m)
+        S = (X[start:stop] @ across).toarray().astype(np.float64)
+        gap = t[None, :] - t[start:stop, None]
+        # At equal times, where these are allowed, the order is that of the documents.
+        allowed = (gap >= least) & (gap <= most) & (S <= rules.max_similarity) & (place > place[start:stop, None])
+        score = np.where(allowed, S, -np.inf)
+        if m > _MOST_EDGES:
+            top = np.argpartition(score, m - _MOST_EDGES, axis=1)[:, m - _MOST_EDGES :]
+        else:
+            top = np.broadcast_to(place, S.shape)
+        some = np.isfinite(np.take_along_axis(score, top, axis=1))
+        r, c = np.nonzero(some)[0], top[some]
+        if np.isfinite(rules.max_similarity):
+            news = form_overlap(F, r + start, c) <= SAME_FORM
+            r, c = r[news], c[news]
+        rows.append(r + start)
+        columns.append(c)
+        values.append(rules.beta * S[r, c] - rules.slowness * np.maximum(gap[r, c] / beat - 1.0, 0.0))
+    edges = csr_array((np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))), shape=(m, m))
+    edges.sort_indices()
+    return edges
+
+
+def choose_beta(
+    groups: Sequence[IntArray],
+    details: Any,
+    F: Any,
+    days: FloatArray,
+    length: int,
+    rules: StepRules,
+    rng: np.random.Generator,
+) -> tuple[float, dict[float, float]]:
+    """Choose beta by held-back words, and say how each candidate did.
+
+    Half of the terms choose the best thread of each event, the other half judge it: the mean cosine of neighbours, plus
+    the mean cosine of the event's documents with the most similar item of the thread. The first asks for a story, the
+    second for one that is told to its end.
+
+    Parameters
+    ----------
+    groups : sequence of ndarray
+        The documents of each event.
+    details, F, days, length, rules
+        As for :func:`event_paths`.
+    rng : Generator
+        Divides the terms.
+    """
+    half = rng.random(details.shape[1]) < 0.5
+    seen, judge = (_unit_columns(details, np.flatnonzero(part)) for part in (half, ~half))
+    scores: dict[float, list[float]] = {beta: [] for beta in BETAS}
+    for own in sorted(groups, key=len, reverse=True)[:_MOST_JUDGED]:
+        if len(own) > _MOST_READ:
+            own = own[np.linspace(0, len(own) - 1, _MOST_READ).astype(np.int64)]
+        for beta in BETAS:
+            paths = event_paths(own, seen, F, days, length, replace(rules, beta=beta))
+            if paths is not None:
+                thread = paths.nodes[paths.best()[0]]
+                along = np.asarray(judge[thread[:-1]].multiply(judge[thread[1:]]).sum(axis=1)).ravel()
+                covered = (judge[own] @ judge[thread].T).toarray().max(axis=1)
+                scores[beta].append(float(along.mean() + covered.mean()) if len(along) else float(covered.mean()))
+    means = {beta: float(np.mean(found)) if found else 0.0 for beta, found in scores.items()}
+    best = max(means, key=lambda beta: means[beta])
+    chosen = best if means[best] > (1.0 + _BETTER) * means[BETAS[0]] else BETAS[0]
+    return chosen, {beta: round(value, 4) for beta, value in means.items()}
+
+
+def _unit_columns(X: Any, columns: IntArray) -> Any:
+    from scipy.sparse import csr_array, diags_array
+
+    part = csr_array(X[:, columns])
+    norms = np.sqrt(np.asarray(part.multiply(part).sum(axis=1)).ravel())
+    return csr_array(diags_array(1.0 / np.where(norms > 0.0, norms, 1.0)) @ part)

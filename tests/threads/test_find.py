@@ -1,0 +1,257 @@
+"""``find_threads`` on news whose events, copies and series are known, and the measures of a story."""
+
+import json
+from datetime import date, timedelta
+
+import numpy as np
+import pytest
+
+import diverset as dv
+from diverset.errors import DiversetError, LabelError, SizeError
+from diverset.threads import Corpus, cluster_threads, compare, density_threads, dots_threads, evaluate, hold_back
+from diverset.threads.corpus import headline
+from diverset.threads.events import pile_vectors, similar_documents
+from diverset.threads.series import find_series, form_overlap, forms
+from diverset.threads.steps import StepRules, event_paths
+
+START = date(2020, 1, 1)
+EVENTS = {
+    "flood": "river water town bank rain boat rescue bridge mud pump".split(),
+    "comet": "comet probe orbit dust lander antenna launch signal tail ice".split(),
+    "trial": "court judge lawyer jury witness verdict appeal charge plea cell".split(),
+}
+
+
+def pile(n=20, seed=0, weather=False, copies=False):
+    rng = np.random.default_rng(seed)
+    rows = []
+    for event, words in EVENTS.items():
+        for i in range(n):
+            drift = words[max(0, i // 3 - 2) : i // 3 + 5]
+            text = " ".join([event, *rng.choice(words, 8), *rng.choice(drift, 6), f"{event}{i}"])
+            rows.append((START + timedelta(days=3 * i + int(rng.integers(3))), event, text))
+    if copies:
+        rows += [(day, event, f"{text} update") for day, event, text in rows[:5]]
+    if weather:
+        for i in range(15):
+            t = rng.integers(1, 30, 5)
+            form = "Wind from the north at {} knots. Sunrise at {} and sunset at {}. High tide at {}. Swell {} feet."
+            rows.append((START + timedelta(days=4 * i), None, form.format(*t)))
+    rows.sort(key=lambda row: (row[0], row[2]))
+    corpus = Corpus([text for *_, text in rows], [day for day, *_ in rows], [f"d{i}" for i in range(len(rows))])
+    return corpus, [event for _, event, _ in rows]
+
+
+def test_each_event_is_told_once_and_in_order():
+    corpus, events = pile()
+    found = dv.find_threads(corpus, k=3, length=6)
+    score = evaluate(found.places, corpus, events=events)
+    assert score.one_to_one == pytest.approx(1.0)
+    assert (score.told, score.repeats, score.chronology) == (3, 0, 1.0)
+    assert [len(thread) for thread in found.threads] == [6, 6, 6]
+    assert found.threads == [thread.tolist() for thread in found.places]
+    assert found.settings["events"] == 3
+    assert np.isfinite(found.log_prob)
+    assert found.log_prob >= dv.find_threads(corpus, k=3, length=6, sample=True, rng=1).log_prob
+
+
+def test_draws_follow_the_seed():
+    corpus, events = pile()
+    draws = [dv.find_threads(corpus, k=3, length=6, sample=True, rng=seed).threads for seed in (1, 1, 2)]
+    assert draws[0] == draws[1] != draws[2]
+    for threads in draws:
+        assert len({i for thread in threads for i in thread}) == 18
+        assert evaluate(threads, corpus, events=events).told == 3
+
+
+def test_series_are_left_out_and_counted():
+    corpus, events = pile(weather=True)
+    found = dv.find_threads(corpus, k=3, length=6)
+    assert sum(map(len, found.series)) == 15
+    assert {events[i] for series in found.series for i in series.documents} == {None}
+    assert "series left out: 15 documents" in repr(found)
+    kept = dv.find_threads(corpus, k=4, length=6, keep_series=True)
+    assert kept.series == ()
+    assert any({events[i] for i in thread} == {None} for thread in kept.threads)
+    with pytest.raises(DiversetError, match="belongs to a formulaic series"):
+        dv.find_threads(corpus, k=3, length=6, through=f"d{found.series[0].documents[0]}")
+
+
+def test_forms_ignore_numbers_and_names():
+    form = "net profit rose {} pct to {} mln dlrs at {} in the quarter, or {} cts a share"
+    other = "the river rose at night and took the bridge with it, so that nobody could leave the town"
+    texts = [form.format(3, 12, "Acme Corp", 5), form.format(7, 99, "Bolt", 8), other]
+    F = forms(texts)
+    overlap = form_overlap(F, np.array([0, 0]), np.array([1, 2]))
+    assert overlap.tolist() == [1.0, 0.0]
+    corpus, _ = pile()
+    days = np.arange(len(corpus), dtype=float)
+    similar = similar_documents(pile_vectors(corpus.texts).subjects, days)
+    assert find_series(corpus.texts, forms(corpus.texts), similar, days) == []
+
+
+def test_copies_stand_behind_the_first():
+    corpus, _ = pile(copies=True)
+    found = dv.find_threads(corpus, k=3, length=6)
+    assert sum(map(len, found.copies.values())) == 5
+    behind = {int(i) for own in found.copies.values() for i in own}
+    assert not behind & {i for thread in found.threads for i in thread}
+    document = min(behind)
+    forced = dv.find_threads(corpus, k=3, length=6, through=corpus.ids[document])
+    assert any(document in thread for thread in forced.threads)
+
+
+def test_a_thread_through_a_document():
+    corpus, _ = pile()
+    first = dv.find_threads(corpus, k=3, length=6).threads
+    outside = min(set(range(len(corpus))) - {i for thread in first for i in thread})
+    for sample in (False, True):
+        found = dv.find_threads(corpus, k=3, length=6, through=f"d{outside}", sample=sample)
+        assert any(outside in thread for thread in found.threads)
+    with pytest.raises(LabelError, match="no document has the id 'x'; ids are such as 'd0'"):
+        dv.find_threads(corpus, k=3, length=6, through="x")
+
+
+def test_steps_keep_to_the_rhythm_of_the_event():
+    """A thread does not jump from a lone early article to the event a year later."""
+    corpus, _ = pile()
+    early = Corpus(
+        [*corpus.texts, "flood river water town bank rain"],
+        [*corpus.times.astype("datetime64[D]").tolist(), date(2018, 6, 1)],
+    )
+    found = dv.find_threads(early, k=3, length=6)
+    assert len(early) - 1 not in {i for thread in found.threads for i in thread}
+
+
+def test_frames_and_files_give_the_same(tmp_path):
+    pd = pytest.importorskip("pandas")
+    pl = pytest.importorskip("polars")
+    corpus, _ = pile()
+    rows = {"when": [str(t)[:10] for t in corpus.times], "story": list(corpus.texts), "id": list(corpus.ids)}
+    rows = {name: [*values[:7], "no date" if name == "when" else "x1" if name == "id" else "flood", *values[7:]]
+            for name, values in rows.items()}  # fmt: skip
+    frame = pd.DataFrame(rows).sample(frac=1.0, random_state=0).reset_index(drop=True)
+    frame.to_csv(tmp_path / "news.csv", index=False)
+    columns = {"k": 3, "length": 6, "time": "when", "text": "story"}
+    found = [dv.find_threads(given, **columns) for given in (frame, pl.from_pandas(frame), str(tmp_path / "news.csv"))]
+    assert found[0].threads == found[1].threads == found[2].threads
+    # Positions are rows of the frame, also behind rows that were skipped.
+    for thread, items in zip(found[0].threads, found[0].places, strict=True):
+        assert frame["id"].iloc[thread].tolist() == [found[0].corpus.ids[i] for i in items]
+    assert "1 documents left out, since they have no date" in found[0].notes[0]
+    table = found[0].to_frame()
+    assert list(table.columns) == ["thread", "name", "position", "row", "id", "time", "title"]
+    assert len(table) == 18
+
+
+def test_what_was_found_can_be_written(tmp_path):
+    corpus, _ = pile(weather=True, copies=True)
+    found = dv.find_threads(corpus, k=3, length=6)
+    whole = json.loads(json.dumps(found.to_dict(), default=str))
+    assert len(whole["threads"]) == 3
+    assert whole["copies"] == 5
+    assert whole["settings"]["beta"] in (4.0, 8.0, 16.0)
+    assert len(found.names[0].split(", ")) == 3
+    for kind in ("html", "json", "md"):
+        found.save(tmp_path / f"x.{kind}")
+        assert (tmp_path / f"x.{kind}").stat().st_size > 500
+    assert "<table>" in found._repr_html_()
+
+
+def test_bad_questions():
+    corpus, _ = pile()
+    with pytest.raises(SizeError, match="k is 40, but only"):
+        dv.find_threads(corpus, k=40)
+    with pytest.raises(SizeError, match="min_length is 9, more than length, 8"):
+        dv.find_threads(corpus, k=3, min_length=9)
+    with pytest.raises(SizeError, match="events is 2, fewer than the 3 threads"):
+        dv.find_threads(corpus, k=3, events=2)
+    with pytest.raises(DiversetError, match="the corpus has no times"):
+        dv.find_threads(Corpus(["a b", "b c"]), k=1)
+    with pytest.raises(DiversetError, match=r"the corpus is a list; give a dv\.threads\.Corpus"):
+        dv.find_threads(["a", "b"], k=1)
+
+
+def test_an_event_of_few_documents_gets_a_short_thread():
+    corpus, _ = pile(n=5)
+    found = dv.find_threads(corpus, k=3, length=8)
+    assert all(4 <= len(thread) <= 5 for thread in found.threads)
+
+
+def test_one_day_is_enough():
+    """Items of one day, without hours, still make a thread in their order."""
+    corpus, _ = pile(n=10)
+    same = Corpus(corpus.texts, [START] * len(corpus))
+    found = dv.find_threads(same, k=3, length=4)
+    assert [len(thread) for thread in found.threads] == [4, 4, 4]
+
+
+def test_edges_follow_the_rules():
+    corpus, events = pile()
+    vectors = pile_vectors(corpus.texts)
+    days = corpus.times.astype("datetime64[s]").astype(float) / 86400
+    own = np.flatnonzero([event == "flood" for event in events])
+    rules = StepRules(beta=2.0, max_gap=2.0)
+    paths = event_paths(own, vectors.details, forms(corpus.texts), days, 6, rules)
+    t, X = days[paths.nodes], vectors.details[paths.nodes]
+    beat = np.ptp(np.quantile(t, [0.05, 0.95])) / 5
+    start, end = paths.edges.nonzero()
+    gap = t[end] - t[start]
+    assert (gap >= 1.0).all()
+    assert (gap <= 2.0 * beat + 1e-9).all()
+    S = np.asarray(X[start].multiply(X[end]).sum(axis=1)).ravel()
+    expected = 2.0 * S - 0.5 * np.maximum(gap / beat - 1.0, 0.0)
+    np.testing.assert_allclose(paths.edges.tocoo().data, expected, atol=1e-5)
+
+
+def test_headlines_end_at_a_word():
+    assert headline("The mayor of St. Ives spoke at length. Then he left.") == "The mayor of St. Ives spoke at length"
+    long = "word " * 60
+    assert headline(long) == ("word " * 20).strip() + " …"
+
+
+# measures -------------------------------------------------------------------------------------------------
+
+
+def test_measures_by_hand():
+    texts = ["red fox runs far away", "red fox runs far home", "blue whale swims", "blue whale dives", "red whale"]
+    days = [date(2020, 1, d) for d in (1, 2, 1, 3, 4)]
+    corpus = Corpus(texts, days)
+    events = ["fox", "fox", "whale", "whale", None]
+    named = {"fox": [date(2020, 1, 1), date(2020, 1, 2)], "whale": [date(2020, 1, 3), date(2020, 1, 9)]}
+    good = evaluate([[0, 1], [2, 3]], corpus, events=events, days=named)
+    assert (good.one_to_one, good.told, good.days, good.repeats, good.chronology) == (1.0, 2, 1.0, 0, 1.0)
+    assert good.redundancy == pytest.approx(0.5 / 1)  # one of two phrases of the second item; short ones have none
+    bad = evaluate([[1, 0], [0, 4]], corpus, events=events, days=named)
+    assert (bad.one_to_one, bad.told, bad.repeats, bad.chronology) == (0.5, 1, 1, 0.5)
+    assert bad.days == pytest.approx(2 / 3)
+    assert good.coherence > bad.coherence - 1.0
+    gap = compare([good, good], [bad, bad])
+    assert gap["one_to_one"][:3] == (0.5, 0.5, 0.5)
+    with pytest.raises(DiversetError, match="nothing to score"):
+        evaluate([], corpus)
+
+
+def test_held_back_words_are_out_of_sight():
+    corpus, _ = pile()
+    rest, judge = hold_back(corpus, rng=1)
+    seen = {word for text in rest.texts for word in text.split()}
+    everything = {word for text in corpus.texts for word in text.split()}
+    assert 0.3 < len(seen) / len(everything) < 0.7
+    assert judge.shape[0] == len(corpus)
+    assert judge.shape[1] <= len(everything - seen)
+    with pytest.raises(DiversetError, match="share is 1"):
+        hold_back(corpus, share=1.0)
+
+
+def test_baselines_tell_the_events_apart():
+    corpus, events = pile()
+    X = pile_vectors(corpus.texts).subjects
+    for threads in (
+        cluster_threads(X, corpus.times, k=3, length=6, rng=0),
+        density_threads(X, corpus.times, k=3, length=6, dims=3),
+        dots_threads(X, corpus.times, k=3, length=6, rng=0),
+    ):
+        score = evaluate(threads, corpus, events=events)
+        assert score.one_to_one > 0.9
+        assert all((np.diff(corpus.times[thread]).astype(float) >= 0).all() for thread in threads)
