@@ -741,6 +741,42 @@ CALLS: dict[str, Call] = {
     "diverset.threads.salient_terms": call(
         threads.salient_terms, vectors=VECTORS, terms=["a", "b", "c"], nodes=np.array([0, 2]), n=2
     ),
+    "diverset.find_threads": call(
+        lambda texts, times, k, length, beta, burst, max_gap, events, min_documents, max_share: (
+            dv.find_threads(
+                threads.Corpus(texts, times),
+                k,
+                length,
+                beta=beta,
+                burst=burst,
+                max_gap=max_gap,
+                events=events,
+                min_documents=min_documents,
+                max_share=max_share,
+            ).threads
+        ),
+        texts=NEWS,
+        times=np.arange(len(NEWS)),
+        k=1,
+        length=2,
+        beta=2.0,
+        burst=0.5,
+        max_gap=3.0,
+        events=1,
+        min_documents=1,
+        max_share=0.9,
+    ),
+    "diverset.threads.evaluate": call(
+        lambda picked, texts, times: threads.evaluate(picked, threads.Corpus(texts, times)).to_dict(),
+        picked=[[0, 1]],
+        texts=NEWS,
+        times=np.arange(len(NEWS)),
+    ),
+    "diverset.threads.hold_back": call(
+        lambda texts, share: threads.hold_back(threads.Corpus(texts, np.arange(len(texts))), share=share)[0].texts,
+        texts=NEWS * 2,
+        share=0.5,
+    ),
     "diverset.threads.kmeans_threads": call(
         threads.kmeans_threads, {"rng": 0}, vectors=VECTORS, times=np.arange(6), k=2, length=2
     ),
@@ -1082,6 +1118,13 @@ WITHIN = {
     "diverset.Comparison": "diverset.compare",
     "diverset.integrations.stores.Candidates": "diverset.integrations.stores.from_chroma",
     "diverset.integrations.curation.NearDuplicates": "diverset.integrations.curation.drop_near_duplicates",
+    "diverset.threads.find_threads": "diverset.find_threads",
+    "diverset.threads.FoundThreads": "diverset.find_threads",
+    "diverset.threads.Series": "diverset.find_threads",
+    "diverset.threads.EventModel": "diverset.find_threads",
+    "diverset.threads.EventPaths": "diverset.find_threads",
+    "diverset.threads.example_news": "diverset.find_threads",
+    "diverset.threads.ThreadScores": "diverset.threads.evaluate",
     "diverset.SetDistribution": "diverset.DPP",
     "diverset.Estimate": "diverset.entropy",
     "diverset.Selection": "diverset.select",
@@ -1162,6 +1205,10 @@ EXCEPTIONS = {
     "diverset.learn.NextItemScores": "a record that compare_next_item fills",
     "diverset.threads.independent_threads": "takes a model and nothing else; the model's own call is fuzzed",
     "diverset.threads.greedy_threads": "takes a model and nothing else; the model's own call is fuzzed",
+    "diverset.threads.cluster_threads": "a baseline that trusts its callers",
+    "diverset.threads.density_threads": "a baseline that trusts its callers",
+    "diverset.threads.dots_threads": "a baseline that trusts its callers",
+    "diverset.threads.compare": "takes the results of evaluate and nothing else",
     "diverset.threads.dtm_threads": "seconds a call, in gensim; tests/threads gives it bad input",
     # What reads or writes files is given damaged files by test_fuzz_readers.
     "diverset.learn.save_model": "files",
