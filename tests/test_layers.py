@@ -31,7 +31,7 @@ ALLOWED = {
     "metrics": BASE | {"numerics", "kernels", "core", "inference", "baselines"},
     "learn": BASE | {"numerics", "kernels", "core"},
     "text": BASE | {"numerics", "kernels", "core", "sampling", "inference", "baselines", "learn"},
-    "images": BASE | {"numerics", "kernels"},
+    "images": BASE | {"numerics", "kernels", "inference"},
     "integrations": BASE | {"numerics", "kernels", "core", "sampling", "inference"},
     "theory": BASE | {"numerics", "kernels", "core", "sampling", "inference", "structured"},
     "plots": BASE | {"numerics", "kernels", "core", "sampling", "inference", "structured", "diverset"},

@@ -10,9 +10,9 @@ import numpy as np
 
 import diverset as dv
 from diverset import baselines
-from diverset.apps.images import COMPARED_BY, choose_images
 from diverset.errors import DiversetError
 from diverset.images import FEATURES, ImageFeatures, combine, extract, near_duplicates
+from diverset.images.pick import COMPARED_BY, choose_images
 
 __all__ = ["Mixed", "mixed_folders", "run_caltech"]
 

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         law,
         total_variation,
     )
+    from diverset.images.pick import pick_images
     from diverset.inference import (
         Selection,
         map_budgeted,
@@ -88,6 +89,7 @@ else:
                 "map_double_greedy", "map_exact", "map_greedy", "map_local_search", "map_nonmonotone", "map_relaxed",
                 "map_upper_bound",
             ],
+            "images.pick": ["pick_images"],
             "inference.many": ["select_many"],
             "inference.select": ["select", "selection_law"],
             "metrics.compare": ["Comparison", "compare"],
@@ -148,6 +150,7 @@ __all__ = [
     "map_relaxed",
     "map_upper_bound",
     "mcmc_chain",
+    "pick_images",
     "project",
     "projection_bound",
     "projection_dim",

@@ -10,9 +10,11 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
-from diverset.apps.images import choose_images
+import diverset as dv
 from diverset.cli import app
+from diverset.errors import DiversetError
 from diverset.images import extract
+from diverset.images.pick import choose_images
 from images_for_tests import save, scene
 
 KINDS = {"red": (0.9, 0.1, 0.1), "green": (0.1, 0.8, 0.2), "blue": (0.1, 0.2, 0.9)}
@@ -274,3 +276,22 @@ def test_scores_from_standard_input(run, folder):
     result = run("images", folder, "--query-scores", "-", stdin="file,score\ncopy.jpg,1\nred/0.png,2\n")
     assert result.exit_code == 0, result.output
     assert sorted(picked(result)) == ["red/0.png", "red/copy.jpg"]
+
+
+def test_the_call_picks_what_the_command_picks(run, folder, source):
+    found = dv.pick_images(source, 3)
+    assert [path.relative_to(source).as_posix() for path in found.files] == picked(run("images", folder, "-k", "3"))
+    assert len(found) == 3
+    assert str(found).startswith("3 of 14 images")
+    entries = found.to_dict()
+    assert [entry["file"] for entry in entries] == [str(path) for path in found.files]
+    assert sum(len(entry["stands_for"]) for entry in entries) == 11
+    files = sorted(source.glob("*/0.png"))
+    own = dv.pick_images(files, 2, embeddings=np.array([[1.0, 0.0], [1.0, 0.01], [0.0, 1.0]]), threshold=1.0)
+    assert {path.parent.name for path in own.files} >= {files[2].parent.name}
+    best = dv.pick_images(files, 1, scores={str(path): float(i == 1) for i, path in enumerate(files)})
+    assert best.files == [files[1]]
+    with pytest.raises(DiversetError, match="embeddings has 1 rows for 3 images"):
+        dv.pick_images(files, 2, embeddings=[[1.0]])
+    with pytest.raises(DiversetError, match="scores names none of the 3 images"):
+        dv.pick_images(files, 2, scores={"elsewhere.png": 1.0})

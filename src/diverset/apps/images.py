@@ -3,7 +3,6 @@
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -12,116 +11,19 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-import diverset as dv
-from diverset._typing import FloatArray, IntArray
+from diverset._typing import FloatArray
 from diverset.apps.console import aligned, printable, say, working
 from diverset.apps.sheet import Entry, write_sheet_page, write_sheet_picture
 from diverset.apps.tables import check_output, read_table, write_table
 from diverset.errors import DiversetError
-from diverset.images import ImageFeatures, combine, extract, find_images, near_duplicates
+from diverset.images import ImageFeatures, extract, find_images
+from diverset.images.pick import COMPARED_BY, Choice, choose_images
 
-__all__ = ["Choice", "choose_images", "default_cache", "run_images"]
+__all__ = ["default_cache", "run_images"]
 
-#: What images are compared by: colours, details and layout of the whole image.
-COMPARED_BY = ("color-64", "sift-512", "gist")
 OUTPUTS = (".html", ".png", ".jpg", ".jpeg", ".csv", ".jsonl", ".parquet")
 FILE_COLUMNS = ("file", "image", "path", "name", "filename")
 SCORE_COLUMNS = ("score", "quality", "relevance")
-
-
-@dataclass(frozen=True, eq=False)
-class Choice:
-    """What was chosen of a folder.
-
-    Attributes
-    ----------
-    found : ImageFeatures
-        All images that could be read.
-    scores : ndarray of shape (n,), optional
-        Scores as they were given.
-    picks : ndarray of int64 of shape (k,)
-        Positions of the picks among the images, in the order in which they were picked.
-    gains : ndarray of shape (k,)
-        What each added to the objective of :func:`diverset.select`.
-    copy_of : ndarray of int64 of shape (n,)
-        For every image the one it is a near copy of, or itself.
-    stands_for : dict of int to list of int
-        For every pick the images it stands for, the most similar first.
-    """
-
-    found: ImageFeatures
-    scores: FloatArray | None
-    picks: IntArray
-    gains: FloatArray
-    copy_of: IntArray
-    stands_for: dict[int, list[int]]
-
-
-def choose_images(
-    found: ImageFeatures,
-    k: int = 12,
-    *,
-    scores: FloatArray | None = None,
-    diversity: float = 0.5,
-    method: str = "greedy",
-    threshold: float | None = None,
-    rng: int | None = None,
-) -> Choice:
-    """Pick images that are unlike each other, and give every other image to the pick it resembles most.
-
-    Parameters
-    ----------
-    found : ImageFeatures
-        With ``color-64``, ``sift-512`` and ``gist``.
-    k : int
-        How many; fewer if there are fewer different images.
-    scores : ndarray of shape (n,), optional
-        Higher is better; brought to the range from 0 to 1.
-    diversity, method, rng
-        As in :func:`diverset.select`.
-    threshold : float, optional
-        As in :func:`diverset.images.near_duplicates`. Of near copies only the best, or else the largest, can be picked.
-
-    Returns
-    -------
-    Choice
-        The picks, near copies, and who stands for whom.
-    """
-    n = len(found.paths)
-    worth = np.zeros(n) if scores is None else np.asarray(scores, dtype=np.float64)
-    pixels = found.sizes.prod(axis=1)
-    order = np.lexsort((np.arange(n), -pixels, -worth))
-    copy_of = near_duplicates(found, order=order, **({} if threshold is None else {"threshold": threshold}))
-    kept = np.flatnonzero(copy_of == np.arange(n))
-    X = combine(found, COMPARED_BY)
-    spread = float(np.ptp(worth))
-    # Not the cosine: what is left after the mean is taken out makes whole groups of images each other's opposites, and
-    # a determinant has as little room for opposites as for equals.
-    selection = dv.select(
-        X[kept],
-        k,
-        quality=None if scores is None else (worth[kept] - worth.min()) / (spread or 1.0),
-        diversity=diversity,
-        similarity="rbf",
-        method=method,
-        rng=rng,
-    )
-    picks = kept[selection.indices]
-    return Choice(found, scores, picks, selection.gains, copy_of, _followers(X, picks, copy_of))
-
-
-def _followers(X: FloatArray, picks: IntArray, copy_of: IntArray) -> dict[int, list[int]]:
-    """Images by the pick they resemble most, the nearest first; a copy goes where its original goes."""
-    S = dv.kernels.cosine(X, X[picks])
-    nearest = np.argmax(S[copy_of], axis=1)
-    place = {int(i): at for at, i in enumerate(picks)}
-    for i, original in enumerate(copy_of.tolist()):
-        nearest[i] = place.get(original, nearest[i])
-    followers: dict[int, list[int]] = {int(i): [] for i in picks}
-    for i in np.argsort(-S[np.arange(len(X)), nearest], kind="stable").tolist():
-        if i not in place:
-            followers[int(picks[nearest[i]])].append(i)
-    return followers
 
 
 def default_cache() -> Path:

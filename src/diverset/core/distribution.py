@@ -185,7 +185,7 @@ class SetDistribution(Model, abc.ABC):
         A subclass that knows a good way to draw overrides this. Without it, sets are drawn by what every
         distribution answers: all subsets listed if there are few items, else item by item, by conditional
         probabilities; both exact. ``method="mcmc"`` walks on ``log_prob``, which is approximate, and is taken by
-        default only where partial assignments have no probability (see :mod:`diverset.sampling.generic`).
+        default only where partial assignments have no probability (see ``diverset.sampling.generic``).
 
         Parameters
         ----------

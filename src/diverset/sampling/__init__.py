@@ -14,7 +14,7 @@ method           what it is                                                     
 ``mcmc``         add, delete and exchange moves                                           approximate
 ===============  =======================================================================  ===========
 
-Which of them a model offers, and at what cost, the model says itself (:mod:`diverset.sampling.offers`);
+Which of them a model offers, and at what cost, the model says itself (``diverset.sampling.offers``);
 ``distribution.sampler(size, method=...)`` gives the sampler that ``sample`` would use, with its ``name`` and whether
 it is ``exact``. Kernels given as a function, with n too large for any matrix, have :func:`diverset.sample_kernel`.
 """

@@ -35,13 +35,13 @@ class Summarizer(Estimator):
     r"""A DPP over the sentences of a cluster whose qualities are learned from human summaries.
 
     :math:`L_{ij} = q_i (\phi_i^T \phi_j) q_j`, where :math:`\phi_i` are unit vectors of weighted stems and the quality
-    :math:`q_i` is log-linear in features of the sentence (:class:`~diverset.text.weights.QualityWeights`).
+    :math:`q_i` is log-linear in features of the sentence (``diverset.text.weights.QualityWeights``).
 
     Parameters
     ----------
     training : {"regression", "dpp", "logistic"}
         How the weights are learned. ``"regression"``: ridge regression of each sentence's own overlap with the human
-        summaries (:func:`~diverset.text.oracle.sentence_scores`). ``"dpp"``: maximum likelihood of oracle summaries
+        summaries (``diverset.text.oracle.sentence_scores``). ``"dpp"``: maximum likelihood of oracle summaries
         (:func:`oracle_summary`), which learns in context ([KuleszaTaskar2012]_, section 4.2). ``"logistic"``: logistic
         regression of membership in oracle summaries.
     groups : sequence of str

@@ -68,7 +68,7 @@ def summarize(
         How to get from the model to a summary.
 
         ``"coverage"``: the set of sentences whose words and word pairs are most expected, by draws from the model
-        (:func:`~diverset.text.coverage.covering_summary`); only sentences of the better half by quality that can stand
+        (``diverset.text.coverage``); only sentences of the better half by quality that can stand
         alone. ``"mbr"``: the draw of highest mean ROUGE-1F against all draws. ``"sample"``: one draw. ``"greedy"``:
         Algorithm 6 of [KuleszaTaskar2012]_.
     query : str, optional

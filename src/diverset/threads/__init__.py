@@ -13,8 +13,7 @@ research along citations.
     The k-SDPP over the paths of any directed graph without cycles, as in the monograph.
 `Corpus`, `document_graph`, `citation_graph`, `DocumentGraph`
     From texts, with times or citations, to such a graph.
-`cluster_threads`, `kmeans_threads`, `density_threads`, `dots_threads`, `greedy_threads`, `independent_threads`,
-`dtm_threads`
+`cluster_threads`, `kmeans_threads`, `density_threads`, `dots_threads`, `greedy_threads`, `dtm_threads` and others
     What people use instead.
 `timeline_rouge`, `date_score`, `text_cosine`, `coherence`, `interlopers_found`, `story_score`, `bootstrap_mean`
     Single measures.
