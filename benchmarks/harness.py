@@ -17,6 +17,7 @@ of a quiet machine with one core.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import importlib.metadata
@@ -24,6 +25,7 @@ import json
 import math
 import os
 import platform
+import resource
 import statistics
 import time
 import warnings
@@ -140,6 +142,24 @@ class Row:
     bar: str = ""
     met: bool | None = None
     details: dict[str, Any] = field(default_factory=dict)
+
+
+# memory ----------------------------------------------------------------------------------------------------
+
+
+def reset_peak() -> None:
+    """Let :func:`peak_gib` count from here on, where the system allows it."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def peak_gib() -> float:
+    """Largest resident memory of this process since :func:`reset_peak`, in GiB."""
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return int(next(line.split()[1] for line in lines if line.startswith("VmHWM"))) / 2**20
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
 # timing ----------------------------------------------------------------------------------------------------
