@@ -113,7 +113,8 @@ def _picks_of(
 ) -> tuple[IntArray, Array, FloatArray | None, Selection]:
     """Picks of one part, on the worker that has it: places, rows, qualities, and the selection itself."""
     X = as_block(block)
-    selection = select(X, k, quality=scores, **options)
+    # Facts about the selection refer to the block, and would keep it in memory.
+    selection = replace(select(X, k, quality=scores, **options), _facts=None)
     rows = X[selection.indices]
     rows = rows.toarray() if is_sparse(rows) else np.array(rows)
     return selection.indices, rows, None if scores is None else scores[selection.indices], selection
