@@ -39,7 +39,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from diverset._files import atomic_write
+from diverset.io.files import atomic_write
 
 try:
     import resource

@@ -13,7 +13,7 @@ import numpy as np
 import diverset as dv
 from benchmarks.harness import Row, clock, peer, state
 from benchmarks.sampling import dppy, their_draws, theirs
-from diverset._files import atomic_write
+from diverset.io.files import atomic_write
 
 PICTURE = Path(__file__).parent.parent / "docs" / "images" / "sampling_scaling.svg"
 

@@ -25,7 +25,8 @@ HEAVY = [
     "scipy",
     "importlib.metadata",
     "concurrent.futures",
-    "diverset.apps",
+    "diverset.io",
+    "diverset.pages",
     "diverset.cli",
     "diverset.plots",
 ]
@@ -149,4 +150,4 @@ def test_an_unknown_name_is_an_attribute_error(package):
 
 
 def test_modules_are_found():
-    assert {"diverset.core.dpp", "diverset.numerics.symmetric", "diverset.apps.demo"} <= set(MODULES)
+    assert {"diverset.core.dpp", "diverset.numerics.symmetric", "diverset.demo.run"} <= set(MODULES)

@@ -9,9 +9,8 @@ import diverset
 
 PACKAGE = Path(diverset.__file__).parent
 # What each part of the package may import at module level, besides itself.
-BASE = {"_files", "_on_use", "_plain_cython", "_progress", "_typing", "_uncompiled", "errors"}
+BASE = {"_on_use", "_plain_cython", "_progress", "_typing", "_uncompiled", "errors"}
 ALLOWED = {
-    "_files": set(),
     "_on_use": set(),
     "_plain_cython": set(),
     "_progress": set(),
@@ -26,19 +25,21 @@ ALLOWED = {
     "distributed": BASE | {"numerics", "kernels", "core", "sampling", "inference"},
     "structured": BASE | {"numerics", "core", "sampling"},
     "poses": BASE | {"numerics", "structured"},
-    "threads": BASE | {"numerics", "core", "structured", "text"},
+    "threads": BASE | {"io", "numerics", "core", "structured", "text"},
     "baselines": BASE | {"numerics", "kernels", "core", "inference"},
     "metrics": BASE | {"numerics", "kernels", "core", "inference", "baselines"},
-    "learn": BASE | {"numerics", "kernels", "core"},
-    "text": BASE | {"numerics", "kernels", "core", "sampling", "inference", "baselines", "learn"},
-    "images": BASE | {"numerics", "kernels", "inference"},
+    "learn": BASE | {"io"} | {"numerics", "kernels", "core"},
+    "text": BASE | {"io", "numerics", "kernels", "core", "sampling", "inference", "baselines", "learn"},
+    "images": BASE | {"io", "numerics", "kernels", "inference"},
     "integrations": BASE | {"numerics", "kernels", "core", "sampling", "inference"},
     "theory": BASE | {"numerics", "kernels", "core", "sampling", "inference", "structured"},
     "plots": BASE | {"numerics", "kernels", "core", "sampling", "inference", "structured", "diverset"},
-    "apps": BASE
-    | {"numerics", "kernels", "core", "sampling", "inference", "baselines", "metrics", "diverset", "plots"}
-    | {"images", "text", "threads"},
-    "cli": BASE | {"diverset", "apps", "plots"},
+    "io": BASE | {"numerics", "text", "threads"},
+    "pages": BASE | {"numerics", "inference", "metrics", "diverset", "images", "io", "text", "threads", "cli"},
+    "demo": BASE | {"numerics", "core", "diverset", "inference", "io", "plots", "text", "threads", "cli"},
+    "cli": BASE
+    | {"numerics", "core", "inference", "metrics", "diverset", "demo", "images", "io", "pages", "plots"}
+    | {"text", "threads"},
     "__main__": {"cli"},
     "diverset": BASE | {"numerics", "kernels", "core", "sampling", "inference", "structured"},
 }
@@ -48,7 +49,8 @@ ALLOWED_INSIDE_FUNCTIONS = {
     "core": {"sampling", "distributed"},
     "inference": {"distributed"},
     "cli": {"numerics"},
-    "threads": {"apps", "inference"},
+    "text": {"cli", "io"},
+    "threads": {"io", "pages", "inference", "cli"},
 }
 FILES = sorted(PACKAGE.rglob("*.py"))
 
@@ -126,7 +128,7 @@ def test_file_keeps_to_its_layer(path):
         ("core/a.py", "def f():\n    from diverset import plots"),
         ("core/a.py", "import diverset as dv"),
         ("sampling/a.py", "from diverset.inference import greedy"),
-        ("plots/a.py", "from diverset.apps import demo"),
+        ("plots/a.py", "from diverset.demo import run as demo"),
         ("__init__.py", "from diverset import cli"),
     ],
 )
@@ -140,7 +142,7 @@ def test_a_fault_is_seen(path, source):
         ("core/a.py", "def f():\n    from diverset.sampling import spectral"),
         ("core/a.py", "if TYPE_CHECKING:\n    from diverset.sampling import spectral"),
         ("core/a.py", "from . import dense\nfrom ..numerics import linalg\nimport numpy"),
-        ("apps/a.py", "import diverset as dv\nfrom diverset.plots import place_labels"),
+        ("demo/a.py", "import diverset as dv\nfrom diverset.plots import place_labels"),
     ],
 )
 def test_what_is_allowed_passes(path, source):

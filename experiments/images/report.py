@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from diverset._files import atomic_write
+from diverset.io.files import atomic_write
 from experiments.images.caltech import CLASSES, PICKS, Mixed
 from experiments.images.coverage import Coverage
 from experiments.images.mixtures import METHODS, Outcome, significance

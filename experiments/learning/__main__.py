@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy as np
 
 import diverset as dv
-from diverset._files import atomic_write
+from diverset.io.files import atomic_write
 
 HERE = Path(__file__).resolve().parent
 REGISTRIES = ("apparel", "bath", "bedding", "diaper", "feeding", "gear", "safety", "toys")

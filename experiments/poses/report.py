@@ -6,7 +6,7 @@ import csv
 from collections.abc import Mapping
 from pathlib import Path
 
-from diverset._files import atomic_write
+from diverset.io.files import atomic_write
 from experiments.poses.data import DATA_SETS, TORSO
 from experiments.poses.scores import METHODS, N_DRAWS, OWN, RADII, Result, difference
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from diverset._files import atomic_write
+from diverset.io.files import atomic_write
 from experiments.selection.scores import ALPHA, DIALS, METHODS, METRICS, Scores, interval, tuned_rows
 
 __all__ = ["HEADINGS", "NAMES", "dial_rows", "draw", "list_table", "tuned_table", "write_csv", "write_tables"]

@@ -7,8 +7,8 @@ import os
 import sys
 from pathlib import Path
 
-from diverset._files import atomic_write
 from diverset.errors import DiversetError
+from diverset.io.files import atomic_write
 from experiments.summaries.data import read_items
 from experiments.summaries.report import tables
 from experiments.summaries.study import run

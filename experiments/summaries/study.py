@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from diverset import summarize
-from diverset._files import atomic_write
+from diverset.io.files import atomic_write
 from diverset.text import Begin, Cluster, LexRank, Oracle, Random, Submodular, Summarizer, rouge
 from diverset.text.features import FEATURE_GROUPS, FEATURE_NAMES
 from experiments.summaries.data import FOLDS, KINDS, LEARNED, Item

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from diverset._files import atomic_write
-from diverset.apps.thread_page import COLOURS, thread_plane
+from diverset.io.files import atomic_write
+from diverset.pages.threads import COLOURS, thread_plane
 from diverset.threads import DocumentGraph, ThreadScores, bootstrap_mean, compare
 
 __all__ = [

@@ -1190,7 +1190,7 @@ _INNER = {
 
 #: Names that are not called with changed arguments, and why.
 EXCEPTIONS = {
-    "diverset.pick_images": "reads images: see test_fuzz_readers.py and tests/apps/test_images_cli.py",
+    "diverset.pick_images": "reads images: see test_fuzz_readers.py and tests/cli/test_images_cli.py",
     "diverset.metrics.read_qrels": "a reader of files: see test_fuzz_readers.py",
     "diverset.integrations.stores.from_elasticsearch": "takes a store's answer: see tests/integrations/test_stores.py",
     "diverset.integrations.stores.from_faiss": "takes a store's answer: see tests/integrations/test_stores.py",

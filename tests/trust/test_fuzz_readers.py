@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import diverset as dv
-from diverset.apps.candidates import read_ids
-from diverset.apps.dated import read_documents as read_dated
-from diverset.apps.documents import read_documents
-from diverset.apps.tables import load_npy, read_table, write_table
+from diverset.cli.candidates import read_ids
 from diverset.errors import DiversetError
+from diverset.io.dated import read_documents as read_dated
+from diverset.io.documents import read_documents
+from diverset.io.tables import load_npy, read_table, write_table
 from trust.mutations import mutated
 
 #: Damaged files a reader; raised by DIVERSET_FUZZ for a long run.
@@ -174,11 +174,11 @@ READERS = {
 
 #: Modules that open files of users, and the readers above that go through them.
 OPENED_BY = {
-    "apps/candidates.py": "ids.csv",
-    "apps/dated.py": "corpus.jsonl",
-    "apps/documents.py": "html",
-    "apps/images.py": "csv",
-    "apps/tables.py": "csv",
+    "cli/candidates.py": "ids.csv",
+    "io/dated.py": "corpus.jsonl",
+    "io/documents.py": "html",
+    "cli/run_images.py": "csv",
+    "io/tables.py": "csv",
     "distributed/storage.py": "blocks.parquet",
     "images/cache.py": "features.npz",
     "images/features.py": "png",
@@ -192,11 +192,11 @@ OPENED_BY = {
 }
 #: Those that open files of the package alone, or what the system tells about itself.
 OWN_FILES = {
-    "apps/cities.py",
-    "apps/demo_summary.py",
+    "demo/cities.py",
+    "demo/summary.py",
     "threads/corpus.py",
-    "apps/page.py",
-    "apps/thread_page.py",
+    "pages/base.py",
+    "pages/threads.py",
     "numerics/validation.py",
     "text/rouge.py",
     "text/weights.py",

@@ -60,7 +60,7 @@ def test_a_full_disk_costs_no_old_model(tmp_path):
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs signals that cannot be caught")
 def test_a_kill_in_the_middle_of_writing_leaves_the_old_file(tmp_path):
     code = (
-        "import sys, time\nfrom diverset._files import atomic_write\n"
+        "import sys, time\nfrom diverset.io.files import atomic_write\n"
         "with atomic_write(sys.argv[1]) as temporary:\n"
         "    with open(temporary, 'w') as file:\n"
         "        file.write('half of it'); file.flush(); print('writing', flush=True); time.sleep(60)\n"
@@ -82,7 +82,7 @@ def test_an_interrupt_ends_a_long_command_at_once_and_quietly(tmp_path):
     output = tmp_path / "out.csv"
     # The interrupt comes when the command is at work, however long imports took.
     code = (
-        "import os, signal, threading\nfrom diverset.cli import main\nimport diverset.apps.select\n"
+        "import os, signal, threading\nfrom diverset.cli import main\nimport diverset.cli.run_select\n"
         "threading.Timer(4.0, os.kill, (os.getpid(), signal.SIGINT)).start()\nmain()\n"
     )
     done = run(code, "select", rows, "-k", "37", "--features", "a:l", "--method", "exact", "-o", output, timeout=120)

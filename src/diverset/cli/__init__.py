@@ -1,4 +1,4 @@
-"""The ``diverset`` command: parses arguments, calls :mod:`diverset.apps`, reports errors in one line.
+"""The ``diverset`` command: parses arguments, calls the library, reports errors in one line.
 
 One module for each command, or for commands that share their options; importing it adds the command to the group.
 """

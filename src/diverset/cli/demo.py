@@ -29,7 +29,7 @@ def demo(
     Populous cities are good, close ones are alike; likely sets hold good cities that are not alike. Reports and news
     are made up. The pages of the summary and of the threads go beside the map.
     """
-    from diverset.apps.demo import run_demo, run_text_demos
+    from diverset.demo.run import run_demo, run_text_demos
 
     run_demo(k, output=output, length_scale=length_scale, population_power=population_power, seed=seed)
     run_text_demos(output)

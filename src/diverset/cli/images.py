@@ -41,7 +41,7 @@ def images(
 
     Near copies collapse; the sheet shows the picks large, and beneath each what it stands for.
     """
-    from diverset.apps.images import default_cache, run_images
+    from diverset.cli.run_images import default_cache, run_images
 
     run_images(
         folder,

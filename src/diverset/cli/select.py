@@ -16,7 +16,7 @@ import typer
 from diverset.cli.group import app
 
 if TYPE_CHECKING:
-    from diverset.apps.request import Request
+    from diverset.cli.request import Request
 
 __all__ = ["compare", "sample", "select"]
 
@@ -109,7 +109,7 @@ def _request(
         float | None, _option(metavar="X", help="Pick no row of worse quality.", panel=_LIMITS)
     ] = None,
 ) -> "Request":
-    from diverset.apps.request import Request, read_size
+    from diverset.cli.request import Request, read_size
 
     return Request(
         file,
@@ -170,7 +170,7 @@ def select(
     ] = None,
 ) -> None:
     """Pick rows of a file that are good and unlike each other."""
-    from diverset.apps.select import run_select
+    from diverset.cli.run_select import run_select
 
     own = replace(request, diversity=diversity, method=str(method), seed=seed, window=window)
     run_select(replace(own, group=group, per_group=per_group, cost=cost, budget=budget), dask=dask)
@@ -187,7 +187,7 @@ def sample(
     seed: Seed = None,
 ) -> None:
     """Draw random sets of rows, good and unlike each other, with their exact probabilities."""
-    from diverset.apps.sample import run_sample
+    from diverset.cli.run_sample import run_sample
 
     run_sample(replace(request, diversity=diversity, method="sample", seed=seed), draws=draws)
 
@@ -215,6 +215,6 @@ def compare(
     seed: Annotated[int, _option(min=0, help="For the random picks.")] = 0,
 ) -> None:
     """Try methods and settings of the dial side by side, and say which to use."""
-    from diverset.apps.compare import Trial, run_compare
+    from diverset.cli.run_compare import Trial, run_compare
 
     run_compare(replace(request, seed=seed), Trial(methods, dials, query, qrels, clicked, measure))

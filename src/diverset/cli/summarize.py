@@ -59,7 +59,7 @@ def summarize(
     ] = None,
 ) -> None:
     """Summarise several documents about one thing, in their own sentences."""
-    from diverset.apps.summarize import run_summarize
+    from diverset.cli.run_summarize import run_summarize
 
     run_summarize(
         paths or [],

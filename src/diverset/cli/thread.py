@@ -66,7 +66,7 @@ def thread(
     ] = None,
 ) -> None:
     """Find threads in dated documents: chains of related items, one event each, on a page of timelines."""
-    from diverset.apps.thread import run_thread
+    from diverset.cli.run_thread import run_thread
 
     run_thread(
         corpus,

@@ -18,9 +18,9 @@ from pathlib import Path
 
 import numpy as np
 
-from diverset._files import atomic_write
 from diverset._typing import Array
 from diverset.errors import DiversetError
+from diverset.io.files import atomic_write
 
 __all__ = ["FeatureCache", "digest"]
 

@@ -22,9 +22,9 @@ import diverset.learn.full_rank as full_rank
 import diverset.learn.low_rank as low_rank
 import diverset.learn.quality as quality
 import diverset.learn.quality_baselines as quality_baselines
-from diverset._files import atomic_write
 from diverset._typing import FloatArray
 from diverset.errors import DiversetError
+from diverset.io.files import atomic_write
 from diverset.learn.kernel_forms import Dense, Factor, Skew
 
 __all__ = ["load_model", "save_model"]

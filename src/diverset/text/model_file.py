@@ -13,8 +13,8 @@ import os
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from diverset._files import atomic_write
 from diverset.errors import DiversetError
+from diverset.io.files import atomic_write
 
 __all__ = ["parse_model", "read_model", "write_model"]
 

@@ -183,7 +183,7 @@ class Summary:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the summary alone (.txt, .md), with its reasons (.json), or as a page (.html)."""
         # Pages belong to a layer above this one, so they are looked up when they are needed.
-        import_module("diverset.apps.summarize").write_summary(path, self)
+        import_module("diverset.cli.run_summarize").write_summary(path, self)
 
 
 def finish(

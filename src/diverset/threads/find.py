@@ -207,7 +207,7 @@ def find_threads(
 def _read(corpus: Any, **columns: str | None) -> tuple[Corpus, IntArray, list[str]]:
     if isinstance(corpus, Corpus):
         return corpus, np.arange(len(corpus)), []
-    from diverset.apps.dated import read_documents
+    from diverset.io.dated import read_documents
 
     return read_documents(corpus, **columns)
 

@@ -195,7 +195,7 @@ class FoundThreads:
 
     def save(self, path: str | Path) -> None:
         """Write a page, JSON or Markdown, by the extension: .html, .json or .md."""
-        from diverset.apps.thread import write_threads
+        from diverset.cli.run_thread import write_threads
 
         write_threads(Path(path), self)
 

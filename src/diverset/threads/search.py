@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from diverset._files import atomic_write
 from diverset._progress import progress_bar
 from diverset.errors import DiversetError
+from diverset.io.files import atomic_write
 
 __all__ = ["Tuning", "tune"]
 

@@ -1,1 +1,0 @@
-"""Applications: what the command line runs, each module one job from input to report."""

@@ -1,0 +1,223 @@
+"""The rows of a file, read and made comparable."""
+
+from collections.abc import Callable, Container, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from diverset._typing import Array, FloatArray, IntArray
+from diverset.cli.console import say
+from diverset.cli.request import Request
+from diverset.errors import DiversetError
+from diverset.io.columns import (
+    columns_side_by_side,
+    find_columns,
+    guess_features,
+    guess_id,
+    guess_text,
+    standardized,
+)
+from diverset.io.tables import Table, is_blank, load_npy, read_table
+from diverset.io.texts import embed, rows_that_speak, tfidf
+from diverset.numerics.validation import check_fits_in_memory, is_sparse
+
+__all__ = ["Candidates", "find_rows", "read_candidates", "read_ids", "refuse_unknown"]
+
+
+@dataclass(eq=False)
+class Candidates:
+    """The rows that can be picked, ready to be compared.
+
+    ``rows`` are those of the table that take part; ``features`` (an array, or a sparse matrix of words) and
+    ``quality`` have one entry for each of them.
+    """
+
+    table: Table
+    rows: IntArray
+    features: Any
+    similarity: str
+    compared_by: str
+    quality: FloatArray | None
+    quality_name: str | None
+    id_name: str | None
+    text_name: str | None
+    axes: tuple[str, str] | None = None
+    notes: list[str] = field(default_factory=list)
+    #: Rows that were looked at, where not all of them are held here.
+    total: int | None = None
+
+    @property
+    def n(self) -> int:
+        """Number of rows that could be picked."""
+        return len(self.rows) if self.total is None else self.total
+
+    def label(self, position: int) -> str:
+        """What a row is called: its id, or its number."""
+        row = int(self.rows[position])
+        return str(row + 1) if self.id_name is None else str(self.table.columns[self.id_name][row])
+
+    def text(self, position: int) -> str:
+        """What a row says, if there is a column of text."""
+        if self.text_name is None:
+            return ""
+        cell = self.table.columns[self.text_name][int(self.rows[position])]
+        return "" if is_blank(cell) else " ".join(str(cell).split())
+
+
+def read_candidates(
+    request: Request,
+    *,
+    reserved: Iterable[str | None] = (),
+    within: str | None = None,
+    step: Callable[[str], None] = lambda message: None,
+) -> Candidates:
+    """Read the file and turn its rows into features.
+
+    Parameters
+    ----------
+    request : Request
+        The file, and what its rows are compared by.
+    reserved : iterable of str
+        Columns that mean something else, and are no features unless named.
+    within : str, optional
+        Column within whose values ids tell rows apart; ids must do so over all rows if left out.
+    step : function of str
+        Told what is being done.
+
+    Returns
+    -------
+    Candidates
+        At least one row; remarks about what was left out or assumed are in ``notes``.
+    """
+    table = read_table(request.file)
+    quality = None if request.quality is None else table.numbers(request.quality)
+    if request.id is not None:
+        table.column(request.id)
+    id_name = request.id or guess_id(table, within)
+    taken = {name for name in (request.quality, id_name, *reserved) if name is not None}
+    notes: list[str] = []
+    text, columns = request.text, request.features
+    if not (text or columns or request.embeddings or table.features is not None):
+        text, columns, note = guess_features(table, taken, request.model is not None)
+        notes.append(note)
+    features: Any
+    keep = np.ones(table.n, dtype=bool)
+    axes = None
+    similarity = request.similarity or "cosine"
+    if text is not None:
+        step("Reading the texts")
+        texts = table.texts(text)
+        features = tfidf(texts) if request.model is None else embed(texts, request.model)
+        words = "words" if request.model is None else f"embeddings by {request.model}"
+        by = f"{words} of {text}"
+        keep = rows_that_speak(table, text, texts, features, notes)
+        features = features[keep]
+        if similarity == "rbf" and is_sparse(features):
+            features = features.toarray()
+    elif columns is not None:
+        names = find_columns(table, columns)
+        features, vectors = columns_side_by_side(table, names)
+        by = ", ".join(names) if len(names) <= 6 else f"{len(names)} columns, {names[0]} to {names[-1]}"
+        if not vectors:
+            similarity = request.similarity or "rbf"
+            axes = (names[0], names[1]) if len(names) == 2 else None
+            if similarity == "rbf":
+                features = standardized(features)
+                by = f"{by} (standardised)"
+    elif request.embeddings is not None:
+        features, by = load_npy(request.embeddings), f"embeddings in {request.embeddings}"
+        if len(features) != table.n:
+            raise DiversetError(
+                f"{request.embeddings} has {len(features)} rows and {table.name} has {table.n}; there must be one "
+                "embedding for each row"
+            )
+    else:
+        assert table.features is not None
+        features, by = table.features, "its features"
+    if similarity == "rbf":
+        check_fits_in_memory(
+            24 * len(features) ** 2,
+            what=f"comparing {len(features)} rows with --similarity rbf",
+            remedy="--similarity cosine needs no such matrix",
+        )
+    if similarity == "cosine" and text is None:
+        notes += _without_direction(table, features)
+    text_name = text or guess_text(table, taken)
+    return Candidates(
+        table=table,
+        rows=np.flatnonzero(keep),
+        features=features,
+        similarity=similarity,
+        compared_by=by,
+        quality=None if quality is None else quality[keep],
+        quality_name=request.quality,
+        id_name=id_name,
+        text_name=text_name,
+        axes=axes,
+        notes=notes,
+    )
+
+
+def find_rows(wanted: str | None, candidates: Candidates, option: str) -> IntArray:
+    """Positions of the candidates named by a list of ids, or by a file of them; see :func:`read_ids`."""
+    table = candidates.table
+    found = np.zeros(table.n, dtype=bool)
+    if wanted is None:
+        return np.flatnonzero(found)
+    ids = read_ids(wanted, candidates.id_name, option)
+    places: dict[str, list[int]] = {}
+    for row in range(table.n):
+        name = str(row + 1) if candidates.id_name is None else str(table.columns[candidates.id_name][row]).strip()
+        places.setdefault(name, []).append(row)
+    refuse_unknown(ids, places, wanted, option, candidates.id_name, table.name, table.n)
+    for name in ids:
+        found[places.get(name, [])] = True
+    return np.flatnonzero(found[candidates.rows])
+
+
+def read_ids(wanted: str, id_name: str | None, option: str) -> list[str]:
+    """Ids in a list with commas between, or in a file.
+
+    A table with the id column, such as an earlier output, names its rows; any other file has one id a line.
+    """
+    path = Path(wanted)
+    if not path.is_file():
+        ids = wanted.split(",")
+    elif path.suffix.lower() in (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet"):
+        if id_name is None:
+            raise DiversetError(f"{option} {wanted}: say with --id which column tells rows apart")
+        ids = [str(cell) for cell in read_table(wanted).column(id_name)]
+    else:
+        ids = path.read_text(encoding="utf-8-sig", errors="replace").split("\n")
+    return [name.strip() for name in ids if name.strip()]
+
+
+def refuse_unknown(
+    ids: list[str], known: Container[str], wanted: str, option: str, id_name: str | None, name: str, n: int
+) -> None:
+    """Ids that the table lacks: an error in a list, a remark for a file, which may well name items of another day."""
+    unknown = [i for i in ids if i not in known]
+    if not unknown:
+        return
+    if Path(wanted).is_file():
+        say(f"{option} {wanted}: {len(unknown)} of {len(ids)} ids are not in {name}")
+        return
+    kind = f"no {id_name} of {name}" if id_name else f"no row of {name}"
+    hint = "" if id_name else f" (rows are numbered 1 to {n}; --id names a column of ids)"
+    raise DiversetError(f"{option}: {unknown[0]!r} is {kind}, and no file{hint}")
+
+
+def _without_direction(table: Table, features: Array) -> list[str]:
+    """A remark about rows of zeros."""
+    step = max(1, (1 << 22) // max(1, features.shape[1]))
+    empty: list[int] = []
+    for start in range(0, len(features), step):
+        empty += (start + np.flatnonzero(~np.any(features[start : start + step], axis=1))).tolist()
+    if not empty:
+        return []
+    which = table.where(empty[0])
+    if len(empty) == 1:
+        return [f"{which} has 0 for all features; it counts as unlike every other row"]
+    return [f"{len(empty)} rows have 0 for all features, {which} is the first; they count as unlike every other row"]

@@ -1,0 +1,1 @@
+"""HTML pages: one file each, which loads nothing."""
