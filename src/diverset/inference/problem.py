@@ -26,7 +26,7 @@ from diverset.numerics.validation import as_number, is_blocked, is_sparse
 if TYPE_CHECKING:
     from diverset.core import DPP
 
-__all__ = ["Problem", "check_dial", "read_problem", "remarks"]
+__all__ = ["Problem", "check_dial", "describe_places", "read_problem", "remarks"]
 
 #: Exponents of the weights of a k-DPP are kept within this range, so that no kernel entry over- or underflows.
 _LARGEST_EXPONENT = 150.0
@@ -207,7 +207,7 @@ class Problem:
             diversity=dial,
             scale=None if self.quality is None else self.scale,
             notes=notes + self._remarks(dial, positions),
-            _facts=self,
+            _facts=lambda: self,
         )
 
     def _remarks(self, dial: float, positions: IntArray) -> tuple[str, ...]:
@@ -258,9 +258,13 @@ def remarks(
     n = len(scores)
     if available is not None and not available.all():
         scores, n = np.where(available, scores, -math.inf), int(available.sum())
-    better, above_all = places(scores, positions)
-    if len(positions) < n and better == 0:
-        note = f"the picks are the best {len(positions)} by quality alone, although diversity is {dial:g}"
+    return describe_places(len(positions), n, *places(scores, positions), dial)
+
+
+def describe_places(n_picks: int, n: int, better: int, above_all: int, dial: float) -> tuple[str, ...]:
+    """Remarks about picks from n items, of which `better` others exceed a pick and `above_all` exceed every pick."""
+    if 0 < n_picks < n and better == 0:
+        note = f"the picks are the best {n_picks} by quality alone, although diversity is {dial:g}"
         warn_once("top-k", note)
         return (note,)
     if 2 * above_all >= n > 1:

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 from diverset._typing import RNGLike
 from diverset.errors import DiversetError
 from diverset.inference.engine import Picks
-from diverset.inference.inputs import as_size
 from diverset.inference.problem import Problem, check_dial, read_problem
 from diverset.inference.result import Selection
 from diverset.inference.scores import check_scale
-from diverset.inference.short import ShortLists, is_short
+from diverset.inference.short import is_short, select_short
 from diverset.numerics.validation import as_number, check_size
 
 if TYPE_CHECKING:
@@ -156,8 +155,7 @@ def select(
     plain = plain and window is min_quality is groups is per_group is None
     plain = plain and not lower_is_better and zero_vectors == "unlike"
     if plain and method == "greedy" and dial > 0.0 and similarity == "cosine" and is_short(features):
-        n, D = features.shape
-        found = ShortLists(n, D, features.dtype, as_size(k, n), dial, check_scale(scale)).select(features, quality)
+        found = select_short([features], None if quality is None else [quality], k, dial, check_scale(scale))[0]
         if found is not None:
             return found
     problem = read_problem(

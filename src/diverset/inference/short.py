@@ -1,30 +1,34 @@
-"""The quick way for the common call: a short list of rows, compared by the cosine, without limits.
+"""The quick way for the common call: short lists of rows, compared by the cosine, without limits.
 
-One compiled call computes norms and keys and makes the picks, so that little is left to the interpreter. The picks are
-those of :class:`~diverset.inference.problem.Problem`, which serves every other call.
+One compiled call calibrates the scores of many lists, computes norms and makes all picks, without the interpreter's
+lock. The picks are those of :class:`~diverset.inference.problem.Problem`, which serves every other call.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+import math
+from collections.abc import Sequence
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 
-from diverset._typing import Array, FloatArray, IntArray
+from diverset._typing import Array, FloatArray
+from diverset.errors import DiversetError
 from diverset.inference import _greedy_loops
-from diverset.inference.inputs import as_column
-from diverset.inference.problem import Problem, read_problem, remarks
+from diverset.inference.inputs import as_column, as_size
+from diverset.inference.problem import describe_places, read_problem
 from diverset.inference.result import Selection
 from diverset.inference.rows import rounding
 from diverset.inference.scores import calibrated
 from diverset.numerics.linalg import EPS
 
-__all__ = ["ShortLists", "is_short"]
+__all__ = ["is_short", "select_short"]
 
 #: Longer lists are picked from in rounds, by all cores.
 _LONGEST = 2_000
+_DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
+_NO_SCORES = np.zeros(0)
 
 
 def is_short(features: Any) -> bool:
@@ -34,76 +38,89 @@ def is_short(features: Any) -> bool:
         and features.ndim == 2
         and 0 < len(features) < _LONGEST
         and features.shape[1] > 0
-        and features.dtype in (np.float32, np.float64)
+        and features.dtype in _DTYPES
         and features.flags.c_contiguous
     )
 
 
-class ShortLists:
-    """Picks from lists of rows of one width and precision, in shared memory.
+def select_short(
+    lists: Sequence[Array], quality: Sequence[Any] | None, k: Any, dial: float, scale: str | None
+) -> list[Selection | None]:
+    """Picks from each list; None where the general way must be taken.
 
     Parameters
     ----------
-    n, D : int
-        Rows of a list at most, and their width.
-    dtype : dtype
-        float32 or float64.
-    k : int
-        Number of picks.
+    lists : sequence of ndarray
+        Arrays for which :func:`is_short` holds, all of one width and precision.
+    quality : sequence or None
+        Scores of the items of each list.
+    k : int or float
+        Number of picks, or a share of the items.
     dial : float
         The dial, above 0.
     scale : str or None
         How scores are calibrated.
     """
-
-    def __init__(self, n: int, D: int, dtype: Any, k: int, dial: float, scale: str | None) -> None:
-        self._batch = _greedy_loops.Batch(n, D, min(k, n, D), dtype, dial, rounding(D, dtype), 64.0 * D * EPS)
-        self._form = (n, D, dtype)
-        self._k, self._dial, self._scale = k, dial, scale
-
-    def select(self, X: Array, quality: Any, *, name: str = "quality") -> Selection | None:
-        """Picks from a list; None where the general way must be taken."""
-        n, D = X.shape
-        longest, width, dtype = self._form
-        wanted = min(self._k, n)
-        if n > longest or D != width or X.dtype != dtype or wanted > D:
-            return None
-        raw = None if quality is None else as_column(quality, n, name=name, infinite=True)
-        scores = np.zeros(n) if raw is None else calibrated(raw, self._scale)
-        positions, gains = np.empty(wanted, dtype=np.int64), np.empty(wanted)
-        made, log_det, total = self._batch.pick(X, scores, positions, gains)
-        if made < wanted:
-            return None
-        return Selection(
-            indices=positions,
-            gains=gains,
-            log_det=log_det,
-            objective=total,
-            diversity=self._dial,
-            scale=None if raw is None else self._scale,
-            notes=() if raw is None else remarks(scores, positions, self._dial),
-            _facts=_Facts(X, raw),
+    m, longest = len(lists), max(map(len, lists))
+    D, dtype = lists[0].shape[1], lists[0].dtype
+    wanted = [min(as_size(k, len(X)), len(X)) for X in lists]
+    most = max(wanted)
+    raw = np.full((m, longest), -math.inf)
+    for i, X in enumerate(lists):
+        n = len(X)
+        values = 0.0 if quality is None else quality[i]
+        if not (quality is None or (type(values) is np.ndarray and values.shape == (n,) and values.dtype == raw.dtype)):
+            try:
+                values = as_column(values, n, name="quality", infinite=True)
+            except DiversetError:
+                values = math.nan  # the general way says what is wrong
+        raw[i, :n] = values
+    scores, table = raw, _NO_SCORES
+    if quality is not None and scale == "rank":
+        scores, table = raw.copy(), _rank_scores(longest)
+    elif quality is not None and scale is not None:
+        scores = raw.copy()
+        for row, X in zip(scores, lists, strict=True):
+            row[: len(X)] = calibrated(row[: len(X)], scale)
+    positions, gains = np.empty((m, most), dtype=np.int64), np.empty((m, most))
+    facts, sums = np.zeros((m, 4), dtype=np.int64), np.empty((m, 2))
+    width = max(1, min(most, D))
+    loops = _greedy_loops.Batch(longest, D, width, dtype, dial, rounding(D, dtype), 64.0 * D * EPS)
+    usable = raw.max(axis=1) < math.inf  # false for nan, too
+    asked = np.where(usable, np.minimum(wanted, D), 0)
+    loops.pick(lists, scores, raw.argsort(axis=1), table, asked, positions, gains, facts, sums)
+    found: list[Selection | None] = []
+    for i, (made, candidates, better, above_all) in enumerate(facts.tolist()):
+        if made < wanted[i] or not usable[i]:
+            found.append(None)
+            continue
+        own = None if quality is None else raw[i, : len(lists[i])]
+        log_det, total = sums[i].tolist()
+        found.append(
+            Selection.of(
+                indices=positions[i, :made],
+                gains=gains[i, :made],
+                log_det=log_det,
+                objective=total,
+                diversity=dial,
+                scale=None if own is None else scale,
+                notes=() if own is None else describe_places(made, candidates, better, above_all, dial),
+                _facts=partial(_facts, lists[i], own),
+            )
         )
+    return found
 
 
-@dataclass(frozen=True, eq=False)
-class _Facts:
-    """Facts about picks from a short list, computed when they are asked for."""
+@lru_cache(maxsize=4)
+def _rank_scores(n: int) -> FloatArray:
+    """Entry 2r is the calibrated score of rank r, for the ranks of n items and the means of two of them."""
+    ranks = np.arange(2 * n + 1) / 2.0
+    ranks[:2] = 1.0  # there is no rank below 1
+    scores: FloatArray = -np.log2(ranks)
+    scores.flags.writeable = False
+    return scores
 
-    X: Array
-    quality: FloatArray | None
 
-    @cached_property
-    def _problem(self) -> Problem:
-        return read_problem(
-            self.X, 0, quality=self.quality, similarity="cosine", scale="rank", given=None, exclude=None
-        )
-
-    def kept(self, positions: IntArray) -> float | None:
-        return self._problem.kept(positions)
-
-    def redundancy(self, positions: IntArray) -> float:
-        return self._problem.redundancy(positions)
-
-    def best(self, k: int) -> IntArray:
-        return self._problem.best(k)
+def _facts(X: Array, quality: FloatArray | None) -> Any:
+    """The problem whose answers are the facts about picks from a short list."""
+    return read_problem(X, 0, quality=quality, similarity="cosine", scale="rank", given=None, exclude=None)
