@@ -35,7 +35,7 @@ else:
 
     _uncompiled.warn_once()
 
-__all__ = ["Batch", "DenseState", "RowState", "as_panels", "first_keys"]
+__all__ = ["Batch", "DenseState", "RowState", "as_panels", "first_keys", "rank_scores"]
 
 #: Panels that a row meets at a time.
 _PANELS = cython.declare(cython.Py_ssize_t, 3)
@@ -591,6 +591,35 @@ class RowState(_State):
         return made, key
 
 
+def rank_scores(
+    scores: cython.double[:, ::1],
+    order: cython.const[cython.longlong][:, ::1],
+    table: cython.const[cython.double][::1],
+):
+    """Replace scores of many lists by those of their ranks; equal scores share their mean rank, and -inf stays.
+
+    `order` sorts each row, ascending, and entry 2r of the table is the score of rank r.
+    """
+    m: cython.Py_ssize_t = order.shape[0]
+    n: cython.Py_ssize_t = order.shape[1]
+    i: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    start: cython.Py_ssize_t
+    end: cython.Py_ssize_t
+    value: cython.double
+    with cython.nogil:
+        for i in range(m):
+            start = 0
+            while start < n and scores[i, order[i, n - 1 - start]] > -HUGE_VAL:
+                value = scores[i, order[i, n - 1 - start]]
+                end = start
+                while end < n and scores[i, order[i, n - 1 - end]] == value:
+                    end += 1
+                for j in range(start, end):
+                    scores[i, order[i, n - 1 - j]] = table[start + end + 1]
+                start = end
+
+
 @cython.final
 @cython.cclass
 class Batch:
@@ -602,8 +631,6 @@ class Batch:
         Largest number of rows of a list, width of the rows, and largest number of picks.
     dtype : dtype
         float32 or float64.
-    weight : float
-        Weight of the log-volume; scores have the weight ``1 - weight``.
     unit : float
         What a unit direction adds to the allowance for rounding.
     tolerance : float
@@ -615,10 +642,10 @@ class Batch:
     bonus: cython.double[::1]
     items: cython.longlong[::1]
 
-    def __init__(self, n, D, k, dtype, weight, unit, tolerance):
+    def __init__(self, n, D, k, dtype, unit, tolerance):
         none = np.zeros(0, dtype=np.int64)
         bonus, factor, ones = np.zeros(n), np.ones(n), np.ones(n)
-        limits = (np.zeros(n), bonus, weight, tolerance, none, none.copy(), np.zeros(0), HUGE_VAL)
+        limits = (np.zeros(n), bonus, 1.0, tolerance, none, none.copy(), np.zeros(0), HUGE_VAL)
         self.state = RowState(
             np.zeros((1, D), dtype=dtype), ones, factor, ones, np.zeros((k, D)), 0, np.zeros(k + 1), unit,
             np.zeros((0, 0)), np.ones(n), np.zeros(n, dtype=np.int64), limits,
@@ -628,9 +655,9 @@ class Batch:
     def pick(
         self,
         lists,
-        scores: cython.double[:, ::1],
+        scores: cython.const[cython.double][:, ::1],
         order: cython.const[cython.longlong][:, ::1],
-        rank_scores: cython.const[cython.double][::1],
+        weight: cython.double,
         wanted: cython.const[cython.longlong][::1],
         picks: cython.longlong[:, ::1],
         gains: cython.double[:, ::1],
@@ -647,9 +674,8 @@ class Batch:
             Scores of the items of each list, -inf beyond its end and for items not to pick.
         order : ndarray of shape (m, n)
             What sorts each row of the scores, ascending.
-        rank_scores : ndarray
-            Entry 2r is the calibrated score of rank r; `scores` are then replaced by calibrated ones. Empty to take the
-            scores as they are.
+        weight : float
+            Weight of the log-volume; scores have the weight ``1 - weight``.
         wanted : ndarray of shape (m,)
             Picks to make from each list.
         picks, gains : ndarray of shape (m, k)
@@ -678,6 +704,7 @@ class Batch:
                     state.X64 = X
                     addresses[i] = cython.cast(cython.Py_ssize_t, cython.address(state.X64[0, 0]))
         with cython.nogil:
+            state.weight = weight
             for i in range(m):
                 if cython.compiled:
                     if state.single:
@@ -686,7 +713,10 @@ class Batch:
                         state.x64 = cython.cast(cython.p_double, addresses[i])
                 else:
                     state.X32 = state.X64 = lists[i]
-                n = self._sort(i, scores, order, rank_scores)
+                n = 0
+                while n < order.shape[1] and scores[i, order[i, order.shape[1] - 1 - n]] > -HUGE_VAL:
+                    self.items[n] = order[i, order.shape[1] - 1 - n]
+                    n += 1
                 facts[i, 0] = -1
                 facts[i, 1] = n
                 if self._prepare(state, i, lengths[i], scores):
@@ -697,39 +727,8 @@ class Batch:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def _sort(
-        self,
-        i: cython.Py_ssize_t,
-        scores: cython.double[:, ::1],
-        order: cython.const[cython.longlong][:, ::1],
-        rank_scores: cython.const[cython.double][::1],
-    ) -> cython.Py_ssize_t:
-        """Write the items of list i to `items`, the best first; returns how many have a score above -inf."""
-        width: cython.Py_ssize_t = order.shape[1]
-        n: cython.Py_ssize_t = 0
-        start: cython.Py_ssize_t = 0
-        end: cython.Py_ssize_t
-        j: cython.Py_ssize_t
-        value: cython.double
-        while n < width and scores[i, order[i, width - 1 - n]] > -HUGE_VAL:
-            self.items[n] = order[i, width - 1 - n]
-            n += 1
-        if rank_scores.shape[0]:
-            while start < n:
-                value = scores[i, self.items[start]]
-                end = start
-                while end < n and scores[i, self.items[end]] == value:
-                    end += 1
-                for j in range(start, end):
-                    scores[i, self.items[j]] = rank_scores[start + end + 1]  # equal scores share their mean rank
-                start = end
-        return n
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
     def _prepare(
-        self, state: RowState, i: cython.Py_ssize_t, n: cython.Py_ssize_t, scores: cython.double[:, ::1]
+        self, state: RowState, i: cython.Py_ssize_t, n: cython.Py_ssize_t, scores: cython.const[cython.double][:, ::1]
     ) -> cython.bint:
         """Norms, bonuses and keys of the n items of list i; false where a row has no usable norm."""
         c: cython.Py_ssize_t

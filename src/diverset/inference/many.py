@@ -13,7 +13,7 @@ from diverset.inference.problem import check_dial
 from diverset.inference.result import Selection
 from diverset.inference.scores import check_scale
 from diverset.inference.select import select
-from diverset.inference.short import is_short, select_short
+from diverset.inference.short import ShortLists, is_short
 from diverset.numerics.validation import check_count
 
 __all__ = ["select_many"]
@@ -89,7 +89,7 @@ def select_many(
         quick: list[Selection | None] = [None] * len(chunk)
         if plain and is_short(arrays[chunk[0]]):
             quality = None if scores is None else [scores[i] for i in chunk]
-            quick = select_short([arrays[i] for i in chunk], quality, k, dial, scale)
+            quick = ShortLists([arrays[i] for i in chunk], quality, k, scale).selections(dial)
         return ((i, one(i) if found is None else found) for i, found in zip(chunk, quick, strict=True))
 
     found = _mapped(lambda chunk: list(some(chunk)), _chunks(arrays), n_threads)

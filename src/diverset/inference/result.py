@@ -11,8 +11,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from diverset._typing import FloatArray, IntArray
+from diverset.inference.scores import warn_once
 
-__all__ = ["Facts", "Selection"]
+__all__ = ["Facts", "Selection", "describe_places"]
 
 
 class Facts(Protocol):
@@ -138,3 +139,16 @@ class Selection:
         # The facts refer to all candidates: a pickle holds the answers instead.
         answers = {name: getattr(self, name) for name in ("kept", "redundancy", "redundancy_before")}
         return {**self.__dict__, **answers, "_facts": None}
+
+
+def describe_places(n_picks: int, n: int, better: int, above_all: int, dial: float) -> tuple[str, ...]:
+    """Remarks about picks from n items, of which `better` others exceed a pick and `above_all` exceed every pick."""
+    if 0 < n_picks < n and better == 0:
+        note = f"the picks are the best {n_picks} by quality alone, although diversity is {dial:g}"
+        warn_once("top-k", note)
+        return (note,)
+    if 2 * above_all >= n > 1:
+        note = f"no pick is among the better half by quality; diversity is {dial:g}"
+        warn_once("worse half", note)
+        return (note,)
+    return ()

@@ -13,22 +13,21 @@ from typing import Any
 
 import numpy as np
 
-from diverset._typing import Array, FloatArray
+from diverset._typing import Array, FloatArray, IntArray
 from diverset.errors import DiversetError
 from diverset.inference import _greedy_loops
+from diverset.inference.engine import Picks
 from diverset.inference.inputs import as_column, as_size
-from diverset.inference.problem import describe_places, read_problem
-from diverset.inference.result import Selection
+from diverset.inference.result import Selection, describe_places
 from diverset.inference.rows import rounding
 from diverset.inference.scores import calibrated
 from diverset.numerics.linalg import EPS
 
-__all__ = ["is_short", "select_short"]
+__all__ = ["ShortLists", "is_short"]
 
 #: Longer lists are picked from in rounds, by all cores.
 _LONGEST = 2_000
 _DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
-_NO_SCORES = np.zeros(0)
 
 
 def is_short(features: Any) -> bool:
@@ -43,10 +42,8 @@ def is_short(features: Any) -> bool:
     )
 
 
-def select_short(
-    lists: Sequence[Array], quality: Sequence[Any] | None, k: Any, dial: float, scale: str | None
-) -> list[Selection | None]:
-    """Picks from each list; None where the general way must be taken.
+class ShortLists:
+    """Lists of candidates with their scores calibrated and sorted, to be picked from at any dial.
 
     Parameters
     ----------
@@ -56,59 +53,80 @@ def select_short(
         Scores of the items of each list.
     k : int or float
         Number of picks, or a share of the items.
-    dial : float
-        The dial, above 0.
     scale : str or None
         How scores are calibrated.
     """
-    m, longest = len(lists), max(map(len, lists))
-    D, dtype = lists[0].shape[1], lists[0].dtype
-    wanted = [min(as_size(k, len(X)), len(X)) for X in lists]
-    most = max(wanted)
-    raw = np.full((m, longest), -math.inf)
-    for i, X in enumerate(lists):
-        n = len(X)
-        values = 0.0 if quality is None else quality[i]
-        if not (quality is None or (type(values) is np.ndarray and values.shape == (n,) and values.dtype == raw.dtype)):
-            try:
-                values = as_column(values, n, name="quality", infinite=True)
-            except DiversetError:
-                values = math.nan  # the general way says what is wrong
-        raw[i, :n] = values
-    scores, table = raw, _NO_SCORES
-    if quality is not None and scale == "rank":
-        scores, table = raw.copy(), _rank_scores(longest)
-    elif quality is not None and scale is not None:
-        scores = raw.copy()
-        for row, X in zip(scores, lists, strict=True):
-            row[: len(X)] = calibrated(row[: len(X)], scale)
-    positions, gains = np.empty((m, most), dtype=np.int64), np.empty((m, most))
-    facts, sums = np.zeros((m, 4), dtype=np.int64), np.empty((m, 2))
-    width = max(1, min(most, D))
-    loops = _greedy_loops.Batch(longest, D, width, dtype, dial, rounding(D, dtype), 64.0 * D * EPS)
-    usable = raw.max(axis=1) < math.inf  # false for nan, too
-    asked = np.where(usable, np.minimum(wanted, D), 0)
-    loops.pick(lists, scores, raw.argsort(axis=1), table, asked, positions, gains, facts, sums)
-    found: list[Selection | None] = []
-    for i, (made, candidates, better, above_all) in enumerate(facts.tolist()):
-        if made < wanted[i] or not usable[i]:
-            found.append(None)
-            continue
-        own = None if quality is None else raw[i, : len(lists[i])]
-        log_det, total = sums[i].tolist()
-        found.append(
-            Selection.of(
-                indices=positions[i, :made],
-                gains=gains[i, :made],
-                log_det=log_det,
-                objective=total,
-                diversity=dial,
-                scale=None if own is None else scale,
-                notes=() if own is None else describe_places(made, candidates, better, above_all, dial),
-                _facts=partial(_facts, lists[i], own),
-            )
+
+    def __init__(self, lists: Sequence[Array], quality: Sequence[Any] | None, k: Any, scale: str | None) -> None:
+        m, n, D, dtype = len(lists), max(map(len, lists)), lists[0].shape[1], lists[0].dtype
+        raw = np.full((m, n), -math.inf)
+        for i, X in enumerate(lists):
+            raw[i, : len(X)] = 0.0 if quality is None else _read(quality[i], len(X))
+        self._lists, self._scale, self._wanted = lists, scale, [min(as_size(k, len(X)), len(X)) for X in lists]
+        self._quality = None if quality is None else raw
+        self._order = raw.argsort(axis=1)
+        self._scores = raw if quality is None or scale is None else raw.copy()
+        if quality is not None and scale == "rank":
+            _greedy_loops.rank_scores(self._scores, self._order, _rank_scores(n))
+        elif quality is not None and scale is not None:
+            for row, X in zip(self._scores, lists, strict=True):
+                row[: len(X)] = calibrated(row[: len(X)], scale)
+        self._usable = raw.max(axis=1) < math.inf  # false for nan, too
+        self._asked = np.where(self._usable, np.minimum(self._wanted, D), 0)
+        self._loops = _greedy_loops.Batch(
+            n, D, max(1, min(max(self._wanted), D)), dtype, rounding(D, dtype), 64.0 * D * EPS
         )
-    return found
+
+    def _pick(self, dial: float) -> tuple[IntArray, FloatArray, IntArray, FloatArray]:
+        """Picks, gains, facts and sums, as the compiled loops write them."""
+        m, most = len(self._lists), max(self._wanted)
+        out = (
+            np.empty((m, most), dtype=np.int64),
+            np.empty((m, most)),
+            np.zeros((m, 4), dtype=np.int64),
+            np.zeros((m, 2)),
+        )
+        self._loops.pick(self._lists, self._scores, self._order, dial, self._asked, *out)
+        return out
+
+    def picks(self, dial: float) -> Picks | None:
+        """Picks from the first list; None where the general way must be taken."""
+        positions, gains, facts, sums = self._pick(dial)
+        return Picks(positions[0], gains[0], None, float(sums[0, 0])) if facts[0, 0] == self._wanted[0] else None
+
+    def selections(self, dial: float) -> list[Selection | None]:
+        """Picks from each list; None where the general way must be taken."""
+        positions, gains, facts, sums = self._pick(dial)
+        found: list[Selection | None] = []
+        for i, (made, candidates, better, above_all) in enumerate(facts.tolist()):
+            if made < self._wanted[i] or not self._usable[i]:
+                found.append(None)
+                continue
+            own = None if self._quality is None else self._quality[i, : len(self._lists[i])]
+            log_det, total = sums[i].tolist()
+            found.append(
+                Selection.of(
+                    indices=positions[i, :made],
+                    gains=gains[i, :made],
+                    log_det=log_det,
+                    objective=total,
+                    diversity=dial,
+                    scale=None if own is None else self._scale,
+                    notes=() if own is None else describe_places(made, candidates, better, above_all, dial),
+                    _facts=partial(_facts, self._lists[i], own),
+                )
+            )
+        return found
+
+
+def _read(values: Any, n: int) -> Any:
+    """Scores of n items, or nan if they are invalid: the general way says what is wrong."""
+    if type(values) is np.ndarray and values.shape == (n,) and values.dtype == np.float64:
+        return values
+    try:
+        return as_column(values, n, name="quality", infinite=True)
+    except DiversetError:
+        return math.nan
 
 
 @lru_cache(maxsize=4)
@@ -123,4 +141,6 @@ def _rank_scores(n: int) -> FloatArray:
 
 def _facts(X: Array, quality: FloatArray | None) -> Any:
     """The problem whose answers are the facts about picks from a short list."""
+    from diverset.inference.problem import read_problem
+
     return read_problem(X, 0, quality=quality, similarity="cosine", scale="rank", given=None, exclude=None)
