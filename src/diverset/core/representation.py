@@ -103,8 +103,8 @@ class Representation(Model, abc.ABC):
     def without_rounding(self, k: int) -> Representation:
         """The same law for models of sets of k items, without the eigenvalues that count as zero.
 
-        The entries of a kernel still hold those eigenvalues, and the spectrum does not. The probabilities of the sets of
-        one size add up to one only where both agree.
+        The entries of a kernel still hold those eigenvalues, and the spectrum does not. The probabilities of the sets
+        of one size add up to one only where both agree.
         """
         return self
 
@@ -213,6 +213,11 @@ class Representation(Model, abc.ABC):
         """``build()``, or what it gave before for this representation."""
         return self._cache.keep(key, build)
 
+    @property
+    def rows_of_hidden(self) -> tuple[Array, float] | None:
+        r"""Rows B with :math:`L = e^s BB^*`, and s, where the entries of L hide eigenvalues that B shows; else None."""
+        return None
+
     # sampling --------------------------------------------------------------------------------------------
 
     def samplers(self, k: int | None, size: int) -> list[Offer]:
@@ -287,9 +292,9 @@ def _by_blocks(
 def without_dropped(representation: Representation, k: int, rounding: Callable[[], float]) -> Representation:
     r"""`representation`, or its eigenpairs where rounding in its entries is felt in the law of sets of k items.
 
-    Adding :math:`\delta` to an eigenvalue, zero or not, changes :math:`e_k` by at most a factor of :math:`1 + a\delta`, with
-    a the factor that makes k the expected size of the DPP of :math:`aL`. `rounding` gives the sum of all such
-    :math:`\delta`.
+    Adding :math:`\delta` to an eigenvalue, zero or not, changes :math:`e_k` by about a factor of
+    :math:`1 + a\delta` at most, with a the factor that makes k the expected size of the DPP of :math:`aL`. `rounding`
+    gives the sum of all such :math:`\delta`.
     """
     from diverset.core.eigenpairs import from_eigenpairs
 
