@@ -9,8 +9,8 @@ import pytest
 
 import diverset as dv
 from diverset.errors import DiversetError
-from diverset.text.porter import stem
 from diverset.text.rouge import _in_common_subsequences, rouge
+from diverset.text.words import stem
 from perl_rouge import SETTINGS, TRUTH, find_rouge, perl_scores, random_pairs
 
 STORED = json.loads(TRUTH.read_text(encoding="utf-8"))

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from diverset.errors import DiversetError
 from diverset.numerics.validation import check_count
-from diverset.text.porter import stem
+from diverset.text.words import stem
 
 __all__ = ["METRICS", "Rouge", "rouge", "rouge_words"]
 
