@@ -304,7 +304,7 @@ def test_searches_agree_with_log_prob_on_eigenvalues_1e16_apart(kind):
         assert greedy.log_det == pytest.approx(dpp.log_prob(greedy.indices) + dpp.log_normalizer, abs=1e-6)
     assert dv.map_exact(dpp).objective == pytest.approx(best_of_all, abs=1e-6)
     assert len(dv.map_greedy(dpp, 8)) == 6
-    with pytest.raises(dv.errors.SizeError, match="k is 7.*more than 6 items"):
+    with pytest.raises(dv.errors.SizeError, match=r"k is 7.*more than 6 items"):
         dv.map_exact(dpp, 7)
     stopped = dv.map_exact(dpp, 3, time_limit=0.0)
     assert stopped.upper_bound >= dv.map_exact(dpp, 3).objective
