@@ -164,6 +164,16 @@ class DenseLikelihood(Representation):
         return Spectrum.from_likelihood(lam, zero_eigenvalue(self._noise, float(lam[-1])))
 
     @cached_property
+    def rank(self) -> int:
+        """Full if L less twice what counts as zero is positive definite; else the rank of the spectrum."""
+        if not self._knows_spectrum and not self._graded:
+            top = float(np.abs(self._L).sum(axis=0).max(initial=0.0))
+            lowered = add_to_diagonal(self._L.copy(), -2.0 * zero_eigenvalue(self._noise, top))
+            if cholesky_lower(lowered, overwrite=True) is not None:
+                return self.n
+        return super().rank
+
+    @cached_property
     def log_normalizer(self) -> float:
         """Log-determinant of L + I."""
         return log_det_from_cholesky(self._cholesky)
