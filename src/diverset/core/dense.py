@@ -131,6 +131,11 @@ class DenseLikelihood(Representation):
         check_fits_in_memory(3 * self._L.nbytes, what="the inverse of L + I")
         return hermitian_inverse(self._cholesky)
 
+    @property
+    def _marginal_noise(self) -> FloatArray:
+        """Rounding error of the diagonal of K: that of L, up to its relative error where L is large."""
+        return np.asarray(self._noise / np.maximum(np.diagonal(self._L).real, 1.0))
+
     @cached_property
     def _eigh(self) -> tuple[FloatArray, Array]:
         check_fits_in_memory(4 * self._L.nbytes, what="the eigenvectors of L")
@@ -282,7 +287,7 @@ class DenseLikelihood(Representation):
         order = np.argsort(items)
         K, Kc = self._both_kernels(items[order])
         a, b = np.split(np.argsort(order), [len(inside)])
-        noise = np.minimum(self._noise, EPS)
+        noise = self._marginal_noise
         return log_assignment_probability(
             K[np.ix_(a, a)],
             K[np.ix_(a, b)],
@@ -331,7 +336,7 @@ class DenseLikelihood(Representation):
         scaled = DenseLikelihood((1.0 - rate) * self._L, (1.0 - rate) * self._noise)
         K = scaled._both_kernels(np.arange(self.n))[0]
         gain = rate / (1.0 - rate)
-        return DenseLikelihood(gain * K, gain * (1.0 + top) * np.minimum(scaled._noise, EPS), spectrum)
+        return DenseLikelihood(gain * K, gain * (1.0 + top) * scaled._marginal_noise, spectrum)
 
     def scale(self, log_factor: float) -> Representation:
         """Kernel times exp(log_factor)."""
