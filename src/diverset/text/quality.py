@@ -192,6 +192,8 @@ class QualityWeights:
     def __post_init__(self) -> None:
         if self.training not in TRAININGS:
             raise DiversetError(f"training is {self.training!r}; choose one of {', '.join(TRAININGS)}")
+        if len(set(self.groups)) < len(self.groups):
+            raise DiversetError(f"a feature group is named twice in {', '.join(self.groups)}")
         wanted = 1 + int(columns_of(self.groups).sum())
         if self.coef.shape != (wanted,):
             raise DiversetError(f"{self.coef.size} weights for {wanted} features")
@@ -238,6 +240,10 @@ _NAME = "diverset summarizer"
 VERSION = 3
 #: Bytes of a file at most.
 _LONGEST = 1 << 20
+#: No weight, limit or setting is larger.
+_LARGEST_NUMBER = 1e9
+_TEXTS = frozenset(("format", "sha256", "card", "training"))
+_NUMBERS = frozenset("late prior_variance oracle_scaling max_bytes max_words max_sentences".split())
 
 
 def _checksum(entries: Mapping[str, Any]) -> str:
@@ -279,14 +285,31 @@ def parse_model(raw: bytes, name: str) -> dict[str, Any]:
         raise DiversetError(
             f"{name} has format {given[:40]!r}; this diverset reads version {VERSION}: fit the model and save it again"
         )
-    try:
-        checksum = _checksum(entries)
-    except ValueError as error:  # 1e999 is infinite, which no file of ours holds
-        raise DiversetError(f"{name} is damaged: {error}") from None
-    if entries.get("sha256") != checksum:
+    # Before the checksum, which writes the entries out: nested lists would exhaust the stack there.
+    for key, value in entries.items():
+        if not _is_valid(key, value):
+            raise DiversetError(f"{name} is damaged: its entry {key[:40]!r} is {str(value)[:40]!r}")
+    if entries.get("sha256") != _checksum(entries):
         raise DiversetError(f"{name} is damaged: its checksum is not that of its entries")
     return entries
 
 
+def _is_valid(key: str, value: Any) -> bool:
+    """Whether a file may have an entry: a text, a finite number, a short list of numbers or of texts."""
+    if key in _TEXTS:
+        return isinstance(value, str)
+    if key in _LISTS:
+        kind = _LISTS[key]
+        return isinstance(value, list) and len(value) <= 100 and all(kind(part) for part in value)
+    return key in _NUMBERS and _is_number(value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _LARGEST_NUMBER
+
+
 def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no number of JSON")
+
+
+_LISTS: dict[str, Callable[[Any], bool]] = {"coef": _is_number, "groups": lambda part: isinstance(part, str)}
