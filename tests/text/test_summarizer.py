@@ -76,7 +76,7 @@ def test_features_have_names_and_groups():
 
 
 def test_features_are_standardised_within_the_cluster(clusters):
-    F = feature_matrix(clusters[0], terms_of(clusters[0]))
+    F = feature_matrix(clusters[0])
     varying = F.std(axis=0) > 0
     assert varying.sum() > 8
     clipped = np.abs(F).max(axis=0) >= 4.0
@@ -95,7 +95,7 @@ def test_features_by_hand():
     ]
     cluster = Cluster([sentences, ["Storm hits town."]])
     terms = terms_of(cluster)
-    F = dict(zip(FEATURE_NAMES, feature_matrix(cluster, terms).T, strict=True))
+    F = dict(zip(FEATURE_NAMES, feature_matrix(cluster).T, strict=True))
 
     def marked(name):
         return np.flatnonzero(F[name] > 0).tolist()
@@ -113,8 +113,8 @@ def test_features_by_hand():
     assert F["lexrank"].argmax() == lexrank(S).argmax()
     # "storm hit" is in two sentences of two documents, no other pair is in two.
     assert marked("pair documents") == [1, 5]
-    assert not feature_matrix(Cluster([["Same words."] * 3]), terms_of(Cluster([["Same words."] * 3])))[:, 0].any()
-    assert feature_matrix(Cluster([]), terms_of(Cluster([]))).shape == (0, 23)
+    assert not feature_matrix(Cluster([["Same words."] * 3]))[:, 0].any()
+    assert feature_matrix(Cluster([])).shape == (0, 23)
 
 
 def test_vectors_in_the_coordinates_of_a_cluster():
@@ -128,7 +128,7 @@ def test_vectors_in_the_coordinates_of_a_cluster():
 
 
 def test_sentence_scores_by_hand():
-    scores = sentence_scores(Terms.of(["The cats sat.", "Dogs bark."]), ["A cat sat on the mat.", "The cat sat."])
+    scores = sentence_scores(Cluster([["The cats sat.", "Dogs bark."]], ["A cat sat on the mat.", "The cat sat."]))
     # Against the first: the, cat, sat and the pair (cat, sat); against the second all of it; mean length 4.5.
     assert scores[0] == pytest.approx(((3 + 2) + (3 + 4)) / 2 / (3 + 0.35 * 4.5))
     assert scores[1] == 0.0
@@ -197,9 +197,9 @@ def test_regression_is_the_ridge_solution(clusters):
     model = Summarizer().fit(clusters[:4], weights=shares)
     rows, targets = [], []
     for cluster, share in zip(clusters[:4], shares / shares.sum(), strict=True):
-        y = sentence_scores(terms_of(cluster), cluster.references)
+        y = sentence_scores(cluster)
         root = np.sqrt(share / len(cluster))
-        rows.append(root * feature_matrix(cluster, terms_of(cluster)))
+        rows.append(root * feature_matrix(cluster))
         targets.append(root * (y - y.mean()) / y.std())
     A = np.vstack([*rows, np.sqrt(0.05) * np.eye(23)])
     expected = np.linalg.lstsq(A, np.concatenate([*targets, np.zeros(23)]), rcond=None)[0]

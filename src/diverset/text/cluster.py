@@ -17,6 +17,7 @@ from diverset._typing import BoolArray, IntArray
 from diverset.errors import DiversetError
 from diverset.numerics.validation import check_count, check_size
 from diverset.text.sentences import sentences_and_headings
+from diverset.text.terms import Terms, stems_of
 from diverset.text.words import count_words, words
 
 __all__ = ["Budget", "Cluster", "as_cluster", "read_budget"]
@@ -87,6 +88,11 @@ class Cluster:
     def words(self) -> list[list[str]]:
         """Words of each sentence."""
         return [words(sentence) for sentence in self.sentences]
+
+    @cached_property
+    def terms(self) -> Terms:
+        """Stems of each sentence, with their counts."""
+        return Terms([stems_of(found) for found in self.words])
 
     @cached_property
     def document_of(self) -> IntArray:

@@ -42,7 +42,7 @@ from diverset.numerics.validation import check_nonnegative
 from diverset.text.cluster import Cluster
 from diverset.text.lexrank import lexrank
 from diverset.text.sentences import ENDINGS, opens_dependent
-from diverset.text.terms import STOP_STEMS, Terms
+from diverset.text.terms import STOP_STEMS
 from diverset.text.words import PRONOUNS
 
 __all__ = [
@@ -75,9 +75,9 @@ _FIRST_PERSON = frozenset("i me my mine myself we us our ours".split())
 _LARGEST = 4.0
 
 
-def feature_matrix(cluster: Cluster, terms: Terms) -> FloatArray:
+def feature_matrix(cluster: Cluster) -> FloatArray:
     """Standardised features of the sentences of a cluster, of shape (n, n_features), in the order of the table."""
-    n = len(cluster)
+    n, terms = len(cluster), cluster.terms
     if n == 0:
         return np.zeros((0, len(FEATURE_NAMES)))
     sentences = cluster.sentences
@@ -207,9 +207,9 @@ class QualityWeights:
         coef = np.array(stored["coef"], dtype=np.float64)
         return cls(coef, str(stored["training"]), tuple(stored["groups"]), float(stored["late"]))
 
-    def quality_of(self, cluster: Cluster, terms: Terms) -> FloatArray:
-        """Quality of every sentence of a cluster, given its words."""
-        score = feature_matrix(cluster, terms)[:, columns_of(self.groups)] @ self.coef[1:] + self.coef[0]
+    def quality_of(self, cluster: Cluster) -> FloatArray:
+        """Quality of every sentence of a cluster."""
+        score = feature_matrix(cluster)[:, columns_of(self.groups)] @ self.coef[1:] + self.coef[0]
         if self.training == "regression" and len(score):
             score = _SHARPNESS * (score - score.mean()) / max(float(score.std()), 1e-9)
         score = score - late_penalty(cluster, self.late)

@@ -17,7 +17,6 @@ from diverset.text.learning import oracle_summary
 from diverset.text.lexrank import lexrank
 from diverset.text.summarizer import Summarizer
 from diverset.text.summary import Summary, finish
-from diverset.text.terms import Terms, stems_of
 
 __all__ = ["Begin", "LexRank", "Oracle", "Random", "RelevanceMMR", "Submodular"]
 
@@ -28,10 +27,6 @@ class _Rival(Estimator, abc.ABC):
     def fit(self, clusters: Iterable[Cluster]) -> Any:
         """Nothing is learned; returns the object."""
         return self
-
-    def _vectors(self, cluster: Cluster) -> Any:
-        """Vectors of the sentences, the same that :func:`diverset.summarize` compares."""
-        return Terms([stems_of(found) for found in cluster.words]).vectors
 
     @abc.abstractmethod
     def _choose(self, cluster: Cluster, budget: Budget, rng: RNGLike) -> Any:
@@ -92,7 +87,7 @@ class LexRank(_Rival):
         self.redundancy = redundancy
 
     def _choose(self, cluster: Cluster, budget: Budget, rng: RNGLike) -> list[int]:
-        vectors = self._vectors(cluster)
+        vectors = cluster.terms.vectors
         limit = check_nonnegative(self.redundancy, name="redundancy")
         nearest = np.zeros(len(cluster))
 
@@ -131,7 +126,7 @@ class Submodular(_Rival):
         self.scaling = scaling
 
     def _choose(self, cluster: Cluster, budget: Budget, rng: RNGLike) -> list[int]:
-        vectors = self._vectors(cluster)
+        vectors = cluster.terms.vectors
         weight = check_nonnegative(self.redundancy, name="redundancy")
         costs = budget.costs(cluster.sentences)
         scale = costs.astype(np.float64) ** check_nonnegative(self.scaling, name="scaling", most=50.0)
@@ -192,7 +187,7 @@ class RelevanceMMR(_Rival):
         if self.summarizer is None:
             raise DiversetError("this RelevanceMMR has no fitted summarizer; call fit(clusters) or pass one")
         alpha = check_nonnegative(self.alpha, name="alpha")
-        vectors = self._vectors(cluster)
+        vectors = cluster.terms.vectors
         quality = self.summarizer.quality_of(cluster)
         relevance = alpha * quality / quality.max()
         costs = budget.costs(cluster.sentences)

@@ -18,7 +18,6 @@ from diverset.text.cluster import Budget, Cluster
 from diverset.text.decode import Draws
 from diverset.text.law import SummaryLaw
 from diverset.text.sentences import opens_dependent
-from diverset.text.terms import Terms
 
 __all__ = ["Summary", "finish", "reading_order"]
 
@@ -186,11 +185,11 @@ class Summary:
 
 
 def finish(
-    cluster: Cluster, chosen: Iterable[int], budget: Budget, method: str, terms: Terms | None = None, **found: Any
+    cluster: Cluster, chosen: Iterable[int], budget: Budget, method: str, by_events: bool = False, **found: Any
 ) -> Summary:
     """Put chosen sentences in order, within the budget to the byte.
 
-    With `terms`, the order is that of events; else that of the documents. Where not even one sentence fits, the best
+    The order is that of the documents, or of events. Where not even one sentence fits, the best
     one (by quality, else the first) is cut at a word.
     """
     indices = np.array(sorted(int(i) for i in chosen), dtype=np.int64)
@@ -200,8 +199,8 @@ def finish(
     if not len(indices) and len(cluster):
         indices = np.array([int(np.argmax(found["quality"]))])
         notes.append("no sentence fits the limit; one was cut")
-    elif terms is not None:
-        indices = reading_order(cluster, indices.tolist(), terms)
+    elif by_events:
+        indices = reading_order(cluster, indices.tolist())
     text = budget.crop(" ".join(cluster.sentences[i] for i in indices)) if len(indices) else ""
     return Summary(text, indices, cluster, budget, method, notes=tuple(notes), **found)
 
@@ -210,27 +209,15 @@ def finish(
 _SAME = 0.5
 
 
-def reading_order(cluster: Cluster, chosen: Sequence[int], terms: Terms) -> IntArray:
+def reading_order(cluster: Cluster, chosen: Sequence[int]) -> IntArray:
     """Chosen sentences in the order of events.
 
-    Parameters
-    ----------
-    cluster : Cluster
-        The documents, with dates or without.
-    chosen : sequence of int
-        Sentences of the cluster.
-    terms : Terms
-        Words of its sentences.
-
-    Returns
-    -------
-    ndarray of int64
-        By the date of the document, where all documents have one, and then by first mention: the place of the first
-        sentence of the cluster with a cosine above one half to the chosen one. A sentence that needs the one before
-        it follows that sentence.
+    Sentences are ordered by the date of their document, if all documents have one, and else by first mention: the
+    place of the first sentence of the cluster with a cosine above one half to the chosen one. A sentence that needs
+    the one before it follows that sentence.
     """
     chosen = sorted(int(i) for i in chosen)
-    vectors = terms.vectors
+    vectors = cluster.terms.vectors
     dates = cluster.dates if all(date is not None for date in cluster.dates) else ()
 
     def key(i: int) -> tuple[int, int, int]:

@@ -14,12 +14,12 @@ from diverset._typing import BoolArray, FloatArray, IntArray, RNGLike
 from diverset.errors import DiversetError, MissingExtraError
 from diverset.numerics.validation import as_finite, check_count
 from diverset.text.cluster import Cluster, as_cluster, read_budget
-from diverset.text.decode import covering_summary, greedy_summary, least_risk
+from diverset.text.decode import covering_summary, least_risk
 from diverset.text.law import Draws, SummaryLaw, cosines, given_read
 from diverset.text.quality import QualityWeights, default_weights
 from diverset.text.sentences import opens_dependent, stands_alone
 from diverset.text.summary import Summary, finish
-from diverset.text.terms import Terms, stems_of
+from diverset.text.terms import Terms
 
 if TYPE_CHECKING:
     from diverset.text.summarizer import Summarizer
@@ -105,9 +105,9 @@ def summarize(
         raise DiversetError(f"method is {method!r}; choose one of {', '.join(METHODS)}")
     cluster, budget = as_cluster(documents), read_budget(max_bytes, max_words, max_sentences)
     n_draws = check_count(n_draws, name="n_draws")
-    terms = Terms([stems_of(found) for found in cluster.words])
+    terms = cluster.terms
     notes: list[str] = []
-    quality = _model(model).quality_of(cluster, terms)
+    quality = _model(model).quality_of(cluster)
     if query is not None:
         quality = quality * _relevance(query, terms, notes)
     costs = budget.costs(cluster.sentences)
@@ -119,10 +119,10 @@ def summarize(
         notes.append(f"of {len(candidates):,} sentences, the {MOST_CANDIDATES:,} of highest quality were compared")
         candidates = _best(candidates, quality, costs)
     if not len(candidates):
-        return finish(cluster, [], budget, method, terms, quality=quality, notes=notes)
+        return finish(cluster, [], budget, method, quality=quality, notes=notes)
     allowed = np.ones(len(candidates), dtype=bool)
     known = () if update_since is None else as_cluster(update_since).sentences
-    vectors, read = _vectors(embeddings, cluster, known, terms)
+    vectors, read = _vectors(embeddings, cluster, known)
     rows = vectors[candidates]
     if update_since is None:
         S = cosines(rows, rows)
@@ -138,7 +138,7 @@ def summarize(
             allowed[:] = True
     law = SummaryLaw(quality[candidates], S, costs[candidates], budget.room)
     draws = law.draw(1 if method == "sample" else n_draws, _seed(method, rng)) if method in METHODS[:3] else None
-    chosen = _decode(method, law, draws, cluster, candidates, allowed, quality, terms, notes)
+    chosen = _decode(method, law, draws, cluster, candidates, allowed, quality, notes)
     if method == "sample":
         draws = None  # one draw tells no probabilities
     return finish(
@@ -146,7 +146,7 @@ def summarize(
         candidates[chosen],
         budget,
         method,
-        terms,
+        by_events=True,
         quality=quality,
         notes=notes,
         candidates=candidates,
@@ -164,10 +164,10 @@ def _model(model: Summarizer | str | os.PathLike[str] | None) -> Summarizer | Qu
     return model if isinstance(model, Summarizer) else Summarizer.load(model)
 
 
-def _vectors(embeddings: Any, cluster: Cluster, known: Sequence[str], terms: Terms) -> tuple[Any, Any]:
+def _vectors(embeddings: Any, cluster: Cluster, known: Sequence[str]) -> tuple[Any, Any]:
     """Unit vectors of the sentences of the cluster, and of those that were read."""
     if embeddings is None:
-        return terms.vectors, terms.vectors_of(known)
+        return cluster.terms.vectors, cluster.terms.vectors_of(known)
     if not isinstance(embeddings, str):
         if known:
             raise DiversetError(
@@ -216,7 +216,6 @@ def _decode(
     candidates: IntArray,
     allowed: BoolArray,
     quality: FloatArray,
-    terms: Terms,
     notes: list[str],
 ) -> IntArray:
     """Chosen positions among the candidates."""
@@ -224,15 +223,17 @@ def _decode(
         notes.append(f"no draw of {draws.n_drawn:,} fits the limit; the greedy summary is given instead")
         draws = None
     if draws is None:
+        from diverset import DPP, map_budgeted
+
         # Where no sentence makes a set more probable, Algorithm 6 takes the longest one. A factor changes that, and
         # leaves the order among sets of one size as it is.
         L = _GREEDY_SCALE / np.median(np.diagonal(law.L)) * law.L
-        return greedy_summary(L, law.costs, law.room)
+        return map_budgeted(DPP(L), law.costs, law.room, fill=True).indices
     if method == "sample":
         return draws.sets[0]
-    own = Terms([terms.stems[i] for i in candidates])
+    own = Terms([cluster.terms.stems[i] for i in candidates])
     if method == "mbr":
-        return draws.sets[least_risk(draws.sets, own.counts)[0]]
+        return draws.sets[least_risk(draws.sets, own.counts)]
     # Nothing from the worse half, by quality among all sentences and among those that fit.
     good = allowed & (quality[candidates] >= max(np.median(quality), np.median(law.quality)))
     depends = np.array([opens_dependent(cluster.words[i]) for i in candidates])
