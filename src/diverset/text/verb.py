@@ -223,7 +223,8 @@ def _decode(
         notes.append(f"no draw of {draws.n_drawn:,} fits the limit; the greedy summary is given instead")
         draws = None
     if draws is None:
-        from diverset import DPP, map_budgeted
+        from diverset.core import DPP
+        from diverset.inference.budgeted import map_budgeted
 
         # Where no sentence makes a set more probable, Algorithm 6 takes the longest one. A factor changes that, and
         # leaves the order among sets of one size as it is.
