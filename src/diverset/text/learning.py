@@ -103,7 +103,7 @@ def oracle_summary(
 
 
 def sentence_scores(cluster: Cluster) -> FloatArray:
-    r"""How much of human summaries each sentence holds by itself, words and twice its word pairs, for its length.
+    r"""Overlap of each sentence with the human summaries, in words and word pairs, relative to its length.
 
     .. math::  \frac{h_1 + 2 h_2}{\ell + 0.35\,\bar m}
 

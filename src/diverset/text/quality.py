@@ -1,4 +1,4 @@
-r"""What makes a sentence worth taking: features of the sentences of a cluster.
+r"""Quality of sentences: features, learned weights, and the file that holds them.
 
 Every feature is measured within the cluster, then standardised there to mean 0 and variance 1 and clipped at four
 standard deviations. A weight therefore means the same for news, reviews and short opinions, and nothing but weights is
@@ -126,7 +126,7 @@ def feature_matrix(cluster: Cluster) -> FloatArray:
     ]
     F = np.column_stack(columns).astype(np.float64)
     spread = F.std(axis=0)
-    # A feature that is the same everywhere says nothing here; rounding must not be blown up.
+    # A constant feature becomes zero: dividing by its standard deviation would amplify rounding errors.
     flat = spread <= 1e-9 * np.maximum(np.abs(F).max(axis=0), 1e-300)
     F = (F - F.mean(axis=0)) / np.where(flat, 1.0, spread)
     F[:, flat] = 0.0
@@ -164,7 +164,7 @@ _EARLY = 5
 
 @dataclass(frozen=True, eq=False)
 class QualityWeights:
-    r"""Weights of features, and what is done with their sum.
+    r"""Quality of sentences: a log-linear function of their features.
 
     .. math::  2 \log q_i = \theta^T f_i - \beta \log\max(1, r_i / 5)
 
@@ -238,7 +238,7 @@ def default_weights() -> QualityWeights:
 
 _NAME = "diverset summarizer"
 VERSION = 3
-#: Bytes of a file at most.
+#: Largest size of a file in bytes.
 _LONGEST = 1 << 20
 #: No weight, limit or setting is larger.
 _LARGEST_NUMBER = 1e9
@@ -254,7 +254,7 @@ def _checksum(entries: Mapping[str, Any]) -> str:
 
 
 def write_model(path: str | os.PathLike[str], entries: Mapping[str, Any]) -> None:
-    """Write entries with format and checksum; an existing file is replaced only once the new one is complete."""
+    """Write entries with format and checksum. An existing file is replaced when the new one is complete."""
     head = {"format": f"{_NAME} {VERSION}"}
     stored = head | {"sha256": _checksum(head | dict(entries))} | dict(entries)
     text = json.dumps(stored, indent=0, ensure_ascii=False, allow_nan=False)
@@ -263,7 +263,7 @@ def write_model(path: str | os.PathLike[str], entries: Mapping[str, Any]) -> Non
 
 
 def read_model(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Entries of a file that :func:`write_model` wrote, format and checksum seen to."""
+    """Read a file of :func:`write_model`, and check its format, entries and checksum."""
     with open(path, "rb") as file:
         raw = file.read(_LONGEST + 1)
     if len(raw) > _LONGEST:
@@ -272,7 +272,7 @@ def read_model(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def parse_model(raw: bytes, name: str) -> dict[str, Any]:
-    """Entries of the bytes of a file; `name` is what messages call it."""
+    """Entries of a file; messages call it `name`."""
     try:
         stored: Any = json.loads(raw.decode("utf-8"), parse_constant=_refuse)
     except (ValueError, RecursionError) as error:

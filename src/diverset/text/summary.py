@@ -1,4 +1,4 @@
-"""A summary, and why its sentences were chosen."""
+"""A summary, the reasons for its sentences, and their order."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ class Summary:
     text : str
         The summary, within the budget.
     indices : ndarray of int64
-        Which sentences of ``cluster.sentences``, in the order of the text.
+        Positions in ``cluster.sentences``, in the order of the text.
     cluster : Cluster
         The documents.
     budget : Budget
-        The limit that was asked for.
+        The limit.
     method : str
-        How it was decoded.
+        The decoder.
     quality : ndarray of shape (n_sentences,)
-        Quality of every sentence by the model; the scale has no meaning, ratios have.
+        Quality of every sentence by the model, up to a constant factor.
     candidates : ndarray of int64
-        Sentences that could be chosen: those with words that fit the budget, the best of very many.
+        Sentences that could be chosen: those with content words that fit the budget; of more than 1,000 the best.
     law : SummaryLaw or None
         The distribution over summaries, over the candidates; None where no DPP was used.
     notes : tuple of str
-        What the reader should know.
+        Remarks for the reader.
     """
 
     text: str
@@ -112,7 +112,7 @@ class Summary:
 
     @property
     def n_drawn(self) -> int:
-        """Draws that were made for them; the others did not fit."""
+        """Number of draws made for the probabilities, including those that did not fit."""
         return 0 if self._probability_draws is None else self._probability_draws.n_drawn
 
     @cached_property
@@ -126,9 +126,9 @@ class Summary:
 
     @cached_property
     def novelty(self) -> FloatArray:
-        r"""What share of each chosen sentence is not in the others: :math:`\det S_Y / (s_{ii} \det S_{Y - i})`.
+        r"""Share of each chosen sentence that is not in the others: :math:`\det S_Y / (s_{ii} \det S_{Y - i})`.
 
-        1 for a sentence like none of the others, 0 for a copy.
+        1 for a sentence that shares no word with the others, 0 for a copy.
         """
         if self.law is None or not np.isin(self.indices, self.candidates).all():
             return np.ones(len(self.indices))
@@ -139,7 +139,7 @@ class Summary:
         return share
 
     def explain(self) -> list[dict[str, Any]]:
-        """For every chosen sentence: where it stands, and why it was chosen.
+        """Place, quality, novelty and probability of each chosen sentence.
 
         ``inclusion_probability`` is the share of :attr:`n_accepted` draws within the budget that hold the sentence;
         ``quality_rank`` is 1 for the best sentence of the cluster.
@@ -180,7 +180,7 @@ class Summary:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the summary alone (.txt, .md), with its reasons (.json), or as a page (.html)."""
-        # Pages belong to a layer above this one, so they are looked up when they are needed.
+        # Pages belong to a layer above this one, so they are imported when needed.
         import_module("diverset.cli.run_summarize").write_summary(path, self)
 
 

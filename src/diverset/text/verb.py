@@ -1,4 +1,4 @@
-"""One call from documents to a summary: ``diverset.summarize``, which owns all defaults."""
+"""``diverset.summarize``: from documents to a summary, with all defaults."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 __all__ = ["METHODS", "summarize"]
 
 METHODS = ("coverage", "mbr", "sample", "greedy")
-#: Sentences in the law of summaries; of more, the best by quality and by quality for their length.
+#: Most sentences in the law of summaries; of more, the best by quality and by quality per length.
 MOST_CANDIDATES = 1000
 #: Log-quality that the sentence nearest to the query gains.
 _QUERY_WEIGHT = 4.0
-#: A sentence with less that is new beside what was read is not taken.
+#: Least share of a sentence that must be new, with ``update_since``.
 _LEAST_NEW = 0.3
 #: Median of the diagonal of L for ``"greedy"``.
 _GREEDY_SCALE = 8.0
-#: Share of sentences in lower case from which on it is a habit of the writers.
+#: If a larger share of sentences begins in lower case, the writers use no capitals.
 _LOWER_CASE = 0.1
 
 
@@ -53,28 +53,28 @@ def summarize(
     n_draws: int = 20_000,
     rng: RNGLike = None,
 ) -> Summary:
-    """Summarise documents about one thing, in their own sentences.
+    """Summarise documents about one subject by some of their sentences.
 
     Parameters
     ----------
     documents : str, path, frame, Cluster, or iterable of str or of lists of sentences
-        What to summarise. Texts are split into sentences. A path, or a string that names an existing file or folder, is
-        read as the command ``diverset summarize`` reads it. A pandas or polars frame has a document in each row, in a
-        column such as ``text`` or ``body``, with names and dates in columns such as ``title`` and ``date``.
+        Documents to summarise. Texts are split into sentences. A path, or a string that names an existing file or
+        folder, is read as the command ``diverset summarize`` reads it. A pandas or polars frame has a document in each
+        row, in a column such as ``text`` or ``body``, with names and dates in columns such as ``title`` and ``date``.
     max_words, max_bytes, max_sentences : int, optional
         The limit, one of them; 100 words if none is given. It is never exceeded. A summary ends before the limit where
         the sentences that are left add little.
     method : {"coverage", "mbr", "sample", "greedy"}
-        How to get from the model to a summary.
+        Decoder: how the model gives a summary.
 
         ``"coverage"``: the set of sentences whose words and word pairs are most expected, by draws from the model
         (``diverset.text.decode``); only sentences of the better half by quality that can stand
         alone. ``"mbr"``: the draw of highest mean ROUGE-1F against all draws. ``"sample"``: one draw. ``"greedy"``:
         Algorithm 6 of [KuleszaTaskar2012]_.
     query : str, optional
-        What the summary should be about: sentences that share its words gain quality.
+        Subject of the summary: sentences that share its words gain quality.
     update_since : as documents, optional
-        What the reader knows already. The DPP is conditioned on these sentences, so the summary holds what is new.
+        Documents that the reader knows. The DPP is conditioned on their sentences, so the summary holds news.
     model : Summarizer or path, optional
         A model of your own, or the file of one; the model that comes with the package by default.
     embeddings : array_like of shape (n_sentences, d) or str, optional
@@ -82,7 +82,7 @@ def summarize(
         name or folder of an installed sentence-transformers model that makes them. Stems by default. Nothing is
         downloaded.
     n_draws : int
-        Draws that fit the limit, for ``"coverage"`` and ``"mbr"``, and for the probabilities that are shown.
+        Number of draws within the limit, for ``"coverage"`` and ``"mbr"`` and for the shown probabilities.
     rng : int, Generator or None
         For draws. None gives the same summary each time, except for ``"sample"``, which draws anew.
 
@@ -134,7 +134,7 @@ def summarize(
         quality[candidates] *= np.sqrt(new)
         allowed = new >= _LEAST_NEW
         if not allowed.any():
-            notes.append("no sentence is new beside what was read; the newest are given")
+            notes.append("every sentence repeats what was read; the newest ones are given")
             allowed[:] = True
     law = SummaryLaw(quality[candidates], S, costs[candidates], budget.room)
     draws = law.draw(1 if method == "sample" else n_draws, _seed(method, rng)) if method in METHODS[:3] else None
@@ -202,7 +202,7 @@ def _relevance(query: str, terms: Terms, notes: list[str]) -> FloatArray:
     near = (terms.vectors @ terms.vectors_of([query]).T).toarray().ravel()
     top = near.max(initial=0.0)
     if top == 0.0:
-        notes.append(f"no sentence holds a word of the query {query!r}; it was left aside")
+        notes.append(f"no sentence holds a word of the query {query!r}; it was ignored")
         return np.ones(len(near))
     factor: FloatArray = np.exp(0.5 * _QUERY_WEIGHT * near / top)
     return factor
@@ -227,7 +227,7 @@ def _decode(
         from diverset.inference.budgeted import map_budgeted
 
         # Where no sentence makes a set more probable, Algorithm 6 takes the longest one. A factor changes that, and
-        # leaves the order among sets of one size as it is.
+        # does not change the order among sets of one size.
         L = _GREEDY_SCALE / np.median(np.diagonal(law.L)) * law.L
         return map_budgeted(DPP(L), law.costs, law.room, fill=True).indices
     if method == "sample":
@@ -235,10 +235,10 @@ def _decode(
     own = Terms([cluster.terms.stems[i] for i in candidates])
     if method == "mbr":
         return draws.sets[least_risk(draws.sets, own.counts)]
-    # Nothing from the worse half, by quality among all sentences and among those that fit.
+    # Only the better half by quality, among all sentences and among those that fit.
     good = allowed & (quality[candidates] >= max(np.median(quality), np.median(law.quality)))
     depends = np.array([opens_dependent(cluster.words[i]) for i in candidates])
-    # The sentence before it, if that is a candidate of the same document; else itself, which is never there first.
+    # The sentence before it, if that is a candidate of the same document; else itself, so that it is never taken.
     before = np.searchsorted(candidates, candidates - 1)
     known = (candidates[before] == candidates - 1) & (cluster.position[candidates] > 0)
     needs = np.where(depends, np.where(known, before, np.arange(len(candidates))), -1)
@@ -253,7 +253,7 @@ def _decode(
 
 
 def _best(candidates: IntArray, quality: FloatArray, costs: IntArray) -> IntArray:
-    """The best by quality, and as many of the others by quality for their cost: short ones, that fill what is left."""
+    """Half of the candidates by quality, the other half by quality per cost: short ones that fill the limit."""
     order = candidates[np.argsort(-quality[candidates], kind="stable")]
     good, rest = order[: MOST_CANDIDATES // 2], order[MOST_CANDIDATES // 2 :]
     filling = np.argsort(-quality[rest] / costs[rest], kind="stable")[: MOST_CANDIDATES - len(good)]
