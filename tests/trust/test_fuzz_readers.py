@@ -186,7 +186,7 @@ OPENED_BY = {
     "learn/files.py": "dvm",
     "metrics/judgements.py": "qrels",
     "poses/scores.py": "maps.png",
-    "text/model_file.py": "summarizer.json",
+    "text/quality.py": "summarizer.json",
     "text/summarizer.py": "summarizer.json",
     "threads/search.py": "tuning.json",
 }
@@ -199,7 +199,6 @@ OWN_FILES = {
     "pages/threads.py",
     "numerics/validation.py",
     "text/rouge.py",
-    "text/weights.py",
 }
 OPENING = re.compile(r"\.read_text\(|\.read_bytes\(|\bopen\(|np\.load\(|json\.loads?\(|ParquetFile\(|\bread_table\(")
 
