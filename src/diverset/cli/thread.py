@@ -39,6 +39,7 @@ def thread(
     keep_series: Annotated[
         bool, typer.Option("--keep-series", help="Keep formulaic series: earnings, weather, market tables.")
     ] = False,
+    shared: Annotated[bool, typer.Option("--shared", help="Let threads share documents.")] = False,
     events: Annotated[
         int | None, typer.Option(metavar="N", help="Events in the documents; by modularity.", rich_help_panel=_MODEL)
     ] = None,
@@ -51,7 +52,7 @@ def thread(
     ] = 0.5,
     max_gap: Annotated[
         float, typer.Option(min=0.0, help="Longest step, in mean steps of the event.", rich_help_panel=_MODEL)
-    ] = 3.0,
+    ] = 5.0,
     min_documents: Annotated[int, typer.Option(help="Ignore words in fewer documents.", rich_help_panel=_MODEL)] = 2,
     max_share: Annotated[
         float, typer.Option(help="Ignore words in a larger share of documents.", rich_help_panel=_MODEL)
@@ -79,6 +80,7 @@ def thread(
         burst=burst,
         max_gap=max_gap,
         keep_series=keep_series,
+        shared=shared,
         through=through,
         sample=sample,
         rng=seed,
