@@ -37,7 +37,7 @@ ALLOWED = {
     "plots": BASE | {"numerics", "kernels", "core", "sampling", "inference", "structured", "diverset"},
     "io": BASE | {"numerics", "text", "threads"},
     "pages": BASE | {"numerics", "inference", "metrics", "diverset", "images", "io", "text", "threads", "cli"},
-    "demo": BASE | {"numerics", "core", "diverset", "inference", "io", "plots", "text", "threads", "cli"},
+    "demo": BASE | {"numerics", "core", "diverset", "inference", "io", "pages", "plots", "text", "threads", "cli"},
     "cli": BASE
     | {"numerics", "core", "inference", "metrics", "diverset", "demo", "images", "io", "pages", "plots"}
     | {"text", "threads"},

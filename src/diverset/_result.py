@@ -6,24 +6,31 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
-from importlib import import_module
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from diverset.errors import DiversetError, MissingExtraError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["Result", "ending"]
 
 
 def ending(path: str | os.PathLike[str], allowed: Sequence[str]) -> str:
     """The extension of a file to write, in lower case; refused unless it is one of `allowed`."""
-    kind = Path(path).suffix.lower()
+    kind = os.path.splitext(path)[1].lower()
     if kind not in allowed:
         raise DiversetError(f"cannot write {path}: its name must end in {', '.join(allowed[:-1])} or {allowed[-1]}")
     return kind
+
+
+def _module(name: str) -> Any:
+    """A module, imported when it is needed."""
+    from importlib import import_module
+
+    return import_module(name)
 
 
 class Result:
@@ -55,7 +62,7 @@ class Result:
             raise DiversetError(f"library is {library!r}; choose pandas or polars")
         for name in names:
             try:
-                frames = import_module(name)
+                frames = _module(name)
             except ImportError:
                 continue
             return frames.DataFrame(self.records())
@@ -67,12 +74,14 @@ class Result:
         ``.html`` is a page that needs no network, ``.json`` holds :meth:`to_dict`, ``.md`` and ``.txt`` are for people,
         and the others hold :meth:`records`.
         """
+        from pathlib import Path
+
         output, kind = Path(path), ending(path, self.formats)
         # Files and pages belong to layers above this one, so they are imported when they are needed.
         if kind == ".html":
-            import_module("diverset.pages.base").write_page(self, output)
+            _module("diverset.pages.base").write_page(self, output)
         elif kind in (".json", ".md", ".txt"):
-            with import_module("diverset.io.files").atomic_write(output) as temporary:
+            with _module("diverset.io.files").atomic_write(output) as temporary:
                 temporary.write_text(self.as_text(kind), encoding="utf-8", errors="replace", newline="\n")
         else:
             self._save_rows(output)
@@ -80,15 +89,17 @@ class Result:
     def _save_rows(self, output: Path) -> None:
         rows = self.records()
         columns = {name: [row.get(name) for row in rows] for row in rows for name in row}
-        import_module("diverset.io.tables").write_table(output, columns)
+        _module("diverset.io.tables").write_table(output, columns)
 
     def as_text(self, kind: str) -> str:
         """The result as text: ``.json``, ``.md``, or ``.txt`` for what ``print`` shows."""
         if kind == ".json":
+            import json
+
             return json.dumps(self.to_dict(), ensure_ascii=False, indent=1, default=str) + "\n"
         if kind == ".md":
-            return str(import_module("diverset.pages.base").as_markdown(self))
+            return str(_module("diverset.pages.base").as_markdown(self))
         return f"{self}\n"
 
     def _repr_html_(self) -> str:
-        return str(import_module("diverset.pages.base").as_fragment(self))
+        return str(_module("diverset.pages.base").as_fragment(self))

@@ -30,13 +30,17 @@ _LEFT_OUT = ["quality kept", "redundancy", "Vendi score", "shared with top-k", "
 def compare(
     request: "Request",
     out: "Out",
-    methods: Annotated[str | None, option(metavar="NAMES", help="Methods, with commas between; all by default.")] = None,
+    methods: Annotated[
+        str | None, option(metavar="NAMES", help="Methods, with commas between; all by default.")
+    ] = None,
     dials: Annotated[str | None, option(metavar="D,D", help="Settings of the dial; 0.1,0.2,...,1 if left out.")] = None,
     query: Annotated[str | None, option(metavar="COL", help="Column that says to which query a row belongs.")] = None,
     qrels: Annotated[
         Path | None, option(metavar="F", help="Judgements, as TREC has them: topic, subtopic or 0, id, grade.")
     ] = None,
-    clicked: Annotated[str | None, option(metavar="COL", help="Column of clicks or grades: above 0 is relevant.")] = None,
+    clicked: Annotated[
+        str | None, option(metavar="COL", help="Column of clicks or grades: above 0 is relevant.")
+    ] = None,
     measure: Annotated[
         str | None, option(metavar="NAME", help="What decides: alpha_ndcg, ndcg, subtopic_recall or precision.")
     ] = None,
@@ -69,7 +73,7 @@ def compare(
     least = min(len(picks) for picks in found.settings[0].picks)
     if least < k and query is None:
         notes.append(f"only {least} of the {k} rows asked for could be picked; the limits allow no more")
-    compared = Compared(request, candidates, found, k, [*notes, *found.notes])
+    compared = Compared(request, candidates, found, k, notes)
     out.deliver(compared, compared.show)
 
 
@@ -119,7 +123,7 @@ class Compared(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """All settings, and the chosen one."""
-        return self.found.to_dict() | {"settings": self.records(), "notes": self.notes}
+        return self.found.to_dict() | {"settings": self.records(), "notes": [*self.notes, *self.found.notes]}
 
     def __str__(self) -> str:
         return str(self.found)
@@ -130,6 +134,8 @@ class Compared(Result):
 
         found = self.found
         console.print(self._table(console.width))
+        for note in found.notes:
+            console.print(Text(f"{note}."))
         more = len(found) - len(found.headline)
         hidden = f" {more} more settings go into a file, with -o." if more else ""
         queries = "" if found.queries == (None,) else f", {len(found.queries)} queries"

@@ -63,13 +63,15 @@ class Out:
         if self.path is not None and not self.is_stdout:
             with working("Writing"):
                 result.save(self.path)
-            if not self.quiet:
-                say(f"written to {self.path}")
         if self.json or self.is_stdout:
             text = result.as_text(".json") if self.json else _as_file(result, kind)
             sys.stdout.write(visible(text) if sys.stdout.isatty() else text)
         elif not self.quiet:
-            show(Console())
+            console = Console()
+            show(console)
+            if self.path is not None:
+                line = visible(f"Written to {self.path}")
+                console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def _as_file(result: Result, kind: str) -> str:

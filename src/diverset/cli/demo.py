@@ -17,7 +17,9 @@ def demo(
     seed: Seed = None,
     output: Annotated[
         Path,
-        option("-o", "--output", metavar="FILE", help="Where to write the map: .png, .svg or .pdf; pages go beside it."),
+        option(
+            "-o", "--output", metavar="FILE", help="Where to write the map: .png, .svg or .pdf; pages go beside it."
+        ),
     ] = Path("diverset-demo.png"),
     length_scale: Annotated[float, option(help="Distance in km over which cities resemble each other.")] = 500.0,
     population_power: Annotated[

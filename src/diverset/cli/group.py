@@ -101,7 +101,9 @@ def out(
         ),
     ] = None,
     as_json: Annotated[bool, option("--json", help="Print JSON, for scripts.")] = False,
-    quiet: Annotated[bool, option("--quiet", "-q", help="Print no remarks, and no result if it goes to a file.")] = False,
+    quiet: Annotated[
+        bool, option("--quiet", "-q", help="Print no remarks, and no result if it goes to a file.")
+    ] = False,
     force: Annotated[bool, option("--force", help="Allow the output to overwrite the input.")] = False,
 ) -> "Out":
     """The options that say where a result goes."""

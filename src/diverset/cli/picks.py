@@ -132,6 +132,7 @@ class Picks(_Rows):
     selection: dv.Selection
 
     def added(self) -> tuple[IntArray, dict[str, Sequence[Any]]]:
+        """The picks with their rank and gain."""
         ranks = list(range(1, len(self.selection) + 1))
         return self.selection.indices, {"rank": ranks, "gain": self.selection.gains.tolist()}
 
@@ -154,7 +155,7 @@ class Picks(_Rows):
         """What was asked, and what came of it, in words."""
         from diverset.pages.select import asked_of
 
-        request, table = self.request, self.candidates.table
+        request = self.request
         facts: dict[str, Any] = file_facts(request, self.candidates, output)
         if self.candidates.quality is not None:
             scales = {"rank": "by rank", "standard": "standardised"}
@@ -279,6 +280,7 @@ class Drawn(_Rows):
     arguments: dict[str, Any] = field(repr=False, default_factory=dict)
 
     def added(self) -> tuple[IntArray, dict[str, Sequence[Any]]]:
+        """The rows of all sets, with the number and log-probability of the set and the chance of the row."""
         together = np.concatenate(self.sets)
         of_set = np.repeat(np.arange(len(self.sets)), [len(each) for each in self.sets])
         return together, {
@@ -309,16 +311,18 @@ class Drawn(_Rows):
         return {"seed": self.request.seed, "sets": picks, "notes": self.notes}
 
     def command(self, setting: dv.Selection | None) -> str:
+        """The command that draws this set."""
         return self.request.command()
 
     def asked(self, output: Path) -> dict[str, Any]:
+        """What was asked, and what came of it, in words."""
         facts = Picks(self.request, self.candidates, self.given, self.notes, self.selection).asked(output)
         return facts | {"Log-probability": f"{self.log_probs[0]:.4g}"}
 
     def __str__(self) -> str:
         return (
-            f"{len(self.sets[0])} of {self.candidates.n:,} rows, compared by {self.candidates.compared_by}; chance is how "
-            f"often a row is drawn. Seed {self.request.seed} draws the same again."
+            f"{len(self.sets[0])} of {self.candidates.n:,} rows, compared by {self.candidates.compared_by}; chance is "
+            f"how often a row is drawn. Seed {self.request.seed} draws the same again."
         )
 
     def show(self, console: Console) -> None:
@@ -369,7 +373,9 @@ def draw(request: Request, *, draws: int = 1, page: bool = False) -> Drawn:
         chances = np.zeros(candidates.n)
         chances[law.items] = law.inclusion_probabilities
         log_probs = np.array([law.log_prob(each) for each in sets])
-    drawn = Drawn(request, candidates, arguments["given"], [*candidates.notes, *notes], sets, log_probs, chances, arguments)
+    drawn = Drawn(
+        request, candidates, arguments["given"], [*candidates.notes, *notes], sets, log_probs, chances, arguments
+    )
     different = len({tuple(each.tolist()) for each in sets})
     if different < draws:
         drawn.notes.append(

@@ -53,7 +53,8 @@ Diversity: TypeAlias = Annotated[
 
 def request_of(
     file: Annotated[
-        str, typer.Argument(metavar="FILE", help="Rows: .csv, .tsv, .json, .jsonl, .parquet, .npy; - is standard input.")
+        str,
+        typer.Argument(metavar="FILE", help="Rows: .csv, .tsv, .json, .jsonl, .parquet, .npy; - is standard input."),
     ],
     k: Annotated[
         str | None,
@@ -131,7 +132,9 @@ def select(
     diversity: Diversity = None,
     method: Annotated[Method, option(help="How to look for the best set; sample draws one.")] = Method.greedy,
     seed: Seed = None,
-    group: Annotated[str | None, option(metavar="COL", help="Column of groups, for --per-group.", panel=_LIMITS)] = None,
+    group: Annotated[
+        str | None, option(metavar="COL", help="Column of groups, for --per-group.", panel=_LIMITS)
+    ] = None,
     per_group: Annotated[int | None, option(metavar="N", help="Most picks from one group.", panel=_LIMITS)] = None,
     cost: Annotated[str | None, option(metavar="COL", help="Column of costs, for --budget.", panel=_LIMITS)] = None,
     budget: Annotated[

@@ -65,9 +65,7 @@ def thread(
     text: Annotated[str | None, option(metavar="COL", help="Column of texts.", panel=_COLUMNS)] = None,
     title: Annotated[str | None, option(metavar="COL", help="Column of headlines.", panel=_COLUMNS)] = None,
     label: Annotated[str | None, option("--id", metavar="COL", help="Column of ids.", panel=_COLUMNS)] = None,
-    day_first: Annotated[
-        bool, option("--day-first", help="Read 3/4/2020 as 3 April.", panel=_COLUMNS)
-    ] = False,
+    day_first: Annotated[bool, option("--day-first", help="Read 3/4/2020 as 3 April.", panel=_COLUMNS)] = False,
     date_format: Annotated[
         str | None, option(metavar="FORMAT", help="Format of dates, such as %d.%m.%Y.", panel=_COLUMNS)
     ] = None,

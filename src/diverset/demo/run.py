@@ -152,7 +152,9 @@ def demo_threads(output: Path, console: Console) -> "FoundThreads":
 # the index page ---------------------------------------------------------------------------------------------------
 
 
-def _card(name: str, href: Path, about: str, columns: list[str], rows: dict[str, list[str]], caption: str) -> dict[str, Any]:
+def _card(
+    name: str, href: Path, about: str, columns: list[str], rows: dict[str, list[str]], caption: str
+) -> dict[str, Any]:
     """What the index page shows of one part."""
     card = {"name": name, "href": f"./{href.name}", "about": about, "columns": columns, "caption": caption}
     return card | {"rows": list(rows.items()), "picture": None}
@@ -164,8 +166,8 @@ def _city_card(choice: Choice, output: Path) -> dict[str, Any]:
         for name, items in choice.sets.items()
     }
     about = (
-        f"{len(choice.diverse)} of the 200 largest U.S. cities. The plain top-k takes neighbours; a determinantal point "
-        "process trades a little population for distance."
+        f"{len(choice.diverse)} of the 200 largest U.S. cities. The plain top-k takes neighbours; a determinantal "
+        "point process trades some population for distance."
     )
     caption = "The closest two cities of each set, and the people who live in all of them."
     return _card("Cities on a map", output, about, ["people", "closest two"], rows, caption)
@@ -175,7 +177,10 @@ def _summary_card(summary: "Summary", output: Path) -> dict[str, Any]:
     """The summary beside the first sentences of each report, in as many words."""
     cluster, limit = summary.cluster, summary.budget.limit
     words = [{word.lower() for word in found if len(word) > 3} for found in cluster.words]
-    reports = [set().union(*(words[i] for i in np.flatnonzero(cluster.document_of == d))) for d in range(len(cluster.documents))]
+    reports = [
+        set().union(*(words[i] for i in np.flatnonzero(cluster.document_of == d)))
+        for d in range(len(cluster.documents))
+    ]
     shared = {word for word, count in Counter(word for report in reports for word in report).items() if count >= 3}
     lead: list[int] = []
     for i in np.lexsort((cluster.document_of, cluster.position)).tolist():
@@ -190,7 +195,7 @@ def _summary_card(summary: "Summary", output: Path) -> dict[str, Any]:
         f"{len(cluster.documents)} reports of one event in {limit} words. First sentences all tell how it began; the "
         "summary covers more of what several reports agree on, and repeats less."
     )
-    caption = "Covered: words that at least three reports use, and that the text contains. Repeated: share of words used before."
+    caption = "Covered: words of at least three reports that the text contains. Repeated: share of words used before."
     return _card("A summary of five reports", output, about, ["covered", "repeated"], rows, caption)
 
 

@@ -190,7 +190,6 @@ def pick_images(
     vectors: dict[Path, Any] | None = None
     if embeddings is not None and not _is_model(embeddings):
         vectors = _given_vectors(embeddings, files, root, notes)
-        files = [path for path in files if path in vectors]
     worth: dict[Path, float] | None = None
     if scores is not None:
         worth = _given_scores(scores, files, root, notes)
@@ -222,7 +221,7 @@ def pick_images(
         rng=rng,
     )
     if len(choice) < wanted:
-        notes.append(f"{wanted} images asked for, and there are {len(choice)} different ones; all are picked")
+        notes.append(f"{wanted} images asked for, and only {_images(len(choice))} can be picked; the others are copies")
     return replace(choice, folder=root, notes=tuple(notes))
 
 
@@ -258,7 +257,9 @@ def _given_scores(
     scores: Mapping[str, float] | str | Path, files: Sequence[Path], folder: Path | None, notes: list[str]
 ) -> dict[Path, float]:
     if isinstance(scores, Mapping):
-        return _matched({str(key): float(value) for key, value in scores.items()}.items(), "scores", files, folder, notes)
+        return _matched(
+            {str(key): float(value) for key, value in scores.items()}.items(), "scores", files, folder, notes
+        )
     table, column = _table(scores)
     score = next((c for c in SCORE_COLUMNS if c in table.columns), None)
     if score is None:
@@ -280,9 +281,14 @@ def _given_vectors(embeddings: Any, files: Sequence[Path], folder: Path | None, 
         if not vectors:
             raise DiversetError(f"{embeddings} has no column of vectors, and no columns of numbers")
         rows = reader.columns_side_by_side(table, vectors)[0]
-        return _matched(
-            zip(table.texts(column), rows, strict=True), str(embeddings), files, folder, notes, table.where, "an embedding"
-        )
+        pairs = zip(table.texts(column), rows, strict=True)
+        found = _matched(pairs, str(embeddings), files, folder, notes, table.where, "vector")
+        without = [path for path in files if path not in found]
+        if without:
+            raise DiversetError(
+                f"{embeddings} has no vector for {len(without)} of the {len(files)} images, {without[0].name} among them"
+            )
+        return found
     if isinstance(embeddings, str | os.PathLike):
         embeddings = import_module("diverset.io.tables").load_npy(Path(embeddings))
     rows = np.asarray(read_items(embeddings, name="embeddings").features, dtype=np.float64)
@@ -298,7 +304,7 @@ def _matched(
     folder: Path | None,
     notes: list[str],
     where: Any = lambda row: f"entry {row + 1}",
-    what: str = "a score",
+    what: str = "score",
 ) -> dict[Path, Any]:
     """Values by image. Images are named by their path, their path in the folder, or the name of the file alone."""
     by_name: dict[str, list[Path]] = {}
@@ -314,7 +320,7 @@ def _matched(
         if not paths:
             unknown.append(cell)
         elif paths[0] in values:
-            raise DiversetError(f"{name}, {where(row)}: {cell} occurs a second time; give {what} once for each image")
+            raise DiversetError(f"{name}, {where(row)}: {cell} has a second {what}; give one for each image")
         else:
             values[paths[0]] = value
     if not values:
@@ -322,7 +328,7 @@ def _matched(
     if unknown:
         notes.append(f"{_images(len(unknown))} of {name} not found: {_few(unknown)}")
     if len(values) < len(files):
-        notes.append(f"{_images(len(files) - len(values))} without {what} left out")
+        notes.append(f"{_images(len(files) - len(values))} without a {what} left out")
     return values
 
 
@@ -368,7 +374,7 @@ def choose_images(
     features : ndarray of shape (n, d), optional
         Embeddings of the images, compared by their cosine, in place of colours, details and layout.
     threshold : float, optional
-        As in :func:`diverset.images.near_duplicates`. Of near-duplicates only the best, or else the largest, can be picked.
+        As in :func:`diverset.images.near_duplicates`. Only the best of several near-duplicates, or the largest, can be picked.
 
     Returns
     -------

@@ -35,7 +35,7 @@ def page(result: Any, output: Path) -> dict[str, Any]:
     values: dict[str, Any] = {
         "title": getattr(result, "title", f"{len(found)} ways to pick"),
         "asked": {} if candidates is None else result.asked(output),
-        "notes": result.notes,
+        "notes": list(dict.fromkeys([*result.notes, *found.notes])),
         "chosen": None if found.chosen is None else found.chosen.name,
         "chart": None if found.chosen is None else _chart(found),
         "command": None if candidates is None else result.command(),
@@ -163,7 +163,12 @@ def _maps(candidates: Any, found: Comparison) -> dict[str, Any]:
         {
             "name": each.name,
             "picks": [
-                {"x": at.get(i, [0, 0])[0], "y": at.get(i, [0, 0])[1], "shared": i in shared, "words": _entry(candidates, i)}
+                {
+                    "x": at.get(i, [0, 0])[0],
+                    "y": at.get(i, [0, 0])[1],
+                    "shared": i in shared,
+                    "words": _entry(candidates, i),
+                }
                 for i in each.picks[0].tolist()
             ],
         }

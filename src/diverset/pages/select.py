@@ -173,7 +173,9 @@ def _of_arrays(selection: Selection) -> _Arrays:
         n = int(selection.indices.max(initial=-1)) + 1
         return _Arrays(_Rows(np.arange(n), None, None, None), selection, np.zeros(0, dtype=np.int64), turn=False)
     # Without vectors, the rows of the similarity matrix say what an item is like.
-    features = next((getattr(problem.similarity, name, None) for name in ("X", "S") if hasattr(problem.similarity, name)), None)
+    features = next(
+        (getattr(problem.similarity, name, None) for name in ("X", "S") if hasattr(problem.similarity, name)), None
+    )
     rows = _Rows(np.arange(problem.n), features, problem.quality, problem.labels)
     return _Arrays(rows, selection, problem.given)
 
