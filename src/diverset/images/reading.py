@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
@@ -39,6 +40,8 @@ MAX_PIXELS = 50_000_000
 #: Environment variable that replaces `MAX_PIXELS`.
 MAX_PIXELS_VARIABLE = "DIVERSET_MAX_PIXELS"
 _BYTES_PER_PIXEL = 16
+#: Pixels from which memory is returned to the system after decoding.
+_LARGE = 4_000_000
 
 
 def find_images(folder: str | os.PathLike[str]) -> list[Path]:
@@ -159,6 +162,9 @@ def decode_image(
                 if picture.getexif().get(0x0112, 1) in (5, 6, 7, 8):  # which decodes the whole of a PNG file
                     width, height = height, width
                 rgb = _on_white(pillow("ImageOps").exif_transpose(_reduced(picture, longest)))
+                picture.close()
+                if pixels > _LARGE:
+                    _return_free_memory()
     except DiversetError:
         raise
     except Exception as error:  # decoders raise what they like: OSError, SyntaxError, struct.error, EOFError, ...
@@ -169,6 +175,12 @@ def decode_image(
         smaller = tuple(max(1, round(side * share)) for side in rgb.size)
         rgb = rgb.resize(smaller, pil.Resampling.LANCZOS, reducing_gap=3.0)
     return np.asarray(rgb, dtype=np.uint8), (int(width), int(height))
+
+
+def _return_free_memory() -> None:
+    """Return freed memory to the system: glibc keeps it for every thread that once decoded a large image."""
+    with suppress(OSError, AttributeError, TypeError):  # other systems have no such function, nor the need for it
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _opened(file: BinaryIO) -> Any:
