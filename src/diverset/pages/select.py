@@ -30,14 +30,20 @@ _DOT_BYTES = 1_000_000
 _LINKS = ("url", "link", "href", "uri", "web", "website")
 
 
+def _problem(selection: Selection) -> Problem | None:
+    """The candidates that a selection was made from, where it remembers them."""
+    facts = None if selection._facts is None else selection._facts()
+    return facts if isinstance(facts, Problem) else None
+
+
 def turn_the_dial(selection: Selection, window: int | None = None) -> list[Selection]:
     """Picks at 21 settings of the dial, from plain top-k to diversity only, by greedy search.
 
     The selection takes the place of the nearest setting, so that one of the 21 is exactly the one asked for. The list
     holds it alone where the dial changes nothing: without quality, or without picks.
     """
-    problem, own = selection._facts, selection.diversity
-    if not isinstance(problem, Problem) or problem.quality is None or own is None or len(selection) == 0:
+    problem, own = _problem(selection), selection.diversity
+    if problem is None or problem.quality is None or own is None or len(selection) == 0:
         return [selection]
     last = STOPS - 1
     place = int(own) * last if own in (0.0, 1.0) else min(max(round(own * last), 1), last - 1)
@@ -168,8 +174,8 @@ class _Arrays:
 
 
 def _of_arrays(selection: Selection) -> _Arrays:
-    problem = selection._facts
-    if not isinstance(problem, Problem):
+    problem = _problem(selection)
+    if problem is None:
         n = int(selection.indices.max(initial=-1)) + 1
         return _Arrays(_Rows(np.arange(n), None, None, None), selection, np.zeros(0, dtype=np.int64), turn=False)
     # Without vectors, the rows of the similarity matrix say what an item is like.
