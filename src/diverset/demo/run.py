@@ -21,7 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from diverset._result import ending
-from diverset._typing import IntArray
+from diverset._typing import FloatArray, IntArray
 from diverset.demo.cities import Choice, choose_cities
 from diverset.errors import MissingExtraError
 from diverset.io.files import atomic_write, check_writable
@@ -201,34 +201,42 @@ def _summary_card(summary: "Summary", output: Path) -> dict[str, Any]:
 
 def _thread_card(found: "FoundThreads", output: Path) -> dict[str, Any]:
     """The threads beside clusters of k-means, by the stories that the news items were written for."""
-    from scipy.cluster.vq import kmeans2
-
+    from diverset.text.tfidf import tfidf
     from diverset.threads import example_news
 
-    stories = example_news()[1]
-    X = np.asarray(found.vectors.details.todense())
-    length = len(found.places[0])
-    centres, labels = kmeans2(X, len(found), minit="++", seed=0)
-    clusters = []
-    for c in range(len(centres)):
-        own = np.flatnonzero(labels == c)
-        nearest = own[np.argsort(((X[own] - centres[c]) ** 2).sum(axis=1), kind="stable")[:length]]
-        clusters.append(found.kept[nearest])
+    stories, texts = np.array(example_news()[1], dtype=object), np.array(found.corpus.texts, dtype=object)
+    length, every = len(found.places[0]), np.arange(len(texts))
+    methods = {"diverset": list(found.places)}
+    for name, items in (("k-means", every), ("k-means, series removed", found.kept)):
+        X = tfidf(texts[items].tolist())[0].toarray()
+        methods[name] = [items[cluster] for cluster in _clusters(X, len(found), length)]
     rows = {}
-    for name, sets in (("diverset", found.places), ("k-means", clusters)):
-        counts = [Counter(stories[i] for i in items.tolist() if stories[i] is not None) for items in sets]
-        right = sum(count.most_common(1)[0][1] for count in counts if count)
-        told = {count.most_common(1)[0][0] for count in counts if count and count.most_common(1)[0][1] > length // 2}
+    for name, sets in methods.items():
+        main = [Counter(story for story in stories[items] if story is not None).most_common(1) for items in sets]
+        right = sum(count for best in main for _, count in best)
+        told = {story for best in main for story, count in best if count > length // 2}
         rows[name] = [f"{len(told)} of {len(set(stories) - {None})}", f"{right / max(sum(map(len, sets)), 1):.0%}"]
     about = (
-        f"{len(found)} threads of {length} items through {len(found.corpus)} news items, six stories among them. "
-        "k-means finds topics; threads follow one story through time."
+        f"{len(found)} threads of {length} items through {len(texts)} news items: six stories, a series of weather "
+        "reports, and items of no story. Threads leave the series out and keep to one story each."
     )
     caption = (
-        "Stories: that fill more than half of a thread. On the story: share of items that belong to the main story of "
-        "their thread. k-means: the items nearest to each centre, on the same words."
+        "Stories: those that fill more than half of a thread. On the story: share of items that belong to the main "
+        "story of their thread. k-means: on tf-idf, the items nearest to each centre."
     )
     return _card("Threads of news", output, about, ["stories", "on the story"], rows, caption)
+
+
+def _clusters(X: FloatArray, k: int, length: int) -> list[IntArray]:
+    """The rows nearest to each centre of k-means."""
+    from scipy.cluster.vq import kmeans2
+
+    centres, labels = kmeans2(X, k, minit="++", seed=0)
+    distance = ((X - centres[labels]) ** 2).sum(axis=1)
+    return [
+        own[np.argsort(distance[own], kind="stable")[:length]]
+        for own in (np.flatnonzero(labels == c) for c in range(k))
+    ]
 
 
 # the cities -------------------------------------------------------------------------------------------------------

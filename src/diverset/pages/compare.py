@@ -47,10 +47,12 @@ def page(result: Any, output: Path) -> dict[str, Any]:
     first = ["Method", *([f"{HEADINGS[found.measure]} against top-k"] if found.measure else [])]
     values["columns"] = [*first, *(HEADINGS[name] for name in found.columns)]
     columns = {name: [each.numbers[name] for each in found] for name in found.columns}
+    headline = {id(each) for each in found.headline}
     values["rows"] = [
         {
             "name": each.name,
             "chosen": each is found.chosen,
+            "headline": id(each) in headline,
             "difference": difference(each, found.measure) if found.measure else None,
             "cells": [_cell(name, each.numbers[name], columns[name]) for name in found.columns],
         }
