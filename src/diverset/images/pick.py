@@ -286,7 +286,8 @@ def _given_vectors(embeddings: Any, files: Sequence[Path], folder: Path | None, 
         without = [path for path in files if path not in found]
         if without:
             raise DiversetError(
-                f"{embeddings} has no vector for {len(without)} of the {len(files)} images, {without[0].name} among them"
+                f"{embeddings} has no vector for {len(without)} of the {len(files)} images, {without[0].name} "
+                "among them"
             )
         return found
     if isinstance(embeddings, str | os.PathLike):
@@ -374,7 +375,8 @@ def choose_images(
     features : ndarray of shape (n, d), optional
         Embeddings of the images, compared by their cosine, in place of colours, details and layout.
     threshold : float, optional
-        As in :func:`diverset.images.near_duplicates`. Only the best of several near-duplicates, or the largest, can be picked.
+        As in :func:`diverset.images.near_duplicates`. Of near-duplicates, only the best or the largest can be
+        picked.
 
     Returns
     -------

@@ -63,7 +63,7 @@ def page(choice: "ImageChoice", output: Path) -> dict[str, Any]:
                 "others": [
                     {
                         "name": f"{names[j]} (near-duplicate)" if copy[j] else names[j],
-                        "copy": bool(copy[j]),
+                        "near": bool(copy[j]),
                         "image": sources[paths[j], SMALL],
                     }
                     for j in small
