@@ -20,11 +20,11 @@ from diverset.io.features import (
     guess_text,
     rows_with_words,
     standardized,
-    tfidf,
 )
 from diverset.io.files import kind_of, read_text
 from diverset.io.tables import READABLE, Table, is_blank, load_npy, plain_cell, read_table
 from diverset.numerics.validation import check_fits_in_memory, is_sparse
+from diverset.text.tfidf import tfidf
 
 __all__ = ["Candidates", "find_rows", "read_candidates", "read_ids", "refuse_unknown"]
 
@@ -112,7 +112,7 @@ def read_candidates(
     if text is not None:
         step("Reading the texts")
         texts = table.texts(text)
-        features = tfidf(texts) if request.model is None else embed(texts, request.model)
+        features = tfidf(texts, sublinear=True, floor=2.0)[0] if request.model is None else embed(texts, request.model)
         words = "words" if request.model is None else f"embeddings by {request.model}"
         by = f"{words} of {text}"
         keep = rows_with_words(table, text, texts, features, notes)

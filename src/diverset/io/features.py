@@ -1,4 +1,4 @@
-"""Rows of a table as vectors: which columns mean what, numbers side by side, and texts by their words."""
+"""Rows of a table as vectors: which columns mean what, numbers side by side, and embeddings of texts."""
 
 import fnmatch
 import re
@@ -24,7 +24,6 @@ __all__ = [
     "looks_like_id",
     "rows_with_words",
     "standardized",
-    "tfidf",
 ]
 
 #: Names of columns that hold the text of a document, the first found first taken.
@@ -157,21 +156,6 @@ def standardized(X: Array) -> FloatArray:
     X = X - X.mean(axis=0)
     deviation = np.sqrt((X**2).mean(axis=0))
     return np.where(deviation > 1e-14, X / np.where(deviation > 1e-14, deviation, 1.0), 0.0)
-
-
-def tfidf(texts: list[str]) -> Any:
-    """Tf-idf weights of the words of each text: a sparse matrix with rows of length 1, or 0 without words."""
-    try:
-        from sklearn.feature_extraction.text import TfidfVectorizer
-    except ImportError as error:
-        raise MissingExtraError('comparing texts needs scikit-learn: pip install "diverset[text]"') from error
-    vectorizer = TfidfVectorizer(
-        sublinear_tf=True, strip_accents="unicode", token_pattern=r"(?u)\b\w+\b", dtype=np.float32
-    )
-    try:
-        return vectorizer.fit_transform(texts).tocsr()
-    except ValueError:  # no words at all
-        return np.zeros((len(texts), 1), dtype=np.float32)
 
 
 def embed(texts: list[str], model: str) -> Array:
