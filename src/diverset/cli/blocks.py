@@ -14,7 +14,7 @@ from diverset._typing import IntArray
 from diverset.cli.candidates import Candidates, read_ids, refuse_unknown
 from diverset.cli.request import DEFAULT_SIZE, Request
 from diverset.errors import DiversetError, EnvironmentFault, MissingExtraError
-from diverset.io.columns import find_columns, guess_id, guess_text, looks_like_id
+from diverset.io.features import find_columns, guess_id, guess_text, looks_like_id
 from diverset.io.tables import Table
 
 __all__ = ["HERE", "connected", "pick_blocks"]

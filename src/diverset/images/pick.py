@@ -274,7 +274,7 @@ def _given_scores(
 def _given_vectors(embeddings: Any, files: Sequence[Path], folder: Path | None, notes: list[str]) -> dict[Path, Any]:
     if isinstance(embeddings, str | os.PathLike) and Path(embeddings).suffix.lower() in _TABLES:
         table, column = _table(Path(embeddings))
-        reader = import_module("diverset.io.columns")
+        reader = import_module("diverset.io.features")
         names = [name for name in table.columns if name != column]
         vectors = [name for name in names if table.vectors(name) is not None][:1]
         vectors = vectors or [name for name in names if table.is_numeric(name)]
