@@ -90,7 +90,7 @@ def first_keys(
 def _key(u: cython.double, bonus: cython.double, weight: cython.double, leverage: cython.bint) -> cython.double:
     """Key: bonus + weight log u, or with log(1 + u) for a leverage."""
     if leverage:
-        return bonus + weight * log1p(max(u, 0.0))
+        return bonus + weight * log1p(u) if u > 0.0 else bonus  # also where rounding has left no number
     return bonus + weight * log(u) if u > 0.0 else -HUGE_VAL
 
 
@@ -353,8 +353,8 @@ class RowState(_State):
         key: cython.double = _key(u + self.slack[end] * self.scale[c], self.bonus[c], self.weight, self.leverage)
         self.bound[c] = u
         self.step[c] = end
-        # A bound is never -inf: only the exact value may say that an item cannot be picked.
-        self.keys[c] = max(key, _LOWEST)
+        # A bound is never -inf or nan: only the exact value may say that an item cannot be picked.
+        self.keys[c] = key if key > _LOWEST else _LOWEST
 
     @cython.cfunc
     @cython.nogil
@@ -494,7 +494,8 @@ class RowState(_State):
             for j in range(self.D):
                 self.Z[t, j] = root * self._product(self.inverse, j, c)
                 u += root * self._entry(c, j) * self.Z[t, j]
-            length = sqrt(1.0 + u)
+            # Rounding may leave a negative leverage, and rows of very different lengths an infinite one.
+            length = sqrt(1.0 + u) if u > 0.0 else 1.0
         else:
             for j in range(self.D):
                 self.Z[t, j] = root * self._entry(c, j)
@@ -507,7 +508,7 @@ class RowState(_State):
                 u = self.u0[c]
                 length = 1.0
         for j in range(self.D):
-            self.Z[t, j] /= length
+            self.Z[t, j] = self.Z[t, j] / length if length < HUGE_VAL else 0.0
         return u
 
     @cython.cfunc

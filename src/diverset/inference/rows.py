@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from diverset._typing import Array, FloatArray, IntArray
+from diverset.errors import KernelError
 from diverset.inference import _greedy_loops, _row_loops
 from diverset.inference.engine import Picks
 from diverset.inference.limits import Limits
@@ -79,6 +80,9 @@ def greedy_rows(
     beyond_rank : bool
         Whether to go on past the rank.
     """
+    if X.shape[1] == 0:
+        X = np.zeros((len(X), 1))  # rows without entries are zero vectors
+        given = None
     run = _Run(X, scale, factor, bonus, weight, limits, lone)
     log_det = run.by_volume(k, given)
     spent = None
@@ -151,13 +155,21 @@ class _Run:
         chosen = self.found()[0]
         rows = np.sqrt(factor[chosen])[:, None] * X[chosen].astype(np.float64)
         rows = rows if given is None else np.vstack([given, rows])
-        inverse = np.linalg.pinv(rows.T @ rows, hermitian=True) if len(rows) else np.zeros((D, D))
-        lam, V = np.linalg.eigh(inverse)
-        half = (V * np.sqrt(np.maximum(lam, 0.0))).astype(X.dtype)
+        with np.errstate(over="ignore", invalid="ignore"):
+            M = rows.T @ rows
+        if not np.isfinite(M).all():
+            raise KernelError("features were changed during the call: picks are no longer finite; pass a copy")
+        lam, V = np.linalg.eigh(M)
+        known = lam > 1e-15 * lam[-1]
+        lam, V = 1.0 / lam[known], V[:, known]
+        inverse = (V * lam) @ V.T
+        half = (V * np.sqrt(lam)).astype(X.dtype)
         # Bounds are enough here: the loops compute what they need to know exactly from the inverse.
-        doubt = (self._unit + 8.0 * D * EPS) * max(float(lam[-1]), 0.0)
-        leverage = factor * leverages(X, half)
-        keys = bonus + self._weight * np.log1p(leverage + doubt * scale)
+        doubt = (self._unit + 8.0 * D * EPS) * float(lam.max(initial=0.0))
+        with np.errstate(over="ignore", invalid="ignore"):
+            leverage = factor * leverages(X, half)
+            keys = bonus + self._weight * np.log1p(leverage + doubt * scale)
+        keys[np.isnan(keys)] = math.inf  # out of range, so that nothing is known of them
         keys[~available] = -math.inf
         self._pick(k, leverage, keys, np.zeros((0, D)), np.ascontiguousarray(inverse), doubt)
 
@@ -200,8 +212,12 @@ class _Run:
         level = max(_largest(keys, room), self._floor)
         reach = float(keys.max()) - level if level > -math.inf else 0.0
         parts = _parts(n, self._X.size)
+        idle = 0  # rounds without a pick
         with _thread_map(len(parts)) as share:
             while state.t < end:
+                if idle > 2 or math.isnan(level):
+                    # All items are the pool, so that this round makes a pick or is the last one.
+                    level, room = self._floor, n
                 places = np.empty(n, dtype=np.int64)
                 sizes = share(lambda part: state.gather(level, *part, places), parts)  # noqa: B023
                 pool = np.concatenate([places[lo : lo + size] for (lo, _), size in zip(parts, sizes, strict=True)])
@@ -212,13 +228,14 @@ class _Run:
                 ask = min(_ROUND_PICKS, end - state.t)
                 gains, key = self._pick_from(state, ask, pool, level)
                 got = len(gains)
+                idle = 0 if got else idle + 1
                 if got < ask and level == self._floor:
                     break
                 # Keys are expected to fall as they did, somewhat faster.
                 low = key if key > -math.inf else min(level, float(keys.max()))
                 if low == -math.inf:
                     break
-                fall = 1.25 * float(gains[0] - low) * min(_ROUND_PICKS, end - state.t) / got if got else 0.0
+                fall = 1.25 * (float(gains[0]) - low) * min(_ROUND_PICKS, end - state.t) / got if got else 0.0
                 if got < ask // 4:  # a round that made few picks was given too little
                     room, fall = (2 * room, fall) if crowded else (room, max(fall, 2.0 * reach))
                 reach = max(fall, 1e-6 * (1.0 + abs(low)))
@@ -273,6 +290,7 @@ def _largest(values: FloatArray, count: int) -> float:
 
 def orthonormal_rows(rows: FloatArray, tolerance: float) -> FloatArray:
     """Orthonormal basis of the span of a few rows, dependent ones dropped."""
+    rows = rows[rows.any(axis=1)]
     if len(rows) == 0:
         return rows
     _, sigma, Vh = np.linalg.svd(rows / np.sqrt((rows**2).sum(axis=1)).max(), full_matrices=False)
