@@ -28,7 +28,7 @@ from diverset.distributed.blocks import Blocks, as_block, compute, persist, same
 from diverset.errors import KernelError
 from diverset.inference import _greedy_loops
 from diverset.inference.engine import Picks
-from diverset.inference.rows import leverages, orthonormal_rows, rounding, squared_norms
+from diverset.inference.rows import information_inverse, leverages, orthonormal_rows, rounding, squared_norms
 from diverset.numerics.linalg import EPS, row_norms_squared
 from diverset.numerics.validation import check_fits_in_memory, is_sparse
 
@@ -36,6 +36,7 @@ __all__ = ["BlockProblem", "Rules", "greedy_blocks", "readable"]
 
 _NONE = np.zeros(0, dtype=np.int64)
 _NO_COSTS = np.zeros(0)
+_NO_INVERSE = np.zeros((0, 0))
 #: Candidates that a block sends at least; and how many, and how many bytes, all blocks together send at most.
 _CANDIDATES, _POOL, _POOL_BYTES = 256, 1 << 15, 1 << 28
 
@@ -291,13 +292,12 @@ def greedy_blocks(
     tolerance = 64.0 * D * EPS
     search = _Search(problem, rules, tolerance)
     basis = orthonormal_rows(given, tolerance)
-    own = search.run(k, basis, np.zeros((0, 0)))
+    own = search.run(k, basis)
     made, spent = len(own), None
     if made < k and beyond_rank and rules.stop == -math.inf:
         rows = np.vstack([given, *search.rows]) if search.rows else given
-        inverse = np.linalg.pinv(rows.T @ rows, hermitian=True) if len(rows) else np.zeros((D, D))
         # Picking may have ended because the caps or the budget are spent, and not the rank.
-        more = search.run(k - made, np.zeros((0, D)), np.ascontiguousarray(inverse))
+        more = search.run(k - made, np.zeros((0, D)), *information_inverse(rows))
         spent = made if more else None
     log_det = float(np.log(own).sum()) if spent is None and len(given) == 0 else None
     return Picks(np.array(search.picked, dtype=np.int64), np.array(search.gains), spent, log_det)
@@ -320,14 +320,14 @@ class _Search:
         self.gains: list[float] = []
         self.rows: list[FloatArray] = []
 
-    def run(self, wanted: int, start: FloatArray, inverse: FloatArray) -> list[float]:
+    def run(
+        self, wanted: int, start: FloatArray, inverse: FloatArray = _NO_INVERSE, half: FloatArray | None = None
+    ) -> list[float]:
         """Make picks from here on, by volume or (with an inverse) by leverage; returns their own potentials."""
         D = self._problem.blocks.shape[1]
-        t, half, doubt = len(start), None, 0.0
-        if inverse.size:
-            lam, V = np.linalg.eigh(inverse)
-            half = V * np.sqrt(np.maximum(lam, 0.0))
-            doubt = (self._unit + 8.0 * D * EPS) * max(float(lam[-1]), 0.0)
+        t, doubt = len(start), 0.0
+        if half is not None:
+            doubt = (self._unit + 8.0 * D * EPS) * float((half**2).sum(axis=0).max(initial=0.0))
         Z = np.zeros((t + wanted, D))
         Z[:t] = start
         slack = np.full(t + wanted + 1, doubt)

@@ -34,7 +34,7 @@ from diverset.inference.engine import Picks
 from diverset.inference.limits import Limits
 from diverset.numerics.linalg import EPS, row_norms_squared
 
-__all__ = ["greedy_rows", "leverages", "orthonormal_rows", "rounding", "squared_norms"]
+__all__ = ["greedy_rows", "information_inverse", "leverages", "orthonormal_rows", "rounding", "squared_norms"]
 
 #: From this many entries of X on, several threads share a pass over it.
 _THREADS_MIN_ENTRIES = 3_000_000
@@ -155,23 +155,15 @@ class _Run:
         chosen = self.found()[0]
         rows = np.sqrt(factor[chosen])[:, None] * X[chosen].astype(np.float64)
         rows = rows if given is None else np.vstack([given, rows])
-        with np.errstate(over="ignore", invalid="ignore"):
-            M = rows.T @ rows
-        if not np.isfinite(M).all():
-            raise KernelError("features were changed during the call: picks are no longer finite; pass a copy")
-        lam, V = np.linalg.eigh(M)
-        known = lam > 1e-15 * lam[-1]
-        lam, V = 1.0 / lam[known], V[:, known]
-        inverse = (V * lam) @ V.T
-        half = (V * np.sqrt(lam)).astype(X.dtype)
+        inverse, half = information_inverse(rows)
         # Bounds are enough here: the loops compute what they need to know exactly from the inverse.
-        doubt = (self._unit + 8.0 * D * EPS) * float(lam.max(initial=0.0))
+        doubt = (self._unit + 8.0 * D * EPS) * float((half**2).sum(axis=0).max(initial=0.0))
         with np.errstate(over="ignore", invalid="ignore"):
-            leverage = factor * leverages(X, half)
+            leverage = factor * leverages(X, half.astype(X.dtype))
             keys = bonus + self._weight * np.log1p(leverage + doubt * scale)
         keys[np.isnan(keys)] = math.inf  # out of range, so that nothing is known of them
         keys[~available] = -math.inf
-        self._pick(k, leverage, keys, np.zeros((0, D)), np.ascontiguousarray(inverse), doubt)
+        self._pick(k, leverage, keys, np.zeros((0, D)), inverse, doubt)
 
     def _pick(
         self, wanted: int, u0: FloatArray, keys: FloatArray, start: FloatArray, inverse: FloatArray, doubt: float
@@ -295,6 +287,17 @@ def orthonormal_rows(rows: FloatArray, tolerance: float) -> FloatArray:
         return rows
     _, sigma, Vh = np.linalg.svd(rows / np.sqrt((rows**2).sum(axis=1)).max(), full_matrices=False)
     return np.ascontiguousarray(Vh[sigma**2 > tolerance])
+
+
+def information_inverse(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Pseudoinverse of ``rows.T @ rows``, and a matrix of orthogonal columns whose product with its transpose it is."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        M = rows.T @ rows
+    if not np.isfinite(M).all():
+        raise KernelError("features were changed during the call: picks are no longer finite; pass a copy")
+    lam, V = np.linalg.eigh(M)
+    half = V[:, lam > 1e-15 * lam[-1]] / np.sqrt(lam[lam > 1e-15 * lam[-1]])
+    return half @ half.T, half
 
 
 def leverages(X: Array, half: Array) -> FloatArray:
