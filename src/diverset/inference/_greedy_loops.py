@@ -35,7 +35,7 @@ else:
 
     _uncompiled.warn_once()
 
-__all__ = ["Batch", "DenseState", "RowState", "as_panels", "first_keys", "rank_scores"]
+__all__ = ["Batch", "DenseState", "RowState", "as_panels", "rank_scores"]
 
 #: Panels that a row meets at a time.
 _PANELS = cython.declare(cython.Py_ssize_t, 3)
@@ -61,26 +61,6 @@ def as_panels(Z, dtype, n_directions):
     for s in range(len(Z)):
         panels[s // width, :, s % width] = Z[s]
     return panels
-
-
-def first_keys(
-    scale: cython.const[cython.double][::1],
-    bonus: cython.const[cython.double][::1],
-    weight: cython.double,
-    available: cython.const[cython.uchar][::1],
-):
-    """Keys before the first pick, from the squared norms; -inf for what is not available."""
-    keys: cython.double[::1] = np.empty(scale.shape[0])
-    i: cython.Py_ssize_t
-    with cython.nogil:
-        for i in range(scale.shape[0]):
-            if not available[i]:
-                keys[i] = -HUGE_VAL
-            elif scale[i] == 1.0:
-                keys[i] = bonus[i]
-            else:
-                keys[i] = _key(scale[i], bonus[i], weight, False)
-    return np.asarray(keys)
 
 
 @cython.cfunc

@@ -143,7 +143,9 @@ class _Run:
         D = self._X.shape[1]
         scale, _, bonus = self._items
         basis = np.zeros((0, D)) if given is None else orthonormal_rows(given, self._tolerance)
-        keys = _greedy_loops.first_keys(scale, bonus, self._weight, self._limits.available.view(np.uint8))
+        with np.errstate(divide="ignore"):
+            logs = np.log(scale, out=np.zeros(len(scale)), where=scale != 1.0)  # most are unit vectors
+        keys = np.where(self._limits.available, bonus + self._weight * logs, -math.inf)
         own = self._pick(min(k, D - len(basis) + self._lone), scale, keys, basis, np.zeros((0, 0)), 0.0)
         # The determinant is the product of what was left of each item beside those before it.
         return float(np.log(own[: self.made]).sum()) if given is None else None
