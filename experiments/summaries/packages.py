@@ -18,7 +18,7 @@ import numpy as np
 
 from diverset._typing import IntArray, RNGLike
 from diverset.text import Cluster
-from diverset.text.budget import Budget
+from diverset.text.cluster import Budget
 from diverset.text.rivals import _fill, _Rival
 from diverset.text.words import words
 

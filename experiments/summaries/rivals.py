@@ -11,7 +11,7 @@ from scipy.sparse.linalg import svds
 
 from diverset._typing import IntArray, RNGLike
 from diverset.text import Cluster
-from diverset.text.budget import Budget
+from diverset.text.cluster import Budget
 from diverset.text.rivals import _fill, _Rival
 from diverset.text.terms import Terms, stems_of
 

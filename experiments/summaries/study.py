@@ -17,7 +17,7 @@ import numpy as np
 from diverset import summarize
 from diverset.io.files import atomic_write
 from diverset.text import Begin, Cluster, LexRank, Oracle, Random, Submodular, Summarizer, rouge
-from diverset.text.features import FEATURE_GROUPS, FEATURE_NAMES
+from diverset.text.quality import FEATURE_GROUPS, FEATURE_NAMES
 from experiments.summaries.data import FOLDS, KINDS, LEARNED, Item
 from experiments.summaries.packages import package_rivals
 from experiments.summaries.rivals import LSA, KLSum, TextRank
@@ -55,7 +55,9 @@ def learn(items: list[Item], kinds: tuple[str, ...] = LEARNED, **settings: Any) 
         used = [item for item in items if item.kind in kinds and (item.kind, item.fold) != (kind, fold)]
         sizes = {name: sum(item.kind == name for item in used) for name in kinds}
         return Summarizer(**settings).fit(
-            [item.cluster for item in used], weights=[1.0 / sizes[item.kind] for item in used]
+            [item.cluster for item in used],
+            weights=[1.0 / sizes[item.kind] for item in used],
+            limits=[KINDS[item.kind] for item in used],
         )
 
     def model(item: Item) -> Summarizer:

@@ -51,8 +51,9 @@ def test_no_model_is_tested_on_what_it_learned_from(monkeypatch):
     seen = []
 
     class Spy:
-        def fit(self, clusters, weights):
+        def fit(self, clusters, weights, limits):
             assert sum(weights) == pytest.approx(len(LEARNED))
+            assert set(limits) <= set(KINDS.values())
             seen.append({id(cluster) for cluster in clusters})
             return seen[-1]
 

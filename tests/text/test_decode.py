@@ -12,7 +12,8 @@ import diverset as dv
 from diverset.errors import DiversetError
 from diverset.sampling import rejection
 from diverset.text import mean_rouge, pairwise_rouge, rouge, word_counts
-from diverset.text.decode import draw_between, greedy_summary, least_risk
+from diverset.text.decode import greedy_summary, least_risk
+from diverset.text.law import draw_between
 
 SENTENCES = [
     "The river rose and flooded the old town.",
@@ -22,6 +23,10 @@ SENTENCES = [
     "Trains still ran on Monday.",
     "",
 ]
+
+
+def sampler_of(L):
+    return rejection.prepare(dv.DPP(L)._representation)
 
 
 def kernel(n, seed, scale=1.0):
@@ -75,7 +80,7 @@ def window_law(L, costs, low, high):
 
 
 def p_value(L, costs, low, high, law):
-    draws = draw_between(dv.DPP(L), costs, low, high, 4000, rng=5)
+    draws = draw_between(sampler_of(L), costs, low, high, 4000, rng=5)
     seen = Counter(tuple(int(i) for i in Y) for Y in draws.sets)
     assert set(seen) <= set(law)
     return chisquare([seen[Y] for Y in law], [4000 * p for p in law.values()]).pvalue
@@ -93,23 +98,23 @@ def test_draws_have_the_law_given_the_window():
 
 def test_rejections_are_counted():
     L, costs = kernel(5, 3, 0.7), np.array([2, 3, 3, 4, 5])
-    draws = draw_between(dv.DPP(L), costs, 6, 8, 50, rng=0)
+    draws = draw_between(sampler_of(L), costs, 6, 8, 50, rng=0)
     assert len(draws.sets) == 50 < draws.n_drawn
     assert draws.indicator(5).sum(axis=1).A1.tolist() == [len(items) for items in draws.sets]
-    few = draw_between(dv.DPP(L), costs, 17, 17, 50, rng=0, most=200)
+    few = draw_between(sampler_of(L), costs, 17, 17, 50, rng=0, most=200)
     assert len(few.sets) < 50
     assert few.n_drawn == 200
     assert all(costs[Y].sum() == 17 for Y in few.sets)
-    assert draw_between(dv.DPP(L), costs, 1, 1, 3, rng=0, most=20).sets == []
+    assert draw_between(sampler_of(L), costs, 1, 1, 3, rng=0, most=20).sets == []
     with pytest.raises(DiversetError, match="from 4 to 3"):
-        draw_between(dv.DPP(L), costs, 4, 3, 1)
+        draw_between(sampler_of(L), costs, 4, 3, 1)
 
 
 def test_draws_are_those_of_the_sampler_in_order():
     """Two routes: the sets in the window among all draws of the same generator, one by one."""
     L, costs = kernel(7, 5, 0.8), np.array([2, 3, 3, 4, 5, 1, 2])
-    draws = draw_between(dv.DPP(L), costs, 5, 7, 700, rng=11)
-    sampler = rejection.prepare(dv.DPP(L)._representation)
+    draws = draw_between(sampler_of(L), costs, 5, 7, 700, rng=11)
+    sampler = sampler_of(L)
     generator = np.random.default_rng(11)
     expected, drawn = [], 0
     while len(expected) < 700:

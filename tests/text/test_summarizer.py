@@ -25,9 +25,8 @@ from diverset.text import (
     rouge,
     rouge_words,
 )
-from diverset.text.features import FEATURE_GROUPS, FEATURE_NAMES, columns_of, feature_matrix
-from diverset.text.model_file import write_model
-from diverset.text.oracle import sentence_scores
+from diverset.text.learning import sentence_scores
+from diverset.text.quality import FEATURE_GROUPS, FEATURE_NAMES, columns_of, feature_matrix, write_model
 from diverset.text.terms import Terms
 
 TOPICS = ["river flood town", "election vote party", "team match goal", "storm wind coast", "museum art painting"]

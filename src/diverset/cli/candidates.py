@@ -20,8 +20,9 @@ from diverset.io.columns import (
     standardized,
 )
 from diverset.io.tables import Table, is_blank, load_npy, read_table
-from diverset.io.texts import embed, rows_that_speak, tfidf
+from diverset.io.texts import embed, rows_that_speak
 from diverset.numerics.validation import check_fits_in_memory, is_sparse
+from diverset.text.tfidf import tfidf
 
 __all__ = ["Candidates", "find_rows", "read_candidates", "read_ids", "refuse_unknown"]
 
@@ -109,7 +110,7 @@ def read_candidates(
     if text is not None:
         step("Reading the texts")
         texts = table.texts(text)
-        features = tfidf(texts) if request.model is None else embed(texts, request.model)
+        features = tfidf(texts, sublinear=True, floor=2.0)[0] if request.model is None else embed(texts, request.model)
         words = "words" if request.model is None else f"embeddings by {request.model}"
         by = f"{words} of {text}"
         keep = rows_that_speak(table, text, texts, features, notes)

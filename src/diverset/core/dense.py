@@ -15,6 +15,7 @@ from diverset.core.representation import (
     impossible,
     log_assignment_probability,
     open_positions,
+    without_dropped,
 )
 from diverset.core.spectrum import Spectrum
 from diverset.errors import KernelError
@@ -256,13 +257,16 @@ class DenseLikelihood(Representation):
 
     def log_prob(self, inside: IntArray) -> float:
         """Log of det(L_Y) / det(L + I)."""
-        log_det = log_det_psd(self._L[np.ix_(inside, inside)], self._noise[inside], lambda: self.spectrum.rank)
-        return min(log_det - self.log_normalizer, 0.0)
+        return min(self._log_det(inside) - self.log_normalizer, 0.0)
+
+    def _log_det(self, inside: IntArray) -> float:
+        """Log-determinant of L at these items, -inf where they are dependent or more than the rank."""
+        return log_det_psd(self._L[np.ix_(inside, inside)], self._noise[inside], lambda: self.spectrum.rank)
 
     def log_probability(self, inside: IntArray, outside: IntArray) -> float:
         """Log-probability of a partial assignment, from the blocks of K and I - K."""
         # Dependence among the included shows in L, where rounding is relative, before it shows in K.
-        if log_det_psd(self._L[np.ix_(inside, inside)], self._noise[inside]) == -math.inf:
+        if self._log_det(inside) == -math.inf:
             return -math.inf
         items = np.concatenate([inside, outside])
         order = np.argsort(items)
@@ -287,10 +291,9 @@ class DenseLikelihood(Representation):
         L = self._L[np.ix_(keep, keep)]
         noise = self._noise[keep]
         if len(inside):
-            L_A = self._L[np.ix_(inside, inside)]
-            if log_det_psd(L_A, self._noise[inside]) == -math.inf:
+            if self._log_det(inside) == -math.inf:
                 raise impossible(inside, outside)
-            X = half_solve(L_A, self._L[np.ix_(inside, keep)])
+            X = half_solve(self._L[np.ix_(inside, inside)], self._L[np.ix_(inside, keep)])
             L = L - X.conj().T @ X
             # Items in the span of the included ones are left with rounding only: they cannot appear.
             gone = np.diagonal(L).real <= 2.0 * zero_pivot(len(inside) + 1) * noise
@@ -335,6 +338,17 @@ class DenseLikelihood(Representation):
                 lam, V = self._eigh
                 scaled._cache.keep("_eigh", lambda: (factor * lam, V))
         return scaled
+
+    def without_rounding(self, k: int) -> Representation:
+        """By eigenpairs, where rounding is felt in the law of one size."""
+        return without_dropped(self, k, lambda: self._rounding)
+
+    @cached_property
+    def _rounding(self) -> float:
+        """Rounding error of the trace: eigenvalues that count as zero, and what `eigh` errs by."""
+        values = self._eigh[0]
+        dropped = float(np.abs(values[: self.n - self.spectrum.rank]).sum())
+        return dropped if self._graded else dropped + EPS * self.n * float(values[-1])
 
     def eigenvector_rows(self, rows: IntArray) -> Array:
         """Rows of the eigenvectors of L with nonzero eigenvalue."""

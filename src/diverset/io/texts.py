@@ -1,4 +1,4 @@
-"""Texts as vectors: words weighted by how rare they are, or the embeddings of a model."""
+"""Texts as vectors: embeddings of a model, and which rows of a table have words."""
 
 import sys
 from typing import Any
@@ -10,22 +10,7 @@ from diverset.errors import DiversetError, MissingExtraError
 from diverset.io.tables import Table
 from diverset.numerics.validation import is_sparse
 
-__all__ = ["embed", "rows_that_speak", "tfidf"]
-
-
-def tfidf(texts: list[str]) -> Any:
-    """Words weighted by how rare they are, in a sparse matrix: one row per text, of length 1 or 0."""
-    try:
-        from sklearn.feature_extraction.text import TfidfVectorizer
-    except ImportError as error:
-        raise MissingExtraError('comparing texts needs scikit-learn: pip install "diverset[text]"') from error
-    vectorizer = TfidfVectorizer(
-        sublinear_tf=True, strip_accents="unicode", token_pattern=r"(?u)\b\w+\b", dtype=np.float32
-    )
-    try:
-        return vectorizer.fit_transform(texts).tocsr()
-    except ValueError:  # no words at all
-        return np.zeros((len(texts), 1), dtype=np.float32)
+__all__ = ["embed", "rows_that_speak"]
 
 
 def embed(texts: list[str], model: str) -> Array:

@@ -219,18 +219,20 @@ def log_det_psd(a: Array, noise: FloatArray, rank: Callable[[], int] | None = No
     diagonal = np.diagonal(a).real
     if not (diagonal > zero_pivot(1) * noise).all():
         return -math.inf
-    # Unit diagonal first: scale never decides whether rows are dependent.
-    root = np.sqrt(diagonal)
+    # In units of rounding: scale never decides whether rows are dependent, and the best-known item is pivoted first,
+    # since an item passes its own relative error on to those after it.
+    unit = np.maximum(noise, EPS * diagonal)
+    root = np.sqrt(unit)
     R, order, found, _ = routine("pstrf", a)(a / root[:, None] / root, lower=1, tol=_TINY)
     if found < m:
         return -math.inf
     pivots = np.diagonal(R).real ** 2
-    limit = zero_pivot(m) * (noise / diagonal)[order - 1] + m * EPS
+    limit = (zero_pivot(m) * noise + m * EPS * diagonal)[order - 1] / unit[order - 1]
     if not (pivots > limit).all():
         return -math.inf
     if rank is not None and (pivots < _DOUBTFUL * limit).any() and m > rank():
         return -math.inf
-    return float(np.log(pivots).sum() + np.log(diagonal).sum())
+    return float(np.log(pivots).sum() + np.log(unit).sum())
 
 
 def log_det_gram(rows: Array, noise: FloatArray, scales: FloatArray | None = None) -> float:

@@ -12,10 +12,9 @@ from diverset._typing import FloatArray, IntArray, RNGLike
 from diverset.errors import DiversetError
 from diverset.learn._estimator import Estimator
 from diverset.numerics.validation import check_nonnegative
-from diverset.text.budget import Budget, read_budget
-from diverset.text.cluster import Cluster, as_cluster
+from diverset.text.cluster import Budget, Cluster, as_cluster, read_budget
+from diverset.text.learning import oracle_summary
 from diverset.text.lexrank import lexrank
-from diverset.text.oracle import oracle_summary
 from diverset.text.summarizer import Summarizer
 from diverset.text.summary import Summary, finish
 from diverset.text.terms import Terms, stems_of
@@ -112,8 +111,8 @@ class Submodular(_Rival):
 
     .. math::  f(Y) = \sum_{i \notin Y} \sum_{j \in Y} s_{ij} - \lambda \sum_{i, j \in Y, i \ne j} s_{ij}
 
-    The sentence of largest :math:`(f(Y + i) - f(Y)) / c_i^r` is tried next and kept if it fits and f grows; the result
-    is the better of this set and the best single sentence.
+    The sentence of largest :math:`(f(Y + i) - f(Y)) / c_i^r` that fits is taken while f grows; the result is the
+    better of this set and the best single sentence.
 
     Parameters
     ----------
@@ -144,9 +143,9 @@ class Submodular(_Rival):
         free, room, value = costs <= budget.room, budget.room, 0.0
         while free.any():
             best = int(np.where(free, gain / scale, -np.inf).argmax())
+            if gain[best] <= 0.0:
+                break  # and gains only fall
             free[best] = False
-            if gain[best] <= 0.0 or costs[best] > room:
-                continue
             chosen.append(best)
             value += float(gain[best])
             room -= int(costs[best])

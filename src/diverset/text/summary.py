@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
@@ -14,14 +14,13 @@ import numpy as np
 
 from diverset._typing import FloatArray, IntArray, RNGLike
 from diverset.errors import DiversetError, MissingExtraError
-from diverset.text.budget import Budget
-from diverset.text.cluster import Cluster
+from diverset.text.cluster import Budget, Cluster
 from diverset.text.decode import Draws
 from diverset.text.law import SummaryLaw
-from diverset.text.readable import reading_order
+from diverset.text.sentences import opens_dependent
 from diverset.text.terms import Terms
 
-__all__ = ["Summary", "finish"]
+__all__ = ["Summary", "finish", "reading_order"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,3 +204,46 @@ def finish(
         indices = reading_order(cluster, indices.tolist(), terms)
     text = budget.crop(" ".join(cluster.sentences[i] for i in indices)) if len(indices) else ""
     return Summary(text, indices, cluster, budget, method, notes=tuple(notes), **found)
+
+
+#: Two sentences with a cosine above this mention the same thing.
+_SAME = 0.5
+
+
+def reading_order(cluster: Cluster, chosen: Sequence[int], terms: Terms) -> IntArray:
+    """Chosen sentences in the order of events.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        The documents, with dates or without.
+    chosen : sequence of int
+        Sentences of the cluster.
+    terms : Terms
+        Words of its sentences.
+
+    Returns
+    -------
+    ndarray of int64
+        By the date of the document, where all documents have one, and then by first mention: the place of the first
+        sentence of the cluster with a cosine above one half to the chosen one. A sentence that needs the one before
+        it follows that sentence.
+    """
+    chosen = sorted(int(i) for i in chosen)
+    vectors = terms.vectors
+    dates = cluster.dates if all(date is not None for date in cluster.dates) else ()
+
+    def key(i: int) -> tuple[int, int, int]:
+        if dates:
+            return int(dates[cluster.document_of[i]].astype(np.int64)), i, i
+        near = np.flatnonzero((vectors @ vectors[i].T).toarray().ravel() > _SAME)
+        return 0, int(min(near.min(initial=i), i)), i
+
+    taken = set(chosen)
+    follows = {i for i in chosen if i - 1 in taken and cluster.position[i] > 0 and opens_dependent(cluster.words[i])}
+    order: list[int] = []
+    for i in sorted((i for i in chosen if i not in follows), key=key):
+        order.append(i)
+        while order[-1] + 1 in follows:
+            order.append(order[-1] + 1)
+    return np.array(order, dtype=np.int64)

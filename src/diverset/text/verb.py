@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -13,15 +13,13 @@ from numpy.typing import ArrayLike
 from diverset._typing import BoolArray, FloatArray, IntArray, RNGLike
 from diverset.errors import DiversetError, MissingExtraError
 from diverset.numerics.validation import as_finite, check_count
-from diverset.text.budget import read_budget
-from diverset.text.cluster import Cluster, as_cluster
-from diverset.text.coverage import covering_summary
-from diverset.text.decode import Draws, greedy_summary, least_risk
-from diverset.text.law import SummaryLaw, cosines, given_read
-from diverset.text.readable import opens_dependent, stands_alone
+from diverset.text.cluster import Cluster, as_cluster, read_budget
+from diverset.text.decode import covering_summary, greedy_summary, least_risk
+from diverset.text.law import Draws, SummaryLaw, cosines, given_read
+from diverset.text.quality import QualityWeights, default_weights
+from diverset.text.sentences import opens_dependent, stands_alone
 from diverset.text.summary import Summary, finish
 from diverset.text.terms import Terms, stems_of
-from diverset.text.weights import QualityWeights, default_weights
 
 if TYPE_CHECKING:
     from diverset.text.summarizer import Summarizer
@@ -42,14 +40,14 @@ _LOWER_CASE = 0.1
 
 
 def summarize(
-    documents: Cluster | str | Iterable[str | Sequence[str]],
+    documents: Any,
     max_words: int | None = None,
     *,
     max_bytes: int | None = None,
     max_sentences: int | None = None,
     method: str = "coverage",
     query: str | None = None,
-    update_since: Cluster | str | Iterable[str | Sequence[str]] | None = None,
+    update_since: Any = None,
     model: Summarizer | str | os.PathLike[str] | None = None,
     embeddings: ArrayLike | str | None = None,
     n_draws: int = 20_000,
@@ -59,8 +57,10 @@ def summarize(
 
     Parameters
     ----------
-    documents : str, iterable of str or of lists of sentences, or Cluster
-        What to summarise. Texts are split into sentences.
+    documents : str, path, frame, Cluster, or iterable of str or of lists of sentences
+        What to summarise. Texts are split into sentences. A path, or a string that names an existing file or folder, is
+        read as the command ``diverset summarize`` reads it. A pandas or polars frame has a document in each row, in a
+        column such as ``text`` or ``body``, with names and dates in columns such as ``title`` and ``date``.
     max_words, max_bytes, max_sentences : int, optional
         The limit, one of them; 100 words if none is given. It is never exceeded. A summary ends before the limit where
         the sentences that are left add little.
@@ -68,7 +68,7 @@ def summarize(
         How to get from the model to a summary.
 
         ``"coverage"``: the set of sentences whose words and word pairs are most expected, by draws from the model
-        (``diverset.text.coverage``); only sentences of the better half by quality that can stand
+        (``diverset.text.decode``); only sentences of the better half by quality that can stand
         alone. ``"mbr"``: the draw of highest mean ROUGE-1F against all draws. ``"sample"``: one draw. ``"greedy"``:
         Algorithm 6 of [KuleszaTaskar2012]_.
     query : str, optional
