@@ -57,7 +57,13 @@ for ax, shape in zip(axes.flat, shapes, strict=False):
     np.fill_diagonal(together, 0.0)
     image = plot_kernel(together, colorbar=False, ax=ax)
     image.set_clim(-uniform, uniform)
-    ax.set(title=f"{shape}\ndimension {character(shape, (1, 1, 1, 1))}", xlabel="place", ylabel="place", xticks=[0, 4, 8], yticks=[0, 4, 8])
+    ax.set(
+        title=f"{shape}\ndimension {character(shape, (1, 1, 1, 1))}",
+        xlabel="place",
+        ylabel="place",
+        xticks=[0, 4, 8],
+        yticks=[0, 4, 8],
+    )
 axes[1, 2].axis("off")  # five partitions, six panels
 figure.colorbar(image, ax=axes[1, 2], location="left", fraction=0.6, aspect=12, label="together, less 1/6")
 plt.show()
