@@ -51,6 +51,7 @@ def thread(
     keep_series: Annotated[
         bool, option("--keep-series", help="Keep formulaic series: earnings, weather, market tables.")
     ] = False,
+    shared: Annotated[bool, option("--shared", help="Let threads share documents.")] = False,
     events: Annotated[
         int | None, option(metavar="N", help="Events in the documents; by modularity.", panel=_MODEL)
     ] = None,
@@ -58,7 +59,7 @@ def thread(
         float | None, option(help="Weight of the similarity of neighbours; by held-out words.", panel=_MODEL)
     ] = None,
     burst: Annotated[float, option(min=0.0, help="Weight of days on which much is written.", panel=_MODEL)] = 0.5,
-    max_gap: Annotated[float, option(min=0.0, help="Longest step, in mean steps of the event.", panel=_MODEL)] = 3.0,
+    max_gap: Annotated[float, option(min=0.0, help="Longest step, in mean steps of the event.", panel=_MODEL)] = 5.0,
     min_documents: Annotated[int, option(help="Ignore words in fewer documents.", panel=_MODEL)] = 2,
     max_share: Annotated[float, option(help="Ignore words in a larger share of documents.", panel=_MODEL)] = 0.5,
     time: Annotated[str | None, option(metavar="COL", help="Column of dates.", panel=_COLUMNS)] = None,
@@ -89,6 +90,7 @@ def thread(
             burst=burst,
             max_gap=max_gap,
             keep_series=keep_series,
+            shared=shared,
             through=through,
             sample=method == Choose.sample,
             rng=0 if seed is None else seed,

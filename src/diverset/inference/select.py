@@ -82,8 +82,8 @@ def select(
     diversity : float
         The dial, from 0 (plain top-k) to 1 (diversity only).
     scale : {"rank", "standard", None}
-        How scores are calibrated over the candidates. ``"rank"`` takes :math:`z_i = -\log_2 r_i` with r the rank, 1 for
-        the best: only the order of the scores matters. ``"standard"`` subtracts the mean and divides by the standard
+        How scores are calibrated over the candidates. ``"rank"`` takes :math:`z_i = -1.3 \log_2 ((1 + r_i) / 2)` with r the
+        rank, 1 for the best: only the order of the scores matters. ``"standard"`` subtracts the mean and divides by the standard
         deviation: the unit of the scores does not matter, but gaps between them do. None takes scores as they are:
         differences near 1 count.
     keep : float, optional
