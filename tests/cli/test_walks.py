@@ -39,9 +39,10 @@ def files_of(arguments):
         try:
             app(arguments, prog_name="diverset")
         except SystemExit as end:
-            assert not end.code
+            code = end.code
         finally:
             sys.setprofile(None)
+    assert not code
     return {name for name in found if name.partition("/")[0] not in (*NUMERICAL, IMPORTS)}
 
 
