@@ -11,7 +11,7 @@ INSTALL := $(PIP_INSTALL) --no-build-isolation --editable
 # One thread per worker: two pytest workers that each start a BLAS pool only get in each other's way.
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
-.PHONY: help demo test test-all test-loops fuzz bench docs experiments dist lint clean
+.PHONY: help demo test test-all test-loops test-lowest fuzz bench docs experiments dist lint clean
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -20,6 +20,7 @@ help:
 	@echo "make test         lint, types and the quick tests"
 	@echo "make test-all     the same with the slow tests and more frameworks, then test-loops"
 	@echo "make test-loops   the compiled loops: uncompiled, by other instruction sets, with bounds checks and a sanitizer"
+	@echo "make test-lowest  the quick tests with the lowest versions named in pyproject.toml, in an environment of their own"
 	@echo "make bench        speed and accuracy, beside other libraries"
 	@echo "make docs         the documentation, in docs/_build/html"
 	@echo "make experiments  every module of experiments/, on the public data in DATA=../shared/data"
@@ -53,6 +54,18 @@ test-loops: $(VENV)/.test
 	cp -r tests build/checked/ && cd build/checked && PYTHONPATH=. $(abspath $(BIN))/python -m pytest -n 2 -m "not slow" -c $(CURDIR)/pyproject.toml --rootdir . $(LOOP_TESTS)
 	DIVERSET_BUILD=sanitized $(PIP_INSTALL) --no-build-isolation --no-deps --upgrade --target build/sanitized .
 	cp -r tests build/sanitized/ && cd build/sanitized && PYTHONPATH=. LD_PRELOAD="$(ASAN) $(STDCXX)" ASAN_OPTIONS=detect_leaks=0 $(abspath $(BIN))/python -m pytest -n 2 -m "not slow" -c $(CURDIR)/pyproject.toml --rootdir . $(LOOP_TESTS)
+
+# An environment with the lowest version of every direct dependency. uv resolves them; pip has no such option. Only
+# wheels: old releases without one for this Python would need compilers that few machines have.
+LOWEST := build/lowest
+test-lowest: $(VENV)/.pip
+	rm -rf $(LOWEST) && mkdir -p $(LOWEST) && cp -r src tests docs examples experiments benchmarks conftest.py setup.py pyproject.toml README.md LICENSE $(LOWEST)
+	find $(LOWEST)/src -name '*.so' -delete
+	$(PIP_INSTALL) "uv>=0.5"
+	$(BIN)/uv venv --quiet --python $(PYTHON) $(LOWEST)/.venv
+	cd $(LOWEST) && VIRTUAL_ENV=$$PWD/.venv $(abspath $(BIN))/uv pip install --quiet --resolution lowest-direct --only-binary :all: --group build
+	cd $(LOWEST) && VIRTUAL_ENV=$$PWD/.venv $(abspath $(BIN))/uv pip install --quiet --resolution lowest-direct --only-binary :all: --no-binary diverset --no-build-isolation --editable . --group test
+	cd $(LOWEST) && OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv/bin/python -m pytest -n 2 -m "not slow" tests
 
 FUZZ ?= 1000
 fuzz: $(VENV)/.test

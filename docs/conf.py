@@ -1,10 +1,12 @@
 """Sphinx configuration. Nothing here is fetched from a network, neither at build time nor by a reader."""
 
 import os
+import sys
 from importlib.metadata import version as installed_version
 from pathlib import Path
 
 os.environ.setdefault("MPLBACKEND", "agg")
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
 project = "diverset"
 author = "The diverset developers"
@@ -18,11 +20,14 @@ extensions = [
     "sphinx.ext.mathjax",
     "sphinx-mathjax-offline",
     "numpydoc",
+    "sphinx_copybutton",
+    "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "project_pages",
 ]
 
 root_doc = "index"
-exclude_patterns = ["_build", "auto_examples/**/*.md5"]
+exclude_patterns = ["_build", "auto_examples/**/*.md5", "images/*.rst"]  # tables there are included in pages
 templates_path = ["_templates"]
 default_role = "code"  # numpydoc writes names of parameters in single backticks
 nitpicky = True
@@ -40,9 +45,14 @@ autosummary_generate = True
 autodoc_typehints = "none"  # numpydoc sections carry types and shapes
 numpydoc_show_class_members = False  # the template of classes shows members in full
 
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
+    "subsection_order": ["../examples/use", "../examples/understand", "../examples/mathematics"],
+    "capture_repr": (),  # the last line of a cell often makes a Matplotlib object, which says nothing to a reader
     "filename_pattern": r"plot_",
     "download_all_examples": False,
     "show_memory": False,
@@ -63,7 +73,7 @@ html_copy_source = False
 html_theme_options = {
     "show_prev_next": True,
     "navigation_with_keys": False,
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 7,
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
     "footer_end": [],

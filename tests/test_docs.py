@@ -158,7 +158,7 @@ def test_the_map_leaves_nothing_of_the_monograph_out():
     assert set(mapped("Theorems and the like")) == expected
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("plot_*.py")), ids=by_name)
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*/plot_*.py")), ids=by_name)
 def test_gallery_script(path, monkeypatch):
     import matplotlib
 

@@ -21,7 +21,7 @@ class _Type:
 
 
 float = double = doublecomplex = int = longlong = ulonglong = char = uchar = _Type()
-bint = void = Py_ssize_t = p_double = const = _Type()
+bint = void = Py_ssize_t = p_double = p_float = const = _Type()
 
 
 class _NoLock(nullcontext[None]):

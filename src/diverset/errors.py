@@ -7,6 +7,7 @@ working; the subclasses are for callers who want to tell the cases apart.
 __all__ = [
     "DiversetError",
     "DiversetWarning",
+    "EnvironmentFault",
     "ImpossibleEventError",
     "KernelError",
     "LabelError",
@@ -56,3 +57,7 @@ class UnboundedLikelihoodError(DiversetError):
 
 class MissingExtraError(ImportError):
     """An optional dependency is absent; the message names the install command."""
+
+
+class EnvironmentFault(OSError):
+    """A fault of the machine and not of the input: a full disk, no home directory, a lost scheduler."""

@@ -143,14 +143,14 @@ def test_unreadable_images_are_named(run, tmp_path):
 def test_damaged_entries_of_the_cache_are_reported(run, tmp_path):
     save(tmp_path / "f" / "good.png", scene(0))
     assert run("images", "f").exit_code == 0
-    entries = list((tmp_path / "cache" / "diverset" / "images").rglob("*.features"))
+    entries = list((tmp_path / "cache" / "diverset" / "images").rglob("*.cache"))
     assert len(entries) == 2
     for entry in entries:
         entry.write_bytes(entry.read_bytes()[:-5])
     assert "2 damaged entries of the cache were computed anew" in run("images", "f").stderr
     assert run("images", "f").stderr.count("damaged") == 0
     assert run("images", "f", "--cache", "here").exit_code == 0
-    assert len(list((tmp_path / "here").rglob("*.features"))) == 2
+    assert len(list((tmp_path / "here").rglob("*.cache"))) == 2
 
 
 def test_a_draw_follows_its_seed(run, folder):

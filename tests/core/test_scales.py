@@ -1,6 +1,7 @@
 """Kernels whose items differ in scale, in single precision, or of deficient rank: one answer to each question."""
 
 import math
+from itertools import combinations
 
 import mpmath
 import numpy as np
@@ -277,3 +278,54 @@ def test_draws_of_a_kernel_that_lost_its_smallest_eigenvalue_are_found_out(make)
     faulty = dv.DPP.from_spectrum(lam[1:], V[:, 1:])
     draws = [frozenset(Y.tolist()) for Y in faulty.sample(2_000, rng=0)]
     assert law_p_value(draws, law_by_set(dpp)) < 1e-4
+
+
+@pytest.mark.parametrize("kind", ["f", "c"])
+def test_searches_agree_with_log_prob_on_eigenvalues_1e16_apart(kind):
+    """The entries of L show three of the six eigenvalues; the model has rank 6."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((9, 6)) + (1j * rng.standard_normal((9, 6)) if kind == "c" else 0.0)
+    dpp = dv.DPP.from_spectrum(10.0 ** np.array([-8.0, -2.0, 0.0, 2.0, 10.0, 16.0]), np.linalg.qr(X)[0])
+    assert dpp.rank == 6
+    best_of_all = 0.0
+    for k in range(1, 7):
+        sets = np.array(list(combinations(range(9), k)))
+        logs = dpp.log_prob(sets) + dpp.log_normalizer
+        best_of_all = max(best_of_all, logs.max())
+        found = dv.map_exact(dpp, k)
+        assert found.objective == pytest.approx(logs.max(), abs=1e-6)
+        assert found.gap == 0.0
+        assert found.gains.sum() == pytest.approx(found.log_det, abs=1e-6)
+        improved = dv.map_local_search(dpp, k, start=sets[0]).indices.tolist()
+        exchanged = [Y for Y in sets.tolist() if len(set(Y) & set(improved)) >= k - 1]
+        assert dpp.log_prob(improved) == pytest.approx(dpp.log_prob(exchanged).max(), abs=1e-6)
+        greedy = dv.map_greedy(dpp, k)
+        assert len(greedy) == k
+        assert greedy.log_det == pytest.approx(dpp.log_prob(greedy.indices) + dpp.log_normalizer, abs=1e-6)
+    assert dv.map_exact(dpp).objective == pytest.approx(best_of_all, abs=1e-6)
+    assert len(dv.map_greedy(dpp, 8)) == 6
+    with pytest.raises(dv.errors.SizeError, match=r"k is 7.*more than 6 items"):
+        dv.map_exact(dpp, 7)
+    stopped = dv.map_exact(dpp, 3, time_limit=0.0)
+    assert stopped.upper_bound >= dv.map_exact(dpp, 3).objective
+
+
+def two_blocks(seed=0):
+    """Orthonormal columns over six items, the first four and the last two apart."""
+    V = np.zeros((6, 5))
+    V[:4, :3], V[4:, 3:] = orthonormal(4, seed)[:, :3], orthonormal(2, seed)
+    return V
+
+
+def test_nearly_certain_eigenvalues_survive_restricting():
+    """Items that the others know nothing of: restricting to them leaves their eigenvalues, however large."""
+    lam = np.array([0.5, 1e13, 3e27, 2.0, 5.0])
+    order = np.argsort(lam)
+    V = two_blocks()[:, order]
+    restricted = dv.DPP.from_spectrum(lam[order], V).restrict(range(4))
+    assert restricted.eigenvalues == pytest.approx([0.5, 1e13, 3e27], rel=1e-3)
+    # Beside an eigenvalue that is certain: this one is known to an absolute rounding error of K.
+    lam[1:3] = 1e13, np.inf
+    restricted = dv.DPP.from_spectrum(lam[order], V).restrict(range(4))
+    assert np.isinf(restricted.eigenvalues).tolist() == [False, False, True]
+    assert restricted.eigenvalues[:2] == pytest.approx([0.5, 1e13], rel=0.1)

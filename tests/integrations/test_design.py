@@ -17,16 +17,21 @@ def log_pdet(M, rank):
     return np.log(np.maximum(np.linalg.eigvalsh(M)[::-1][:rank], 1e-300)).sum()
 
 
+def rank_of(A):
+    """Rank, also of an empty matrix, which NumPy 2.0 refuses."""
+    return np.linalg.matrix_rank(A) if A.size else 0
+
+
 def value(X, rows, ridge=0.0):
     """The objective by eigenvalues of the information matrix."""
     A = X[list(rows)]
-    rank = X.shape[1] if ridge else min(np.linalg.matrix_rank(X), np.linalg.matrix_rank(A))
+    rank = X.shape[1] if ridge else min(np.linalg.matrix_rank(X), rank_of(A))
     return log_pdet(A.T @ A + ridge * np.eye(X.shape[1]), rank)
 
 
 def best(X, k, ridge=0.0, given=()):
     rest = [i for i in range(len(X)) if i not in given]
-    rank = X.shape[1] if ridge else min(np.linalg.matrix_rank(X), np.linalg.matrix_rank(X[list(given)]) + k)
+    rank = X.shape[1] if ridge else min(np.linalg.matrix_rank(X), rank_of(X[list(given)]) + k)
     return max(
         log_pdet(A.T @ A + ridge * np.eye(X.shape[1]), rank)
         for A in (X[[*given, *Y]] for Y in combinations(rest, k))

@@ -1,14 +1,16 @@
 """ROUGE against the scores of the Perl program, stored for our own texts and, where it is installed, computed anew."""
 
 import json
+import time
 from importlib import import_module
 
+import numpy as np
 import pytest
 
 import diverset as dv
 from diverset.errors import DiversetError
-from diverset.text.porter import stem
-from diverset.text.rouge import rouge
+from diverset.text.rouge import _in_common_subsequences, rouge
+from diverset.text.words import stem
 from perl_rouge import SETTINGS, TRUTH, find_rouge, perl_scores, random_pairs
 
 STORED = json.loads(TRUTH.read_text(encoding="utf-8"))
@@ -83,3 +85,48 @@ def test_bad_arguments_are_named(arguments, message):
 def test_references_are_needed():
     with pytest.raises(DiversetError, match="no references"):
         dv.text.rouge("a", [])
+
+
+def common_subsequence(first, second):
+    """Positions in the first list of one longest common subsequence, by the textbook's table."""
+    table = [[0] * (len(second) + 1)]
+    for word in first:
+        above, row = table[-1], [0]
+        for j, other in enumerate(second):
+            row.append(above[j] + 1 if word == other else max(above[j + 1], row[j]))
+        table.append(row)
+    # Of several, the one that is found from the end, skipping words of the first list where it can.
+    i, j, found = len(first), len(second), set()
+    while i and j:
+        if first[i - 1] == second[j - 1]:
+            i, j = i - 1, j - 1
+            found.add(i)
+        elif table[i - 1][j] >= table[i][j - 1]:
+            i -= 1
+        else:
+            j -= 1
+    return found
+
+
+def test_subsequences_by_bits_are_those_of_the_table():
+    rng = np.random.default_rng(0)
+    for _ in range(1000):
+        letters = list("abcdef")[: rng.integers(1, 7)]
+        references, ours = (
+            [rng.choice(kinds, rng.integers(0, 10)).tolist() for _ in range(rng.integers(0, 5))]
+            for kinds in (letters, [*letters, "z"])
+        )
+        expected = []
+        for reference in references:
+            matched = set().union(*(common_subsequence(reference, sentence) for sentence in ours))
+            expected += [reference[i] for i in sorted(matched)]
+        assert _in_common_subsequences(references, ours) == expected
+
+
+@pytest.mark.parametrize("separator", [" ", "\n", " word\n"])
+def test_texts_of_64_kilobytes_take_less_than_a_second(separator):
+    rng = np.random.default_rng(1)
+    texts = [separator.join(f"w{i}" for i in rng.integers(0, 2000, 12_000))[: 1 << 16] for _ in range(2)]
+    started = time.process_time()
+    rouge(*texts)
+    assert time.process_time() - started < 1.0

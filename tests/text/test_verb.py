@@ -11,10 +11,9 @@ import pytest
 import diverset as dv
 from diverset.errors import DiversetError, MissingExtraError
 from diverset.text import Cluster, LexRank
-from diverset.text.coverage import _Hits, covering_summary
-from diverset.text.decode import Draws
+from diverset.text.decode import Draws, _Hits, covering_summary
 from diverset.text.law import SummaryLaw, given_read
-from diverset.text.readable import opens_dependent, stands_alone
+from diverset.text.sentences import opens_dependent, stands_alone
 from diverset.text.terms import Terms
 
 REPORTS = [
@@ -53,7 +52,7 @@ def test_probabilities_are_frequencies_in_fresh_draws():
     shown = [why["inclusion_probability"] for why in summary.explain()]
     np.testing.assert_array_equal(shown, summary.inclusion[summary.indices])
     # A twin: the DPP without the limit has other probabilities.
-    unlimited = summary.law.dpp.inclusion_probabilities
+    unlimited = dv.DPP(summary.law.L).inclusion_probabilities
     assert np.abs(unlimited - frequency[summary.candidates]).max() > 0.02
 
 
@@ -75,8 +74,7 @@ def test_the_kernel_is_scaled_to_the_room():
     X = rng.standard_normal((12, 20))
     X /= np.linalg.norm(X, axis=1)[:, None]
     law = SummaryLaw(np.exp(rng.standard_normal(12)), X @ X.T, rng.integers(3, 9, 12), 25)
-    assert law.dpp.inclusion_probabilities @ law.costs == pytest.approx(0.85 * 25, rel=1e-6)
-    np.testing.assert_allclose(dv.DPP(law.L).inclusion_probabilities, law.dpp.inclusion_probabilities, atol=1e-9)
+    assert dv.DPP(law.L).inclusion_probabilities @ law.costs == pytest.approx(0.85 * 25, rel=1e-6)
 
 
 def test_sample_samples():
@@ -285,3 +283,28 @@ def test_embeddings_say_what_is_alike(monkeypatch):
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     with pytest.raises(MissingExtraError, match="pip install sentence-transformers"):
         dv.summarize(REPORTS, embeddings="there")
+
+
+@pytest.mark.parametrize("kind", ["folder", "path", "pandas", "polars"])
+def test_files_and_frames_are_summarised_as_texts_are(kind, tmp_path):
+    texts = ["The old bridge fell on Tuesday. Nobody was hurt.", "On Tuesday the old bridge fell. Shops are open."]
+    for name, text in zip(("2020-01-02-a", "2020-01-01-b"), texts, strict=True):
+        (tmp_path / f"{name}.txt").write_text(text, encoding="utf-8")
+    columns = {"title": ["a", "b"], "body": texts, "date": ["2020-01-02", "2020-01-01"]}
+    if kind in ("pandas", "polars"):
+        given = pytest.importorskip(kind).DataFrame(columns)
+    else:
+        given = str(tmp_path) if kind == "folder" else tmp_path
+    found = dv.summarize(given, max_words=20)
+    order = [0, 1] if kind in ("pandas", "polars") else [1, 0]
+    expected = Cluster([texts[i] for i in order], dates=[columns["date"][i] for i in order])
+    assert found.cluster.sentences == expected.sentences
+    assert found.cluster.dates == expected.dates
+    assert found.text == dv.summarize(expected, max_words=20).text
+
+
+def test_missing_cells_of_a_frame_are_left_out():
+    frame = pytest.importorskip("pandas").DataFrame({"text": ["It rained.", float("nan"), "It poured."], "body": "-"})
+    assert dv.summarize(frame).cluster.documents[0] == ("It rained.",)
+    with pytest.raises(DiversetError, match="row 0 has no text"):
+        dv.summarize(frame[["body"]].rename(columns={"body": "other"}))

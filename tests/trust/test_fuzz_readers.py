@@ -108,13 +108,13 @@ def whole_or_refused(found, expected):
 def write_features(path):
     cache = dv.images.FeatureCache(path.parent / "cache")
     cache.store("key", {"x": np.arange(6.0)})
-    path.write_bytes(cache._path("key").read_bytes())
+    path.write_bytes(cache._path(cache.folder, "key").read_bytes())
 
 
 def read_features(path):
     cache = dv.images.FeatureCache(path.parent / "cache")
-    cache._path("key").write_bytes(path.read_bytes())
-    found = {name: array.tolist() for name, array in cache.load("key").items()}
+    cache._path(cache.folder, "key").write_bytes(path.read_bytes())
+    found = {name: array.tolist() for name, array in (cache.load("key") or {}).items()}
     whole_or_refused(found or None, {"x": np.arange(6.0).tolist()})
 
 
@@ -169,13 +169,13 @@ OPENED_BY = {
     "cli/run_images.py": "csv",
     "io/tables.py": "csv",
     "distributed/storage.py": "blocks.parquet",
-    "images/cache.py": "features.npz",
+    "io/cache.py": "features.npz",
     "images/features.py": "png",
     "images/reading.py": "png",
     "learn/files.py": "dvm",
     "metrics/judgements.py": "qrels",
     "poses/scores.py": "maps.png",
-    "text/model_file.py": "summarizer.json",
+    "text/quality.py": "summarizer.json",
     "text/summarizer.py": "summarizer.json",
 }
 #: Those that open files of the package alone, or what the system tells about itself.
@@ -187,7 +187,6 @@ OWN_FILES = {
     "pages/threads.py",
     "numerics/validation.py",
     "text/rouge.py",
-    "text/weights.py",
 }
 OPENING = re.compile(r"\.read_text\(|\.read_bytes\(|\bopen\(|np\.load\(|json\.loads?\(|ParquetFile\(|\bread_table\(")
 

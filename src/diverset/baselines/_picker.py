@@ -116,5 +116,5 @@ class Picker:
             labels=None if self._problem.labels is None else self._problem.labels[indices],
             diversity=self.diversity,
             scale=None if self._problem.quality is None else self._problem.scale,
-            _facts=self._problem,
+            _facts=lambda: self._problem,
         )

@@ -46,6 +46,11 @@ class Complement(Representation):
         self.base.spectrum_with_vectors()
         return self.spectrum
 
+    def without_rounding(self, k: int) -> Representation:
+        """Complement of the base without rounding."""
+        base = self.base.without_rounding(self.n - k)
+        return self if base is self.base else base.complement()
+
     @cached_property
     def log_normalizer(self) -> float:
         """Minus the log-probability that the base takes every item."""

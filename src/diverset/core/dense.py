@@ -15,6 +15,7 @@ from diverset.core.representation import (
     impossible,
     log_assignment_probability,
     open_positions,
+    without_dropped,
 )
 from diverset.core.spectrum import Spectrum
 from diverset.errors import KernelError
@@ -130,6 +131,11 @@ class DenseLikelihood(Representation):
         check_fits_in_memory(3 * self._L.nbytes, what="the inverse of L + I")
         return hermitian_inverse(self._cholesky)
 
+    @property
+    def _marginal_noise(self) -> FloatArray:
+        """Rounding error of the diagonal of K: that of L, up to its relative error where L is large."""
+        return np.asarray(self._noise / np.maximum(np.diagonal(self._L).real, 1.0))
+
     @cached_property
     def _eigh(self) -> tuple[FloatArray, Array]:
         check_fits_in_memory(4 * self._L.nbytes, what="the eigenvectors of L")
@@ -161,6 +167,16 @@ class DenseLikelihood(Representation):
             return Spectrum.from_likelihood(self._eigh[0], 0.0)
         lam = self._eigh[0] if "_eigh" in self._cache else np.linalg.eigvalsh(self._L)
         return Spectrum.from_likelihood(lam, zero_eigenvalue(self._noise, float(lam[-1])))
+
+    @cached_property
+    def rank(self) -> int:
+        """Full if L less twice what counts as zero is positive definite; else the rank of the spectrum."""
+        if not self._knows_spectrum and not self._graded:
+            top = float(np.abs(self._L).sum(axis=0).max(initial=0.0))
+            lowered = add_to_diagonal(self._L.copy(), -2.0 * zero_eigenvalue(self._noise, top))
+            if cholesky_lower(lowered, overwrite=True) is not None:
+                return self.n
+        return super().rank
 
     @cached_property
     def log_normalizer(self) -> float:
@@ -256,19 +272,22 @@ class DenseLikelihood(Representation):
 
     def log_prob(self, inside: IntArray) -> float:
         """Log of det(L_Y) / det(L + I)."""
-        log_det = log_det_psd(self._L[np.ix_(inside, inside)], self._noise[inside], lambda: self.spectrum.rank)
-        return min(log_det - self.log_normalizer, 0.0)
+        return min(self._log_det(inside) - self.log_normalizer, 0.0)
+
+    def _log_det(self, inside: IntArray) -> float:
+        """Log-determinant of L at these items, -inf where they are dependent or more than the rank."""
+        return log_det_psd(self._L[np.ix_(inside, inside)], self._noise[inside], lambda: self.spectrum.rank)
 
     def log_probability(self, inside: IntArray, outside: IntArray) -> float:
         """Log-probability of a partial assignment, from the blocks of K and I - K."""
         # Dependence among the included shows in L, where rounding is relative, before it shows in K.
-        if log_det_psd(self._L[np.ix_(inside, inside)], self._noise[inside]) == -math.inf:
+        if self._log_det(inside) == -math.inf:
             return -math.inf
         items = np.concatenate([inside, outside])
         order = np.argsort(items)
         K, Kc = self._both_kernels(items[order])
         a, b = np.split(np.argsort(order), [len(inside)])
-        noise = np.minimum(self._noise, EPS)
+        noise = self._marginal_noise
         return log_assignment_probability(
             K[np.ix_(a, a)],
             K[np.ix_(a, b)],
@@ -287,10 +306,9 @@ class DenseLikelihood(Representation):
         L = self._L[np.ix_(keep, keep)]
         noise = self._noise[keep]
         if len(inside):
-            L_A = self._L[np.ix_(inside, inside)]
-            if log_det_psd(L_A, self._noise[inside]) == -math.inf:
+            if self._log_det(inside) == -math.inf:
                 raise impossible(inside, outside)
-            X = half_solve(L_A, self._L[np.ix_(inside, keep)])
+            X = half_solve(self._L[np.ix_(inside, inside)], self._L[np.ix_(inside, keep)])
             L = L - X.conj().T @ X
             # Items in the span of the included ones are left with rounding only: they cannot appear.
             gone = np.diagonal(L).real <= 2.0 * zero_pivot(len(inside) + 1) * noise
@@ -318,7 +336,7 @@ class DenseLikelihood(Representation):
         scaled = DenseLikelihood((1.0 - rate) * self._L, (1.0 - rate) * self._noise)
         K = scaled._both_kernels(np.arange(self.n))[0]
         gain = rate / (1.0 - rate)
-        return DenseLikelihood(gain * K, gain * (1.0 + top) * np.minimum(scaled._noise, EPS), spectrum)
+        return DenseLikelihood(gain * K, gain * (1.0 + top) * scaled._marginal_noise, spectrum)
 
     def scale(self, log_factor: float) -> Representation:
         """Kernel times exp(log_factor)."""
@@ -335,6 +353,17 @@ class DenseLikelihood(Representation):
                 lam, V = self._eigh
                 scaled._cache.keep("_eigh", lambda: (factor * lam, V))
         return scaled
+
+    def without_rounding(self, k: int) -> Representation:
+        """By eigenpairs, where rounding is felt in the law of one size."""
+        return without_dropped(self, k, lambda: self._rounding)
+
+    @cached_property
+    def _rounding(self) -> float:
+        """Rounding error of the trace: eigenvalues that count as zero, and what `eigh` errs by."""
+        values = self._eigh[0]
+        dropped = float(np.abs(values[: self.n - self.spectrum.rank]).sum())
+        return dropped if self._graded else dropped + EPS * self.n * float(values[-1])
 
     def eigenvector_rows(self, rows: IntArray) -> Array:
         """Rows of the eigenvectors of L with nonzero eigenvalue."""

@@ -15,6 +15,7 @@ from diverset.core.representation import (
     log_assignment_probability,
     no_likelihood_kernel,
     open_positions,
+    without_dropped,
 )
 from diverset.core.spectrum import Spectrum
 from diverset.numerics.graded import eigh_graded, is_graded
@@ -146,13 +147,17 @@ class DenseMarginal(Representation):
         if self.holds_likelihood:
             L = self._likelihood_kernel[np.ix_(inside, inside)]
             noise = _WELL_CONDITIONED * self._noise[inside]
-            return log_det_psd(L, np.minimum(noise, EPS * np.diagonal(L).real)) - self.log_normalizer
+            noise = np.minimum(noise, EPS * np.diagonal(L).real)
+            return log_det_psd(L, noise, lambda: self.spectrum.rank) - self.log_normalizer
         return self.log_probability(inside, positions_outside(inside, self.n))
 
     def log_probability(self, inside: IntArray, outside: IntArray) -> float:
         """Log-probability of a partial assignment, from the blocks of K and I - K."""
+        K_AA = self._K[np.ix_(inside, inside)]
+        if log_det_psd(K_AA, self._noise[inside], lambda: self.spectrum.rank) == -math.inf:
+            return -math.inf
         return log_assignment_probability(
-            self._K[np.ix_(inside, inside)],
+            K_AA,
             self._K[np.ix_(inside, outside)],
             self._complement_kernel[np.ix_(outside, outside)],
             self._noise[inside],
@@ -200,6 +205,17 @@ class DenseMarginal(Representation):
         root = np.sqrt(spectrum.marginal[self.n - spectrum.rank :])
         K = (V * root) @ (V * root).conj().T
         return DenseMarginal(K, spectrum=spectrum)
+
+    def without_rounding(self, k: int) -> Representation:
+        """By eigenpairs, where rounding is felt in the law of one size."""
+        return without_dropped(self, k, lambda: self._rounding)
+
+    @cached_property
+    def _rounding(self) -> float:
+        """Rounding error of the trace: eigenvalues that count as zero, and what `eigh` errs by."""
+        values = self._eigh[0]
+        dropped = float(np.abs(values[: self.n - self.spectrum.rank]).sum())
+        return dropped if self._graded else dropped + EPS * self.n * float(values[-1])
 
     def eigenvector_rows(self, rows: IntArray) -> Array:
         """Rows of the eigenvectors of K with nonzero eigenvalue."""

@@ -52,6 +52,8 @@ __all__ = [
 _CANCELS = 1e-3
 #: Squared cosine from which the sine is computed by itself.
 _ALIGNED = 0.5
+#: Smallest eigenvalue of L, scaled to unit diagonal, from which its entries give determinants to seven digits.
+_HIDDEN = 1e-8
 
 
 class _Eigenpairs(LowRank):
@@ -201,6 +203,16 @@ class EigenLikelihood(_Eigenpairs, LowRankLikelihood):
         scales = np.exp(0.5 * (self._eigenpairs.support - self._log_scale))
         B: Array = self._V[rows] * scales
         return B, scales
+
+    @cached_property
+    def rows_of_hidden(self) -> tuple[Array, float] | None:
+        """Rows of V sqrt(Lambda), columns descending, where normalised rows are too close to a smaller space."""
+        B, _ = self._item_rows(np.arange(self.n))
+        norms = np.sqrt(row_norms_squared(B))
+        unit = B / np.where(norms > 0.0, norms, 1.0)[:, None]
+        if B.size == 0 or np.linalg.svd(unit, compute_uv=False)[-1] ** 2 > _HIDDEN:
+            return None
+        return np.ascontiguousarray(B[:, ::-1]), self._log_scale
 
     def _log_volume(self, inside: IntArray) -> float:
         """Log-determinant of L at these items."""

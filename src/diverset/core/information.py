@@ -91,7 +91,7 @@ def _log_law(distribution: SetDistribution, *, relative: bool) -> FloatArray:
         for k in np.flatnonzero(distribution.size_distribution):
             chosen = sizes == k
             # Tilted to this size first, so that its sets do not underflow.
-            near = DPP._wrap(near_size(distribution.dpp._representation, int(k)))
+            near = DPP._wrap(near_size(distribution._base, int(k)))
             content = _dpp_log_law(near, relative=relative)[chosen]
             logs[chosen] = math.log(distribution.size_distribution[k]) + _normalised(content)
         return logs

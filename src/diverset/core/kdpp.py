@@ -98,6 +98,7 @@ class KDPP(SetDistribution):
                 + f": its sets have {spectrum.n_certain} to {spectrum.rank} items"
             )
         self._log_size = spectrum.log_size_probability(self._k)
+        self._base = self._dpp._representation.without_rounding(self._k)
 
     @classmethod
     def from_features(
@@ -128,17 +129,17 @@ class KDPP(SetDistribution):
     @property
     def log_normalizer(self) -> float:
         r""":math:`\log e_k(\lambda)`; ``inf`` where K has eigenvalue 1."""
-        return self._dpp.log_normalizer + self._log_size
+        return self._base.log_normalizer + self._log_size
 
     def _log_prob(self, inside: IntArray) -> float:
         if len(inside) != self._k:
             return -math.inf
-        return min(self._dpp._log_prob(inside) - self._log_size, 0.0)
+        return min(self._base.log_prob(inside) - self._log_size, 0.0)
 
     def _log_probs(self, sets: IntArray) -> FloatArray:
         if sets.shape[1] != self._k:
             return np.full(len(sets), -np.inf)
-        return np.minimum(self._dpp._representation.log_probs(sets) - self._log_size, 0.0)
+        return np.minimum(self._base.log_probs(sets) - self._log_size, 0.0)
 
     def _log_probability(self, inside: IntArray, outside: IntArray) -> float:
         remaining = self._k - len(inside)
@@ -159,7 +160,7 @@ class KDPP(SetDistribution):
     @cached_property
     def _near_size(self) -> tuple[Representation, float]:
         """A DPP with this k-DPP within that draws k items often, and the log-probability that it does."""
-        base, log_size = self._dpp._representation, self._log_size
+        base, log_size = self._base, self._log_size
         if log_size < UNLIKELY:
             base = near_size(base, self._k)
             log_size = base.spectrum.log_size_probability(self._k)
@@ -180,13 +181,13 @@ class KDPP(SetDistribution):
         p = self._inclusion
         if isinstance(p, np.ndarray):
             return float(p[one[0]])
-        representation = self._dpp._representation
+        representation = self._base
         weights = selection.selection_probabilities(representation.spectrum.support, self._k)
         return float(np.clip(representation.spectral_block(one, one, weights).real[0, 0], 0.0, 1.0))
 
     @cached_property
     def _inclusion(self) -> FloatArray:
-        representation = self._dpp._representation
+        representation = self._base
         weights = selection.selection_probabilities(representation.spectrum.support, self._k)
         return np.clip(representation.spectral_diagonal(weights), 0.0, 1.0)
 
@@ -214,7 +215,7 @@ class KDPP(SetDistribution):
             Of shape (len(pairs),); or (n_items, n_items) for all, with the inclusion probabilities on the
             diagonal.
         """
-        representation = self._dpp._representation
+        representation = self._base
         S, sigma = selection.pair_selection_factors(representation.spectrum.support, self._k)
         if pairs is None:
             check_fits_in_memory(24 * self.n_items**2, what="the probabilities of all pairs")
@@ -252,7 +253,8 @@ class KDPP(SetDistribution):
         inside, outside = self._assignment(include, exclude)
         try:
             # The conditioned DPP is factorised once, and refuses a size that it cannot have.
-            return KDPP(self._dpp.condition(include, exclude), self._k - len(inside))
+            rest = DPP._wrap(self._base, self._items).condition(include, exclude)
+            return KDPP(rest, self._k - len(inside))
         except (ImpossibleEventError, SizeError):
             raise ImpossibleEventError(
                 f"cannot condition on {self._dpp._name_event(inside, outside)}: its probability is 0 in sets of "

@@ -42,6 +42,7 @@ from diverset._typing import Array, BoolArray, FloatArray, IntArray
 from diverset.core.cache import Model
 from diverset.core.spectrum import Spectrum
 from diverset.errors import ImpossibleEventError, NoLikelihoodKernelError
+from diverset.numerics import symmetric
 from diverset.numerics.linalg import (
     block_length,
     cholesky_lower,
@@ -63,6 +64,7 @@ __all__ = [
     "log_assignment_probability",
     "no_likelihood_kernel",
     "open_positions",
+    "without_dropped",
 ]
 
 
@@ -72,6 +74,8 @@ T = TypeVar("T")
 _MANY = 2048
 #: Relative rounding error of a diagonal entry up to which it is beyond doubt.
 _CLEAR = 1e-8
+#: Relative change of a probability that is felt.
+_FELT = 1e-10
 
 
 class Representation(Model, abc.ABC):
@@ -95,6 +99,19 @@ class Representation(Model, abc.ABC):
         if not self._knows_spectrum:
             self.eigenvectors()
         return self.spectrum
+
+    @property
+    def rank(self) -> int:
+        """Number of nonzero eigenvalues."""
+        return self.spectrum_with_vectors().rank
+
+    def without_rounding(self, k: int) -> Representation:
+        """The same law for models of sets of k items, without the eigenvalues that count as zero.
+
+        The entries of a kernel still hold those eigenvalues, and the spectrum does not. The probabilities of the sets
+        of one size add up to one only where both agree.
+        """
+        return self
 
     @property
     @abc.abstractmethod
@@ -201,6 +218,11 @@ class Representation(Model, abc.ABC):
         """``build()``, or what it gave before for this representation."""
         return self._cache.keep(key, build)
 
+    @property
+    def rows_of_hidden(self) -> tuple[Array, float] | None:
+        r"""Rows B with :math:`L = e^s BB^*`, and s, where the entries of L hide eigenvalues that B shows; else None."""
+        return None
+
     # sampling --------------------------------------------------------------------------------------------
 
     def samplers(self, k: int | None, size: int) -> list[Offer]:
@@ -270,6 +292,28 @@ def _by_blocks(
         for i in np.flatnonzero(~(safe & clear[S].all(axis=1))):
             values[start + i] = careful(sets[start + i])
     return values
+
+
+def without_dropped(representation: Representation, k: int, rounding: Callable[[], float]) -> Representation:
+    r"""`representation`, or its eigenpairs where rounding in its entries is felt in the law of sets of k items.
+
+    Adding :math:`\delta` to an eigenvalue, zero or not, changes :math:`e_k` by about a factor of
+    :math:`1 + a\delta` at most, with a the factor that makes k the expected size of the DPP of :math:`aL`. `rounding`
+    gives the sum of all such :math:`\delta`.
+    """
+    from diverset.core.eigenpairs import from_eigenpairs
+
+    spectrum = representation.spectrum
+    finite = spectrum.support[: spectrum.rank - spectrum.n_certain]
+    wanted = k - spectrum.n_certain
+    if not 0 < wanted <= len(finite):
+        return representation
+    log_factor = -float(finite[0]) if wanted == len(finite) else symmetric.tilt(finite, wanted)
+    if log_factor + math.log(max(rounding(), np.finfo(np.float64).tiny)) < math.log(_FELT):
+        return representation
+    return representation.keep(
+        "without rounding", lambda: from_eigenpairs(Spectrum(spectrum.support.copy()), representation.eigenvectors())
+    )
 
 
 def impossible(inside: IntArray, outside: IntArray) -> ImpossibleEventError:

@@ -67,6 +67,7 @@ class SizedDPP(SetDistribution):
         self._pmf = pmf[: sizes[-1] + 1]
         self._pmf.flags.writeable = False
         self._sizes = sizes
+        self._base = dpp._representation.without_rounding(int(sizes[-1]))
         # log of (wanted / natural) probability of each size: what reweights the DPP.
         natural = poisson_binomial.log_pmf_many(spectrum.log_odds, sizes)
         self._log_ratio = np.full(len(self._pmf), -np.inf)
@@ -88,13 +89,13 @@ class SizedDPP(SetDistribution):
     def _log_prob(self, inside: IntArray) -> float:
         if len(inside) >= len(self._pmf) or self._pmf[len(inside)] == 0.0:
             return -math.inf
-        return min(self._dpp._log_prob(inside) + float(self._log_ratio[len(inside)]), 0.0)
+        return min(self._base.log_prob(inside) + float(self._log_ratio[len(inside)]), 0.0)
 
     def _log_probs(self, sets: IntArray) -> FloatArray:
         k = sets.shape[1]
         if k >= len(self._pmf) or self._pmf[k] == 0.0:
             return np.full(len(sets), -np.inf)
-        return np.minimum(self._dpp._representation.log_probs(sets) + float(self._log_ratio[k]), 0.0)
+        return np.minimum(self._base.log_probs(sets) + float(self._log_ratio[k]), 0.0)
 
     @cached_property
     def _near_sizes(self) -> list[tuple[Representation, IntArray, FloatArray]]:
@@ -103,7 +104,7 @@ class SizedDPP(SetDistribution):
         An event that is likely among sets of k items may be too rare to compute in a DPP that hardly draws k.
         """
         found: list[tuple[Representation, IntArray, FloatArray]] = []
-        left, base = self._sizes, self._dpp._representation
+        left, base = self._sizes, self._base
         while len(left):
             natural = poisson_binomial.log_pmf_many(base.spectrum.log_odds, left)
             often = natural > UNLIKELY
@@ -113,7 +114,7 @@ class SizedDPP(SetDistribution):
                 found.append((base, left[often], np.log(self._pmf[left[often]]) - natural[often]))
             left = left[~often]
             if len(left):
-                base = near_size(self._dpp._representation, int(left[0]))
+                base = near_size(self._base, int(left[0]))
         return found
 
     def _conditioned_sizes(self, inside: IntArray, outside: IntArray) -> FloatArray:
@@ -137,7 +138,7 @@ class SizedDPP(SetDistribution):
     @property
     def inclusion_probabilities(self) -> FloatArray:
         """Probability of each item to appear: the k-DPPs' mixed by size, in one pass over V."""
-        representation = self._dpp._representation
+        representation = self._base
         weights = np.zeros(representation.spectrum.rank)
         for k in self._sizes:
             weights += self._pmf[k] * selection.selection_probabilities(representation.spectrum.support, int(k))
@@ -167,4 +168,4 @@ class SizedDPP(SetDistribution):
                 f"cannot condition on {self._dpp._name_event(inside, outside)}: its probability is 0"
             )
         sizes = np.exp(joint - log_event)[len(inside) :]
-        return SizedDPP(self._dpp.condition(include, exclude), sizes)
+        return SizedDPP(DPP._wrap(self._base, self._items).condition(include, exclude), sizes)

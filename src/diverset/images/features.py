@@ -2,6 +2,7 @@ r"""The ten features of a folder of images: colour, words and gist, of the whole
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,19 +15,19 @@ import numpy as np
 
 from diverset._progress import progress_bar
 from diverset._typing import Array, FloatArray, IntArray
-from diverset.errors import DiversetError
+from diverset.errors import DiversetError, EnvironmentFault
 from diverset.images._extras import cv2, pillow, sklearn_version
-from diverset.images.cache import FeatureCache, digest
+from diverset.images.cache import FeatureCache
 from diverset.images.colour import color_histogram
 from diverset.images.gist import gist
-from diverset.images.reading import LONGEST, Image, center_crop, decode_image, find_images, quiet_about_size
+from diverset.images.reading import LONGEST, Image, PixelBudget, center_crop, decode_image, find_images
 from diverset.images.sift import Vocabulary, learn_vocabulary, sift_descriptors, subsample
+from diverset.io.cache import digest
+from diverset.io.files import open_file
 from diverset.numerics.validation import check_count
 
 __all__ = ["FEATURES", "ImageFeatures", "Skipped", "extract"]
 
-#: Raised whenever a feature function changes its values, so that what was kept on disk is not mixed with new ones.
-_VERSION = 1
 #: What is computed from one image alone; words need the descriptors of all.
 _FUNCTIONS: dict[str, Callable[[Image], Array]] = {
     "color-8": partial(color_histogram, bins=8),
@@ -66,7 +67,9 @@ class ImageFeatures(Mapping[str, FloatArray]):
     vocabularies : dict of int to Vocabulary
         Words by their number, to be used for other images.
     damaged : int
-        Entries of the cache that were damaged and have been computed anew.
+        Number of entries of the cache that were damaged, and were computed again.
+    notes : list of str
+        Remarks, such as that the cache cannot be used.
     """
 
     paths: list[Path]
@@ -75,6 +78,7 @@ class ImageFeatures(Mapping[str, FloatArray]):
     skipped: list[Skipped]
     vocabularies: dict[int, Vocabulary] = field(default_factory=dict)
     damaged: int = 0
+    notes: list[str] = field(default_factory=list)
 
     def __getitem__(self, name: str) -> FloatArray:
         return self.matrices[name]
@@ -94,6 +98,7 @@ def extract(
     vocabularies: Mapping[int, Vocabulary] | None = None,
     longest: int = LONGEST,
     n_jobs: int | None = None,
+    max_pixels: int | None = None,
     rng: int = 0,
     progress: bool = False,
 ) -> ImageFeatures:
@@ -120,6 +125,9 @@ def extract(
         Pixels to which the larger side of an image is reduced.
     n_jobs : int, optional
         Threads; as many as there are cores by default. The result does not depend on it.
+    max_pixels : int, optional
+        Pixels that all threads together decode at the same time, at up to 16 bytes each; a larger image is skipped. By
+        default the environment variable ``DIVERSET_MAX_PIXELS``, or 50 million.
     rng : int
         Seed for the words.
     progress : bool
@@ -141,10 +149,10 @@ def extract(
     jobs = check_count(n_jobs, name="n_jobs") if n_jobs is not None else (os.cpu_count() or 1)
     known = dict(vocabularies or {})
     parts = _parts(names, known)
-    tag = f"{_VERSION} {longest} OpenCV {cv2().__version__} Pillow {pillow().__version__}"
+    tag = f"{longest} OpenCV {cv2().__version__} Pillow {pillow().__version__}"
     before = 0 if store is None else store.damaged
-    describe = partial(_describe, parts=parts, longest=longest, cache=store, tag=tag)
-    with quiet_about_size(), ThreadPoolExecutor(jobs) as pool, progress_bar("Images", len(files), progress) as advance:
+    describe = partial(_describe, parts=parts, longest=longest, cache=store, tag=tag, budget=PixelBudget(max_pixels))
+    with ThreadPoolExecutor(jobs) as pool, progress_bar("Images", len(files), progress) as advance:
         described = []
         for one in pool.map(describe, files):
             described.append(one)
@@ -163,6 +171,7 @@ def extract(
         skipped=[one for one in described if isinstance(one, Skipped)],
         vocabularies=known,
         damaged=0 if store is None else store.damaged - before,
+        notes=[] if store is None else list(store.notes),
     )
 
 
@@ -201,27 +210,49 @@ def _parts(names: Sequence[str], known: Mapping[int, Vocabulary]) -> list[str]:
 
 
 def _describe(
-    path: Path, *, parts: Sequence[str], longest: int, cache: FeatureCache | None, tag: str
+    path: Path,
+    *,
+    parts: Sequence[str],
+    longest: int,
+    cache: FeatureCache | None,
+    tag: str,
+    budget: PixelBudget,
 ) -> dict[str, Array] | Skipped:
+    arrays: dict[str, Array] = {}
+    key = ""
     try:
-        data = path.read_bytes()
-    except OSError as error:
-        return Skipped(path, (error.strerror or str(error)).lower())
-    key = digest(data, tag)
-    arrays = {} if cache is None else cache.load(key)
-    missing = [part for part in parts if part not in arrays]
-    if missing or "size" not in arrays:
-        try:
-            image, size = decode_image(data, longest=longest)
-        except DiversetError as error:
-            return Skipped(path, str(error))
-        arrays["size"] = np.array(size, dtype=np.int64)
-        middle = center_crop(image) if any(part.endswith(_CENTER) for part in missing) else image
-        for part in missing:
-            arrays[part] = _FUNCTIONS[part.removesuffix(_CENTER)](middle if part.endswith(_CENTER) else image)
-        if cache is not None:
-            cache.store(key, arrays)
+        with open_file(path) as file:
+            if cache is not None:
+                key = digest(hashlib.file_digest(file, "sha256").digest(), tag)
+                file.seek(0)
+                arrays = cache.load(key) or {}
+                if not all(_is_sound(name, array) for name, array in arrays.items()):
+                    cache.drop(key)
+                    arrays = {}
+            missing = [part for part in parts if part not in arrays]
+            if not missing and "size" in arrays:
+                return arrays
+            image, size = decode_image(file, longest=longest, budget=budget)
+    except (DiversetError, EnvironmentFault) as error:
+        return Skipped(path, str(error).removeprefix(f"cannot read {path}: "))
+    arrays["size"] = np.array(size, dtype=np.int64)
+    middle = center_crop(image) if any(part.endswith(_CENTER) for part in missing) else image
+    for part in missing:
+        arrays[part] = _FUNCTIONS[part.removesuffix(_CENTER)](middle if part.endswith(_CENTER) else image)
+    if cache is not None:
+        cache.store(key, arrays)
     return arrays
+
+
+def _is_sound(name: str, array: Array) -> bool:
+    """Whether an array from the cache can be what its name says."""
+    if name == "size":
+        return array.shape == (2,) and array.dtype == np.int64 and bool((array > 0).all())
+    lengths = {"color-8": 8, "color-64": 64, "gist": 960, "sift": 128}
+    base = name.removesuffix(_CENTER)
+    if array.ndim != (2 if base == "sift" else 1) or array.shape[-1] != lengths.get(base):
+        return False
+    return array.dtype.kind in "uif" and bool(np.isfinite(array).all())
 
 
 def _words(descriptors: Sequence[Array], size: int, rng: int, cache: FeatureCache | None) -> Vocabulary:
@@ -229,10 +260,13 @@ def _words(descriptors: Sequence[Array], size: int, rng: int, cache: FeatureCach
     if cache is None:
         return learn_vocabulary(descriptors, size, rng=rng)
     sample = subsample(descriptors, rng)
-    key = digest(sample.tobytes(), f"{_VERSION} {size} words, seed {rng}, scikit-learn {sklearn_version()}")
+    key = digest(sample.tobytes(), f"{size} words, seed {rng}, scikit-learn {sklearn_version()}")
     kept = cache.load(key)
-    if "centers" in kept:
-        return Vocabulary(kept["centers"], size)
+    if kept is not None:
+        centers = kept.get("centers", np.zeros(0))
+        if _is_sound("sift", centers) and len(centers) <= size:
+            return Vocabulary(centers, size)
+        cache.drop(key)
     words = learn_vocabulary(descriptors, size, rng=rng)
     cache.store(key, {"centers": words.centers})
     return words

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import io
+import ctypes
 import os
-import warnings
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from diverset.errors import DiversetError
 from diverset.images._extras import pillow
+from diverset.io.files import open_file
 from diverset.numerics.validation import check_count
 
-__all__ = ["Image", "as_image", "center_crop", "decode_image", "find_images", "quiet_about_size", "read_image"]
+__all__ = ["Image", "PixelBudget", "as_image", "center_crop", "decode_image", "find_images", "read_image"]
 
 #: Height x width x (red, green, blue), one byte each.
 Image: TypeAlias = NDArray[np.uint8]
@@ -25,6 +26,22 @@ Image: TypeAlias = NDArray[np.uint8]
 EXTENSIONS = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff")
 #: The larger side to which images are reduced, as the monograph's judges saw them.
 LONGEST = 250
+#: Formats that are decoded, whatever the name of a file, and the modules of Pillow for them.
+_FORMATS = {
+    "JPEG": "JpegImagePlugin",
+    "PNG": "PngImagePlugin",
+    "WEBP": "WebPImagePlugin",
+    "GIF": "GifImagePlugin",
+    "BMP": "BmpImagePlugin",
+    "TIFF": "TiffImagePlugin",
+}
+#: Pixels that are decoded at the same time by all threads together, unless the caller allows more.
+MAX_PIXELS = 50_000_000
+#: Environment variable that replaces `MAX_PIXELS`.
+MAX_PIXELS_VARIABLE = "DIVERSET_MAX_PIXELS"
+_BYTES_PER_PIXEL = 16
+#: Pixels from which memory is returned to the system after decoding.
+_LARGE = 4_000_000
 
 
 def find_images(folder: str | os.PathLike[str]) -> list[Path]:
@@ -54,7 +71,7 @@ def find_images(folder: str | os.PathLike[str]) -> list[Path]:
     return sorted(found, key=lambda path: path.relative_to(root).parts)
 
 
-def read_image(path: str | os.PathLike[str], *, longest: int = LONGEST) -> Image:
+def read_image(path: str | os.PathLike[str], *, longest: int = LONGEST, max_pixels: int | None = None) -> Image:
     """Read an image as red, green and blue bytes, upright, with its larger side reduced to `longest` pixels.
 
     Transparent parts become white, the first frame stands for an animation, and small images stay as they are.
@@ -62,9 +79,12 @@ def read_image(path: str | os.PathLike[str], *, longest: int = LONGEST) -> Image
     Parameters
     ----------
     path : path-like
-        The file, in any format that Pillow reads.
+        The file: JPEG, PNG, WebP, GIF, BMP or TIFF, whatever its name.
     longest : int
         Pixels of the larger side at most.
+    max_pixels : int, optional
+        Largest image that is decoded, in pixels; by default the environment variable ``DIVERSET_MAX_PIXELS``, or
+        50 million. JPEG files are reduced while they are decoded and may be 64 times as large.
 
     Returns
     -------
@@ -76,44 +96,125 @@ def read_image(path: str | os.PathLike[str], *, longest: int = LONGEST) -> Image
     DiversetError
         If the file cannot be read, or is not an image, or is damaged.
     """
-    try:
-        data = Path(path).read_bytes()
-    except OSError as error:
-        raise DiversetError(f"cannot read {path}: {error.strerror or error}") from error
-    try:
-        with quiet_about_size():
-            return decode_image(data, longest=longest)[0]
-    except DiversetError as error:
-        raise DiversetError(f"cannot read {path}: {error}") from None
+    with open_file(path) as file:
+        try:
+            return decode_image(file, longest=longest, budget=PixelBudget(max_pixels))[0]
+        except DiversetError as error:
+            raise DiversetError(f"cannot read {path}: {error}") from None
 
 
-def decode_image(data: bytes, *, longest: int = LONGEST) -> tuple[Image, tuple[int, int]]:
-    """An image from the bytes of its file, reduced, and its full width and height."""
+class PixelBudget:
+    """Pixels that threads may decode at the same time, so that memory stays bounded whatever a folder holds.
+
+    Decoding takes up to 16 bytes a pixel: the image, a copy in another mode, and the buffers of the decoder.
+
+    Parameters
+    ----------
+    max_pixels : int, optional
+        Pixels in all; by default the environment variable ``DIVERSET_MAX_PIXELS``, or 50 million.
+    """
+
+    def __init__(self, max_pixels: int | None = None) -> None:
+        if max_pixels is None:
+            given = os.environ.get(MAX_PIXELS_VARIABLE) or str(MAX_PIXELS)
+            if not given.isdecimal():
+                raise DiversetError(f"{MAX_PIXELS_VARIABLE} is {given!r}; it must be a number of pixels")
+            max_pixels = int(given)
+        self.total = check_count(max_pixels, name="max_pixels")
+        self._free = self.total
+        self._changed = threading.Condition()
+
+    @contextmanager
+    def take(self, pixels: int) -> Iterator[None]:
+        """Wait until so many pixels are free, and hold them for the time of a block."""
+        if pixels > self.total:
+            raise DiversetError(
+                f"decoding it takes memory for {pixels:,} pixels, and the limit is {self.total:,}; set "
+                f"{MAX_PIXELS_VARIABLE}, or max_pixels in Python, to allow more"
+            )
+        with self._changed:
+            self._changed.wait_for(lambda: self._free >= pixels)
+            self._free -= pixels
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._free += pixels
+                self._changed.notify_all()
+
+
+def decode_image(
+    file: BinaryIO, *, longest: int = LONGEST, budget: PixelBudget | None = None
+) -> tuple[Image, tuple[int, int]]:
+    """An image from an open file, reduced, and its full width and height."""
     longest = check_count(longest, name="longest")
     pil = pillow()
-    if not data:
-        raise DiversetError("the file is empty")
     try:
-        with pil.open(io.BytesIO(data)) as picture:
-            # Sides change places where the camera was held upright (EXIF orientations 5 to 8).
-            turned = picture.getexif().get(0x0112, 1) in (5, 6, 7, 8)
-            size = picture.size[::-1] if turned else picture.size
+        with _opened(file) as picture:
+            width, height = picture.size
             picture.draft("RGB", (longest, longest))  # JPEG files are then decoded no larger than needed
-            upright = pillow("ImageOps").exif_transpose(picture)
-            upright.load()
-            rgb = _on_white(upright)
+            pixels = picture.size[0] * picture.size[1]
+            if picture.info.get("progressive"):  # decoders keep all coefficients, 6 bytes a pixel
+                pixels += width * height * 6 // _BYTES_PER_PIXEL
+            pixels += os.fstat(file.fileno()).st_size // _BYTES_PER_PIXEL  # some decoders hold the whole file
+            with (budget or PixelBudget()).take(pixels):
+                # Sides change places where the camera was held upright (EXIF orientations 5 to 8).
+                if picture.getexif().get(0x0112, 1) in (5, 6, 7, 8):  # which decodes the whole of a PNG file
+                    width, height = height, width
+                rgb = _on_white(pillow("ImageOps").exif_transpose(_reduced(picture, longest)))
+                picture.close()
+                if pixels > _LARGE:
+                    _return_free_memory()
     except DiversetError:
         raise
-    except pil.UnidentifiedImageError:
-        raise DiversetError("the file is not an image") from None
     except Exception as error:  # decoders raise what they like: OSError, SyntaxError, struct.error, EOFError, ...
         reason = str(error).strip() or type(error).__name__
-        raise DiversetError(f"the image is damaged or too large ({reason})") from None
+        raise DiversetError(f"the image is damaged ({reason})") from None
     if max(rgb.size) > longest:
         share = longest / max(rgb.size)
         smaller = tuple(max(1, round(side * share)) for side in rgb.size)
         rgb = rgb.resize(smaller, pil.Resampling.LANCZOS, reducing_gap=3.0)
-    return np.asarray(rgb, dtype=np.uint8), (int(size[0]), int(size[1]))
+    return np.asarray(rgb, dtype=np.uint8), (int(width), int(height))
+
+
+def _return_free_memory() -> None:
+    """Return freed memory to the system: glibc keeps it for every thread that once decoded a large image."""
+    with suppress(OSError, AttributeError, TypeError):  # other systems have no such function, nor the need for it
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+def _opened(file: BinaryIO) -> Any:
+    """Parse the header of an image in one of the allowed formats.
+
+    ``PIL.Image.open`` would try every format it knows, some of which start other programs, and would warn about large
+    images, which only a change of the warning filters of all threads could prevent.
+    """
+    pil = pillow()
+    for name, module in _FORMATS.items():
+        if name not in pil.OPEN:
+            pillow(module)
+    prefix = file.read(16)
+    if not prefix:
+        raise DiversetError("the file is empty")
+    for name in _FORMATS:
+        factory, accept = pil.OPEN.get(name, (None, None))
+        if factory is not None and accept(prefix) is True:
+            file.seek(0)
+            return factory(file, None)
+    raise DiversetError("the file is not an image")
+
+
+def _reduced(picture: Any, longest: int) -> Any:
+    """A large image reduced by a whole factor before anything is computed with its pixels."""
+    picture.load()
+    factor = int(max(picture.size) / longest / 3.0)
+    if factor < 2:
+        return picture
+    if picture.mode in ("P", "PA", "1") or "transparency" in picture.info:
+        picture = picture.convert("RGBA" if picture.mode == "PA" or "transparency" in picture.info else "RGB")
+    elif picture.mode.startswith("I;16"):
+        picture = picture.convert("I")
+    return picture.reduce(factor)
 
 
 def _on_white(picture: Any) -> Any:
@@ -123,20 +224,12 @@ def _on_white(picture: Any) -> Any:
         paper = pillow().new("RGBA", drawn.size, "white")
         return pillow().alpha_composite(paper, drawn).convert("RGB")
     if picture.mode.startswith("I;16") or picture.mode in ("I", "F"):
-        # Sixteen bits a pixel: scaled to what is there, since Pillow would clip it.
+        # Sixteen bits or more a pixel: scaled to the values that occur, since Pillow would clip them.
         values = np.asarray(picture, dtype=np.float64)
         low, high = float(values.min()), float(values.max())
         scaled = (values - low) / ((high - low) or 1.0) * 255.0
         return pillow().fromarray(scaled.round().astype(np.uint8)).convert("RGB")
     return picture.convert("RGB")
-
-
-@contextmanager
-def quiet_about_size() -> Iterator[None]:
-    """Let photographs of a hundred megapixels pass without Pillow's warning; from 180 on they are errors."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", pillow().DecompressionBombWarning)
-        yield
 
 
 def as_image(image: Any) -> Image:

@@ -2,6 +2,7 @@ r"""SIFT descriptors, and words made of them: histograms of the nearest of a few
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,8 @@ __all__ = ["Vocabulary", "learn_vocabulary", "sift_descriptors", "subsample"]
 #: Descriptors from which words are learned.
 SAMPLE = 25_000
 _LENGTH = 128
+#: Held while the number of threads is limited: limits of several threads would be lifted in the wrong order.
+_ONE_AT_A_TIME = threading.Lock()
 
 
 def sift_descriptors(image: Any) -> NDArray[np.uint8]:
@@ -112,7 +115,7 @@ def learn_vocabulary(descriptors: Sequence[Any], size: int = 256, *, rng: int = 
     clusters = sklearn("cluster").MiniBatchKMeans(number, batch_size=2048, max_iter=20, n_init=1, random_state=rng)
     from threadpoolctl import threadpool_limits  # comes with scikit-learn
 
-    with threadpool_limits(1):
+    with _ONE_AT_A_TIME, threadpool_limits(1):
         clusters.fit(sample.astype(np.float32))
     return Vocabulary(np.ascontiguousarray(clusters.cluster_centers_, dtype=np.float32), number)
 

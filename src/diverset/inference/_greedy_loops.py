@@ -35,7 +35,7 @@ else:
 
     _uncompiled.warn_once()
 
-__all__ = ["Batch", "DenseState", "RowState", "as_panels", "first_keys"]
+__all__ = ["Batch", "DenseState", "RowState", "as_panels", "first_keys", "rank_scores"]
 
 #: Panels that a row meets at a time.
 _PANELS = cython.declare(cython.Py_ssize_t, 3)
@@ -209,6 +209,8 @@ class RowState(_State):
     unit: cython.double
     X32: cython.const[cython.float][:, ::1]
     X64: cython.const[cython.double][:, ::1]
+    x32: cython.p_float
+    x64: cython.p_double
     panels32: cython.float[:, :, ::1]
     panels64: cython.double[:, :, ::1]
     scale: cython.const[cython.double][::1]
@@ -228,8 +230,12 @@ class RowState(_State):
         self.width = panels.shape[2]
         if self.single:
             self.X32, self.panels32 = X, panels
+            if cython.compiled and X.size:
+                self.x32 = cython.cast(cython.p_float, cython.address(self.X32[0, 0]))
         else:
             self.X64, self.panels64 = X, panels
+            if cython.compiled and X.size:
+                self.x64 = cython.cast(cython.p_double, cython.address(self.X64[0, 0]))
         self.scale, self.factor, self.u0 = scale, factor, u0
         self.Z, self._t, self.slack, self.unit = Z, t, slack, unit
         self.inverse, self.leverage = inverse, inverse.size > 0
@@ -249,10 +255,10 @@ class RowState(_State):
         if cython.compiled:
             if self.single:
                 return kernels.panel_squares_float(
-                    cython.address(self.panels32[0, 0, 0]), self.D, start, end, cython.address(self.X32[c, 0])
+                    cython.address(self.panels32[0, 0, 0]), self.D, start, end, self.x32 + c * self.D
                 )
             return kernels.panel_squares_double(
-                cython.address(self.panels64[0, 0, 0]), self.D, start, end, cython.address(self.X64[c, 0])
+                cython.address(self.panels64[0, 0, 0]), self.D, start, end, self.x64 + c * self.D
             )
         else:
             X, panels = (self.X32, self.panels32) if self.single else (self.X64, self.panels64)
@@ -266,8 +272,8 @@ class RowState(_State):
         """Product of row s of M with row c of X, in double precision."""
         if cython.compiled:
             if self.single:
-                return kernels.dot_float(cython.address(M[s, 0]), cython.address(self.X32[c, 0]), self.D)
-            return kernels.dot(cython.address(M[s, 0]), cython.address(self.X64[c, 0]), self.D)
+                return kernels.dot_float(cython.address(M[s, 0]), self.x32 + c * self.D, self.D)
+            return kernels.dot(cython.address(M[s, 0]), self.x64 + c * self.D, self.D)
         else:
             return kernels.dot(M[s], self.X32[c] if self.single else self.X64[c], self.D)
 
@@ -276,7 +282,10 @@ class RowState(_State):
     @cython.nogil
     @cython.exceptval(check=False)
     def _entry(self, c: cython.Py_ssize_t, j: cython.Py_ssize_t) -> cython.double:
-        return self.X32[c, j] if self.single else self.X64[c, j]
+        if cython.compiled:
+            return self.x32[c * self.D + j] if self.single else self.x64[c * self.D + j]
+        else:
+            return self.X32[c, j] if self.single else self.X64[c, j]
 
     @cython.cfunc
     @cython.inline
@@ -285,9 +294,9 @@ class RowState(_State):
     def _prefetch(self, c: cython.Py_ssize_t) -> cython.void:
         if cython.compiled:
             if self.single:
-                prefetch(cython.address(self.X32[c, 0]), 4 * self.D)
+                prefetch(self.x32 + c * self.D, 4 * self.D)
             else:
-                prefetch(cython.address(self.X64[c, 0]), 8 * self.D)
+                prefetch(self.x64 + c * self.D, 8 * self.D)
 
     @cython.cfunc
     @cython.nogil
@@ -296,8 +305,8 @@ class RowState(_State):
         """Squared norm of row c, in double precision."""
         if cython.compiled:
             if self.single:
-                return kernels.dot_floats(cython.address(self.X32[c, 0]), cython.address(self.X32[c, 0]), self.D)
-            return kernels.dot(cython.address(self.X64[c, 0]), cython.address(self.X64[c, 0]), self.D)
+                return kernels.dot_floats(self.x32 + c * self.D, self.x32 + c * self.D, self.D)
+            return kernels.dot(self.x64 + c * self.D, self.x64 + c * self.D, self.D)
         else:
             x = self.X32[c] if self.single else self.X64[c]
             return kernels.dot(x, x, self.D)
@@ -408,9 +417,17 @@ class RowState(_State):
     @cython.nogil
     @cython.exceptval(check=False)
     def _scan(
-        self, seed: cython.Py_ssize_t, items: cython.const[cython.longlong][::1]
+        self,
+        seed: cython.Py_ssize_t,
+        items: cython.const[cython.longlong][::1],
+        n_items: cython.Py_ssize_t,
+        by_bonus: cython.bint,
     ) -> tuple[cython.Py_ssize_t, cython.double, cython.Py_ssize_t]:
-        """Item with the largest key now, its key, and a runner-up (-1 if none was seen); see `scan`."""
+        """Of the first `n_items` items, the one with the largest key now, its key, and a runner-up (-1 if none).
+
+        Ties go to the lowest index. `seed`, one of the items or -1, is looked at first: a good key lets the others
+        stop early. With `by_bonus`, no key is larger than the item's bonus and items come in descending order of it.
+        """
         best: cython.Py_ssize_t = -1
         second: cython.Py_ssize_t = -1
         theta: cython.double = -HUGE_VAL
@@ -424,8 +441,10 @@ class RowState(_State):
             if self.leverage or u > self.tolerance * self.scale[seed]:
                 best = seed
                 theta = self._settle(seed, u)
-        for at in range(items.shape[0]):
+        for at in range(n_items):
             c = items[at]
+            if by_bonus and self.bonus[c] < theta:
+                break
             if self.keys[c] < theta or c == seed or self.keys[c] == -HUGE_VAL:
                 continue
             while self.step[c] < self._t and self.keys[c] >= theta:
@@ -448,13 +467,9 @@ class RowState(_State):
         return best, theta, second
 
     def scan(self, seed: cython.Py_ssize_t, items: cython.const[cython.longlong][::1]):
-        """Of some items, the one with the largest key now, its key, and a runner-up (-1 if none was seen).
-
-        Ties go to the lowest index. ``seed``, one of the items or -1, is looked at first: a good key lets the others
-        stop early.
-        """
+        """Of some items, the one with the largest key now, its key, and a runner-up (-1 if none was seen)."""
         with cython.nogil:
-            best, key, second = self._scan(seed, items)
+            best, key, second = self._scan(seed, items, items.shape[0], False)
         return best, key, second
 
     @cython.cfunc
@@ -566,7 +581,7 @@ class RowState(_State):
         with cython.nogil:
             self._drop_unaffordable()
             while made < n_picks:
-                best, key, seed = self._scan(seed, items)
+                best, key, seed = self._scan(seed, items, items.shape[0], False)
                 if best < 0 or key < level:
                     break
                 picks[made] = best
@@ -576,19 +591,46 @@ class RowState(_State):
         return made, key
 
 
+def rank_scores(
+    scores: cython.double[:, ::1],
+    order: cython.const[cython.longlong][:, ::1],
+    table: cython.const[cython.double][::1],
+):
+    """Replace scores of many lists by those of their ranks; equal scores share their mean rank, and -inf stays.
+
+    `order` sorts each row, ascending, and entry 2r of the table is the score of rank r.
+    """
+    m: cython.Py_ssize_t = order.shape[0]
+    n: cython.Py_ssize_t = order.shape[1]
+    i: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    start: cython.Py_ssize_t
+    end: cython.Py_ssize_t
+    value: cython.double
+    with cython.nogil:
+        for i in range(m):
+            start = 0
+            while start < n and scores[i, order[i, n - 1 - start]] > -HUGE_VAL:
+                value = scores[i, order[i, n - 1 - start]]
+                end = start
+                while end < n and scores[i, order[i, n - 1 - end]] == value:
+                    end += 1
+                for j in range(start, end):
+                    scores[i, order[i, n - 1 - j]] = table[start + end + 1]
+                start = end
+
+
 @cython.final
 @cython.cclass
 class Batch:
-    """Picks from many short lists of rows, one after the other, in the same memory.
+    """Picks from many short lists of rows of one width, one list after the other, in the same memory.
 
     Parameters
     ----------
     n, D, k : int
-        Rows and features of a list at most, and picks.
+        Largest number of rows of a list, width of the rows, and largest number of picks.
     dtype : dtype
         float32 or float64.
-    weight : float
-        Weight of the log-volume; scores have the weight ``1 - weight``.
     unit : float
         What a unit direction adds to the allowance for rounding.
     tolerance : float
@@ -596,67 +638,173 @@ class Batch:
     """
 
     state: RowState
-    k: cython.Py_ssize_t
     factor: cython.double[::1]
     bonus: cython.double[::1]
-    items: cython.const[cython.longlong][::1]
+    items: cython.longlong[::1]
 
-    def __init__(self, n, D, k, dtype, weight, unit, tolerance):
+    def __init__(self, n, D, k, dtype, unit, tolerance):
         none = np.zeros(0, dtype=np.int64)
         bonus, factor, ones = np.zeros(n), np.ones(n), np.ones(n)
-        limits = (np.zeros(n), bonus, weight, tolerance, none, none.copy(), np.zeros(0), HUGE_VAL)
+        limits = (np.zeros(n), bonus, 1.0, tolerance, none, none.copy(), np.zeros(0), HUGE_VAL)
         self.state = RowState(
             np.zeros((1, D), dtype=dtype), ones, factor, ones, np.zeros((k, D)), 0, np.zeros(k + 1), unit,
             np.zeros((0, 0)), np.ones(n), np.zeros(n, dtype=np.int64), limits,
         )  # fmt: skip
-        self.k, self.factor, self.bonus, self.items = k, factor, bonus, np.arange(n)
+        self.factor, self.bonus, self.items = factor, bonus, np.arange(n)
 
-    def pick(self, X, scores: cython.const[cython.double][::1], picks: cython.longlong[::1], gains: cython.double[::1]):
-        """Pick from the unit vectors of the rows of X; returns how many, their log-determinant and total gain.
+    def pick(
+        self,
+        lists,
+        scores: cython.const[cython.double][:, ::1],
+        order: cython.const[cython.longlong][:, ::1],
+        weight: cython.double,
+        wanted: cython.const[cython.longlong][::1],
+        picks: cython.longlong[:, ::1],
+        gains: cython.double[:, ::1],
+        facts: cython.longlong[:, ::1],
+        sums: cython.double[:, ::1],
+    ):
+        """Pick from the unit vectors of the rows of every list.
 
-        The number is -1 where a row is zero or not finite.
+        Parameters
+        ----------
+        lists : list of ndarray
+            Rows of the precision of this object, in C order.
+        scores : ndarray of shape (m, n)
+            Scores of the items of each list, -inf beyond its end and for items not to pick.
+        order : ndarray of shape (m, n)
+            What sorts each row of the scores, ascending.
+        weight : float
+            Weight of the log-volume; scores have the weight ``1 - weight``.
+        wanted : ndarray of shape (m,)
+            Picks to make from each list.
+        picks, gains : ndarray of shape (m, k)
+            Overwritten.
+        facts : ndarray of shape (m, 4)
+            Overwritten, for each list: picks made (-1 where a row is zero, too long or not finite), items that may be
+            picked, items not picked that have a better score than some pick, and items better than all picks.
+        sums : ndarray of shape (m, 2)
+            Overwritten, for each list: log-determinant of the picks and sum of the gains.
         """
         state: RowState = self.state
-        n: cython.Py_ssize_t = X.shape[0]
-        D: cython.Py_ssize_t = state.D
+        m: cython.Py_ssize_t = len(lists)
         i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
+        n: cython.Py_ssize_t
+        addresses: cython.longlong[::1] = np.zeros(m, dtype=np.int64)
+        lengths: cython.longlong[::1] = np.zeros(m, dtype=np.int64)
+        for i in range(m):
+            X = lists[i]
+            lengths[i] = len(X)
+            if cython.compiled:
+                # The list holds a reference to the array, so the address stays valid.
+                if state.single:
+                    state.X32 = X
+                    addresses[i] = cython.cast(cython.Py_ssize_t, cython.address(state.X32[0, 0]))
+                else:
+                    state.X64 = X
+                    addresses[i] = cython.cast(cython.Py_ssize_t, cython.address(state.X64[0, 0]))
+        with cython.nogil:
+            state.weight = weight
+            for i in range(m):
+                if cython.compiled:
+                    if state.single:
+                        state.x32 = cython.cast(cython.p_float, addresses[i])
+                    else:
+                        state.x64 = cython.cast(cython.p_double, addresses[i])
+                else:
+                    state.X32 = state.X64 = lists[i]
+                n = 0
+                while n < order.shape[1] and scores[i, order[i, order.shape[1] - 1 - n]] > -HUGE_VAL:
+                    self.items[n] = order[i, order.shape[1] - 1 - n]
+                    n += 1
+                facts[i, 0] = -1
+                facts[i, 1] = n
+                if self._prepare(state, i, lengths[i], scores):
+                    facts[i, 0] = self._pick(state, i, n, wanted[i], picks, gains, sums)
+                if facts[i, 0] > 0:
+                    self._place(i, facts[i, 0], scores, picks, facts)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _prepare(
+        self, state: RowState, i: cython.Py_ssize_t, n: cython.Py_ssize_t, scores: cython.const[cython.double][:, ::1]
+    ) -> cython.bint:
+        """Norms, bonuses and keys of the n items of list i; false where a row has no usable norm."""
+        c: cython.Py_ssize_t
+        norm: cython.double
+        state._t = 0
+        state._clear_panels()
+        for c in range(n):
+            norm = state._squared_norm(c)
+            if not (norm > 1e-280 and norm < 1e280):
+                return False
+            self.factor[c] = 1.0 / norm
+            self.bonus[c] = (1.0 - state.weight) * scores[i, c]
+            state.keys[c] = self.bonus[c]
+            state.bound[c] = 1.0
+            state.step[c] = 0
+        return True
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _pick(
+        self,
+        state: RowState,
+        i: cython.Py_ssize_t,
+        n: cython.Py_ssize_t,
+        wanted: cython.Py_ssize_t,
+        picks: cython.longlong[:, ::1],
+        gains: cython.double[:, ::1],
+        sums: cython.double[:, ::1],
+    ) -> cython.Py_ssize_t:
+        """Pick from the first n of `items`; returns the number of picks."""
         made: cython.Py_ssize_t = 0
         best: cython.Py_ssize_t
         seed: cython.Py_ssize_t = -1
-        norm: cython.double
         key: cython.double
-        log_det: cython.double = 0.0
-        total: cython.double = 0.0
-        if state.single:
-            state.X32 = X
-        else:
-            state.X64 = X
-        with cython.nogil:
-            state._t = 0
-            state._clear_panels()
-            for i in range(n):
-                norm = state._squared_norm(i)
-                if not (norm > 1e-280 and norm < 1e280):
-                    made = -1
-                    break
-                self.factor[i] = 1.0 / norm
-                self.bonus[i] = (1.0 - state.weight) * scores[i]
-                state.keys[i] = self.bonus[i]
-                state.bound[i] = 1.0
-                state.step[i] = 0
-            j = min(self.k, min(n, D))
-            while 0 <= made < j:
-                best, key, seed = state._scan(seed, self.items[:n])
-                if best < 0:
-                    break
-                picks[made] = best
-                gains[made] = key
-                total += key
-                state._commit(best)
-                log_det += log(state._potentials[made])
-                made += 1
-        return made, log_det, total
+        sums[i, 0] = 0.0
+        sums[i, 1] = 0.0
+        while made < wanted:
+            best, key, seed = state._scan(seed, self.items, n, True)
+            if best < 0:
+                break
+            picks[i, made] = best
+            gains[i, made] = key
+            state._commit(best)
+            sums[i, 0] += log(state._potentials[made])
+            sums[i, 1] += key
+            made += 1
+        return made
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _place(
+        self,
+        i: cython.Py_ssize_t,
+        made: cython.Py_ssize_t,
+        scores: cython.const[cython.double][:, ::1],
+        picks: cython.const[cython.longlong][:, ::1],
+        facts: cython.longlong[:, ::1],
+    ) -> cython.void:
+        """Where the picks of list i stand by their scores."""
+        c: cython.Py_ssize_t
+        low: cython.double = HUGE_VAL
+        high: cython.double = -HUGE_VAL
+        above_low: cython.Py_ssize_t = 0
+        above_high: cython.Py_ssize_t = 0
+        for c in range(made):
+            low = min(low, scores[i, picks[i, c]])
+            high = max(high, scores[i, picks[i, c]])
+        for c in range(scores.shape[1]):
+            above_low += scores[i, c] > low
+            above_high += scores[i, c] > high
+        for c in range(made):
+            above_low -= scores[i, picks[i, c]] > low
+        facts[i, 2] = above_low
+        facts[i, 3] = above_high
 
 
 @cython.final

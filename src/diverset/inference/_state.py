@@ -65,7 +65,8 @@ def _pivot_logs(dpp: DPP, positions: IntArray) -> FloatArray:
     """What each item adds to the log-determinant of those before it."""
     block = dpp._representation.likelihood_block(positions, positions)
     root = np.sqrt(np.diagonal(block).real)
-    R = cholesky_lower(block / root[:, None] / root) if (root > 0.0).all() else None
+    hidden = dpp._representation.rows_of_hidden is not None
+    R = None if hidden or not (root > 0.0).all() else cholesky_lower(block / root[:, None] / root)
     if R is not None:
         logs: FloatArray = 2.0 * (np.log(np.diagonal(R).real) + np.log(root))
         return logs

@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from diverset._typing import Array
 from diverset.core import DPP, NonsymmetricDPP
 from diverset.core.lowrank import LowRankLikelihood
 from diverset.core.representation import Representation
@@ -19,6 +20,7 @@ from diverset.inference.limits import Limits
 from diverset.inference.nonsymmetric import pick_nonsymmetric
 from diverset.inference.result import Selection
 from diverset.inference.rows import greedy_rows
+from diverset.numerics.linalg import routine
 from diverset.numerics.validation import check_fits_in_memory, check_size, is_sparse
 
 __all__ = ["map_greedy"]
@@ -82,8 +84,22 @@ def _selection(dpp: DPP | NonsymmetricDPP, picks: Picks) -> Selection:
     )
 
 
+def _pick_by_qr(representation: Representation, rows: Array, log_scale: float, k: int, stop: float) -> Picks:
+    """Picks from rows whose coordinates differ in scale, by a QR factorisation with column pivoting."""
+    R, pivots, *_ = routine("geqp3", rows)(rows.conj().T)
+    gains = 2.0 * np.log(np.maximum(np.abs(np.diagonal(R)), np.finfo(np.float64).tiny)) + log_scale
+    rank = len(gains)
+    while rank and representation.log_prob(np.sort(pivots[:rank] - 1)) == -math.inf:
+        rank -= 1
+    poor = np.flatnonzero(gains[:rank] <= stop)
+    m = min(k, int(poor[0]) if len(poor) else rank)
+    return Picks((pivots[:m] - 1).astype(np.int64), gains[:m], rank if m == rank < k else None)
+
+
 def _pick(representation: Representation, k: int, stop: float) -> Picks:
     n = representation.n
+    if representation.rows_of_hidden is not None:
+        return _pick_by_qr(representation, *representation.rows_of_hidden, k, stop)
     if isinstance(representation, LowRankLikelihood) and representation.factor.base.dtype.kind != "c":
         factor = representation.factor
         if not isinstance(factor.base, np.ndarray) and not is_sparse(factor.base):

@@ -13,6 +13,7 @@ from diverset.errors import DiversetError, SizeError
 from diverset.inference._state import SubsetState, check_rank, log_det, make_selection, require_likelihood, state_of
 from diverset.inference.greedy import map_greedy
 from diverset.inference.result import Selection
+from diverset.numerics.linalg import positions_outside
 from diverset.numerics.validation import check_count, check_size, find_positions
 
 __all__ = ["best_move", "improve", "map_local_search"]
@@ -48,6 +49,8 @@ def _make(state: SubsetState, a: int, j: int) -> None:
 
 def improve(dpp: DPP, start: IntArray, *, sized: bool, max_iter: int) -> IntArray:
     """Follow the best change until none improves; the determinant is computed afresh before a change is kept."""
+    if dpp._representation.rows_of_hidden is not None:
+        return _improve_by_log_probs(dpp, start, sized=sized, max_iter=max_iter)
     state = state_of(dpp, start)
     best, value = start, log_det(dpp, start)
     for _ in range(max_iter):
@@ -60,6 +63,29 @@ def improve(dpp: DPP, start: IntArray, *, sized: bool, max_iter: int) -> IntArra
         if reached <= value + 0.1 * TOLERANCE:
             break
         best, value = state.positions, reached
+    return best
+
+
+def _improve_by_log_probs(dpp: DPP, start: IntArray, *, sized: bool, max_iter: int) -> IntArray:
+    """The same by the log-probability of every neighbour, for kernels whose entries hide small eigenvalues."""
+    best, value = start, log_det(dpp, start)
+    for _ in range(max_iter):
+        others = positions_outside(best, dpp.n_items)
+        removed = [np.delete(best, a) for a in range(len(best))]
+        neighbours = [[np.append(rest, j) for rest in removed for j in others]]
+        if not sized:
+            neighbours += [removed, [np.append(best, j) for j in others]]
+        found = best
+        for sets in neighbours:
+            if len(sets) == 0:
+                continue
+            ordered = np.sort(np.array(sets, dtype=np.int64).reshape(len(sets), -1), axis=1)
+            values = dpp._log_probs(ordered) + dpp.log_normalizer
+            if values.max() > value + TOLERANCE:
+                found, value = ordered[int(values.argmax())], float(values.max())
+        if found is best:
+            break
+        best = found
     return best
 
 

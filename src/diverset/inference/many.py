@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 from diverset.errors import DiversetError
@@ -12,12 +14,12 @@ from diverset.inference.result import Selection
 from diverset.inference.scores import check_scale
 from diverset.inference.select import select
 from diverset.inference.short import ShortLists, is_short
-from diverset.numerics.validation import check_count, check_size
+from diverset.numerics.validation import check_count
 
 __all__ = ["select_many"]
 
 #: Lists that one thread takes at a time.
-_CHUNK = 64
+_CHUNK = 128
 #: Options of :func:`diverset.select` that have one value per list.
 _PER_LIST = ("given", "exclude", "given_features", "query", "costs", "groups")
 
@@ -73,37 +75,48 @@ def select_many(
     own = {"quality": quality, **{name: options.pop(name) for name in _PER_LIST if name in options}}
     columns = {name: _per_list(values, len(arrays), name) for name, values in own.items() if values is not None}
     n_threads = min(os.cpu_count() or 1, 64) if n_jobs is None else check_count(n_jobs, name="n_jobs")
+    plain = similarity == "cosine" and dial > 0.0 and not options and set(columns) <= {"quality"}
+    scores = columns.get("quality")
 
     def one(i: int) -> Selection:
         each = {name: values[i] for name, values in columns.items()}
-        return select(arrays[i], k, **shared, **each, **options)
+        try:
+            return select(arrays[i], k, **shared, **each, **options)
+        except DiversetError as error:
+            raise type(error)(f"list {i}: {error}") from error
 
-    short = [i for i, X in enumerate(arrays) if is_short(X)]
-    plain = similarity == "cosine" and dial > 0.0 and not options and set(columns) <= {"quality"}
-    form: tuple[Any, ...] | None = None
-    if plain and short and not isinstance(k, float):
-        first, scores = arrays[short[0]], columns.get("quality")
-        form = (max(len(arrays[i]) for i in short), first.shape[1], first.dtype, check_size(k), dial, scale)
+    def some(chunk: Sequence[int]) -> Iterator[tuple[int, Selection]]:
+        quick: list[Selection | None] = [None] * len(chunk)
+        if plain and is_short(arrays[chunk[0]]):
+            quality = None if scores is None else [scores[i] for i in chunk]
+            quick = ShortLists([arrays[i] for i in chunk], quality, k, scale).selections(dial)
+        return ((i, one(i) if found is None else found) for i, found in zip(chunk, quick, strict=True))
 
-    def some(start: int) -> list[Selection]:
-        lists = range(start, min(start + _CHUNK, len(arrays)))
-        if form is None:
-            return [one(i) for i in lists]
-        picker = ShortLists(*form)
-        found = []
-        for i in lists:
-            own = None if scores is None else scores[i]
-            quick = picker.select(arrays[i], own, name=f"quality[{i}]") if is_short(arrays[i]) else None
-            found.append(one(i) if quick is None else quick)
-        return found
+    found = _mapped(lambda chunk: list(some(chunk)), _chunks(arrays), n_threads)
+    return [selection for _, selection in sorted(chain.from_iterable(found), key=itemgetter(0))]
 
-    starts = range(0, len(arrays), _CHUNK)
-    if n_threads == 1 or len(starts) < 2:
-        return [found for start in starts for found in some(start)]
+
+def _mapped(f: Callable[[Any], Any], values: list[Any], n_threads: int) -> Iterable[Any]:
+    """Apply `f` with a pool of threads; with one thread, call it directly."""
+    if n_threads == 1 or len(values) < 2:
+        return map(f, values)
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(n_threads) as pool:
-        return [found for part in pool.map(some, starts) for found in part]
+        return pool.map(f, values)
+
+
+def _chunks(arrays: list[Any]) -> list[list[int]]:
+    """Positions of the lists, in chunks of one width and precision and of similar lengths."""
+    forms: dict[Any, list[int]] = {}
+    for i, X in enumerate(arrays):
+        forms.setdefault((X.shape[1], X.dtype) if is_short(X) else None, []).append(i)
+    chunks = []
+    for form, lists in forms.items():
+        if form is not None:
+            lists.sort(key=lambda i: len(arrays[i]))
+        chunks += [lists[start : start + _CHUNK] for start in range(0, len(lists), _CHUNK)]
+    return chunks
 
 
 def _per_list(values: Any, n: int, name: str) -> Sequence[Any]:

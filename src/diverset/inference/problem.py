@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,17 +17,18 @@ from diverset.errors import DiversetError, KernelError
 from diverset.inference.engine import Picks
 from diverset.inference.inputs import Items, as_column, as_positions, as_size, read_items
 from diverset.inference.limits import Limits, Room, read_limits
-from diverset.inference.result import Selection
+from diverset.inference.result import Selection, describe_places
 from diverset.inference.rows import squared_norms
-from diverset.inference.scores import calibrated, check_scale, warn_once
-from diverset.inference.similarity import Similarity, SimilarityLike, read_similarity
+from diverset.inference.scores import calibrated, check_scale
+from diverset.inference.short import ShortLists, is_short
+from diverset.inference.similarity import Rows, Similarity, SimilarityLike, read_similarity
 from diverset.numerics._loops import places
 from diverset.numerics.validation import as_number, is_blocked, is_sparse
 
 if TYPE_CHECKING:
     from diverset.core import DPP
 
-__all__ = ["Problem", "check_dial", "read_problem", "remarks"]
+__all__ = ["Problem", "check_dial", "read_problem"]
 
 #: Exponents of the weights of a k-DPP are kept within this range, so that no kernel entry over- or underflows.
 _LARGEST_EXPONENT = 150.0
@@ -77,12 +79,26 @@ class Problem:
         """One item after the other, each the best beside those before it; plain top-k at dial 0."""
         if dial == 0.0:
             return self._top(k, limits)
+        if limits is self.limits and k == self.k and len(given) == 0 and self._short is not None:
+            quick = self._short.picks(dial)
+            if quick is not None:
+                return quick
         bonus = (1.0 - dial) * self.scores
         if len(limits.costs):
             prices = dial * np.log(limits.costs)
             picks = self.similarity.greedy(k, bonus - prices, dial, limits, given)
             return replace(picks, gains=picks.gains + prices[picks.positions])
         return self.similarity.greedy(k, bonus, dial, limits, given)
+
+    @cached_property
+    def _short(self) -> ShortLists | None:
+        """The same problem for the quick way; None where it has limits, or another form."""
+        limits, form = self.limits, self.similarity
+        plain = isinstance(form, Rows) and form.is_cosine and form.lone is None and len(self.given) == 0
+        plain = plain and not len(limits.costs) and not len(limits.groups) and limits.available.all()
+        if not plain or not is_short(form.X):
+            return None
+        return ShortLists([form.X], [self.scores], self.k, None)
 
     def _top(self, k: int, limits: Limits) -> Picks:
         room = Room(limits)
@@ -120,29 +136,32 @@ class Problem:
         """The set of largest volume that differs in one item and keeps a share of quality from `share` to `width` more.
 
         With P the inverse of S over the set and T = S P, exchanging a for j multiplies the determinant by
-        :math:`P_{aa} r_j + T_{ja}^2`, where r is what is left of item j beside the set. O(n k^2), and one pass over the
-        features. None where there is no such set, or limits other than availability apply.
+        :math:`P_{aa} r_j + T_{ja}^2`, where r is what is left of item j beside the set. At most
+        ``max(64, 4 k)`` items j are tried, evenly spaced among those with a suitable score. None where there is no such
+        set, or limits other than availability apply.
         """
         Y, quality, limits = picks.positions, self.quality, self.limits
         if quality is None or len(limits.groups) or len(limits.costs) or not self.similarity.has_columns:
             return None
-        base = np.concatenate([Y, self.given])
-        if not self.similarity.pivots(base).all():
-            return None
-        k, C = len(Y), self.similarity.columns(base)
-        P = np.linalg.inv(C[base])
-        T = C @ P
-        residual = np.maximum(self.similarity.diagonal() - np.einsum("ij,ij->i", T, C), 0.0)
-        ratios = np.diagonal(P)[:k] * residual[:, None] + T[:, :k] ** 2
+        k = len(Y)
         mean, top = self._mean_and_top(k)
-        kept = (quality[:, None] - quality[Y] + (quality[Y].sum() - k * mean)) / (k * top)
-        outside = limits.available.copy()
+        least = quality[Y] - (quality[Y].sum() - k * mean - share * k * top)  # what must come in the place of each
+        most = least + width * k * top
+        outside = limits.available & (quality >= least.min()) & (quality <= most.max())
         outside[Y] = False
-        allowed = outside[:, None] & (kept >= share) & (kept <= share + width)
-        if not allowed.any():
+        others = np.flatnonzero(outside)
+        others = others[:: -(-len(others) // max(64, 4 * k)) or 1]
+        allowed = (quality[others, None] >= least) & (quality[others, None] <= most)
+        base = np.concatenate([Y, self.given])
+        if not allowed.any() or not self.similarity.pivots(base).all():
             return None
+        S = self.similarity.among(np.concatenate([base, others]))
+        P, C = np.linalg.inv(S[: len(base), : len(base)]), S[len(base) :, : len(base)]
+        T = C @ P
+        residual = np.maximum(np.diagonal(S)[len(base) :] - np.einsum("ij,ij->i", T, C), 0.0)
+        ratios = np.diagonal(P)[:k] * residual[:, None] + T[:, :k] ** 2
         j, a = divmod(int(np.where(allowed, ratios, -math.inf).argmax()), k)
-        positions = np.where(np.arange(k) == a, j, Y)
+        positions = np.where(np.arange(k) == a, others[j], Y)
         return Picks(positions, self._gains_in_order(dial, positions), None)
 
     def dpp(self, dial: float) -> DPP:
@@ -207,11 +226,14 @@ class Problem:
             diversity=dial,
             scale=None if self.quality is None else self.scale,
             notes=notes + self._remarks(dial, positions),
-            _facts=self,
+            _facts=lambda: self,
         )
 
     def _remarks(self, dial: float, positions: IntArray) -> tuple[str, ...]:
-        found = () if self.quality is None else remarks(self.scores, positions, dial, self.limits.available)
+        found: tuple[str, ...] = ()
+        if self.quality is not None and dial > 0.0 and len(positions):
+            scores = np.where(self.limits.available, self.scores, -math.inf)
+            found = describe_places(len(positions), int(self.limits.available.sum()), *places(scores, positions), dial)
         lone = self.similarity.lone
         return found if lone is None else (*found, _about_zeros(lone))
 
@@ -228,14 +250,15 @@ class Problem:
         if self.quality is None or len(positions) == 0:
             return None
         mean, top = self._mean_and_top(len(positions))
-        return 1.0 if top <= 0.0 else (float(self.quality[positions].sum()) / len(positions) - mean) / top
+        return 1.0 if top <= 0.0 else (float(np.sort(self.quality[positions]).mean()) - mean) / top
 
     def _mean_and_top(self, k: int) -> tuple[float, float]:
         """Mean quality of the candidates, and how far that of the best k is above it."""
         assert self.quality is not None
         if k not in self._tops:
-            mean = float(self.quality[self.limits.available].mean())
-            self._tops[k] = (mean, float(self.quality[self.best(k)].mean()) - mean)
+            candidates = self.quality[self.limits.available]
+            mean, start = float(candidates.mean()), len(candidates) - k
+            self._tops[k] = (mean, float(np.sort(np.partition(candidates, start)[start:]).mean()) - mean)
         return self._tops[k]
 
     def redundancy(self, positions: IntArray) -> float:
@@ -247,27 +270,6 @@ class Problem:
         S = S / root[:, None] / root
         np.fill_diagonal(S, -math.inf)
         return float(np.clip(S.max(axis=1), 0.0, 1.0).mean())
-
-
-def remarks(
-    scores: FloatArray, positions: IntArray, dial: float, available: BoolArray | None = None
-) -> tuple[str, ...]:
-    """What deserves attention about picks: plain top-k, or nothing of the better half. Warns of each once a process."""
-    if dial == 0.0 or len(positions) == 0:
-        return ()
-    n = len(scores)
-    if available is not None and not available.all():
-        scores, n = np.where(available, scores, -math.inf), int(available.sum())
-    better, above_all = places(scores, positions)
-    if len(positions) < n and better == 0:
-        note = f"the picks are the best {len(positions)} by quality alone, although diversity is {dial:g}"
-        warn_once("top-k", note)
-        return (note,)
-    if 2 * above_all >= n > 1:
-        note = f"no pick is among the better half by quality; diversity is {dial:g}"
-        warn_once("worse half", note)
-        return (note,)
-    return ()
 
 
 def _about_zeros(lone: BoolArray) -> str:

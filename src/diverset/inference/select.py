@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from diverset._typing import RNGLike
 from diverset.errors import DiversetError
 from diverset.inference.engine import Picks
-from diverset.inference.inputs import as_size
 from diverset.inference.problem import Problem, check_dial, read_problem
 from diverset.inference.result import Selection
 from diverset.inference.scores import check_scale
@@ -22,9 +21,13 @@ if TYPE_CHECKING:
 __all__ = ["select", "selection_law"]
 
 _METHODS = ("greedy", "local-search", "exact", "sample")
-#: Settings of the dial that a search for ``keep`` tries between those it starts with, and log-ratios of the latter.
-_TRIALS = 4
-_FIRST, _LARGEST = 2.0, 8.0
+#: Settings of the dial that a search for ``keep`` tries at most.
+_TRIALS = 6
+#: Log-ratios of the weights beyond which only one of them counts.
+_LARGEST = 8.0
+#: Shares of quality lost below this count as this much; typical growth of the logarithm of that share with t.
+_LEAST_LOSS = 1e-4
+_SLOPE = 1.7
 #: How near to ``keep`` the share of quality should come.
 _NEAR = 0.02
 
@@ -79,8 +82,8 @@ def select(
     diversity : float
         The dial, from 0 (plain top-k) to 1 (diversity only).
     scale : {"rank", "standard", None}
-        How scores are calibrated over the candidates. ``"rank"`` takes :math:`z_i = -\log_2 r_i` with r the rank, 1 for
-        the best: only the order of the scores matters. ``"standard"`` subtracts the mean and divides by the standard
+        How scores are calibrated over the candidates. ``"rank"`` takes :math:`z_i = -1.3 \log_2 ((1 + r_i) / 2)` with r the
+        rank, 1 for the best: only the order of the scores matters. ``"standard"`` subtracts the mean and divides by the standard
         deviation: the unit of the scores does not matter, but gaps between them do. None takes scores as they are:
         differences near 1 count.
     keep : float, optional
@@ -156,8 +159,8 @@ def select(
     plain = plain and window is min_quality is groups is per_group is None
     plain = plain and not lower_is_better and zero_vectors == "unlike"
     if plain and method == "greedy" and dial > 0.0 and similarity == "cosine" and is_short(features):
-        n, D = features.shape
-        found = ShortLists(n, D, features.dtype, as_size(k, n), dial, check_scale(scale)).select(features, quality)
+        lists = ShortLists([features], None if quality is None else [quality], k, check_scale(scale))
+        found = lists.selections(dial)[0]
         if found is not None:
             return found
     problem = read_problem(
@@ -250,51 +253,75 @@ def _check_share(keep: Any) -> float:
 def _keeping(problem: Problem, share: float, method: str, window: int | None) -> Selection:
     """The most diverse picks along the dial that keep this share of quality.
 
-    The search is over t with ``diversity = 1 / (1 + exp(-t))``, the logarithm of the ratio of the two weights. It keeps
-    a bracket, and tries next where a line between its ends crosses the share. Sets are few, so the share may lie
-    between those of two neighbours. Then the more diverse one gets back quality by the best exchange of one item.
+    The search is over t with ``diversity = 1 / (1 + exp(-t))``, the logarithm of the ratio of the two weights. The
+    share lost grows about exponentially with t until little quality is left, so the next trial is where a line through
+    the logarithms of the shares lost reaches the target. Sets are few, so the target may lie between those of two
+    neighbours. Then one item of one of them is exchanged.
     """
     if method != "greedy":
         raise DiversetError(f'keep needs method="greedy", and method is {method!r}; give diversity instead')
     if problem.quality is None:
         raise DiversetError("keep is given without quality; pass the scores of which to keep a share")
 
-    def tried(dial: float) -> tuple[float, float, Picks]:
+    def tried(t: float) -> _Trial:
+        dial = 1.0 / (1.0 + math.exp(-t)) if t > -_LARGEST else 0.0
         picks = _greedy(problem, dial, window)
         kept = problem.kept(picks.positions)
-        return 1.0 if kept is None else kept, dial, picks
+        kept = 1.0 if kept is None else kept
+        return _Trial(t, dial, picks, kept, math.log(max(1.0 - kept, _LEAST_LOSS)))
 
-    # Outwards from a moderate dial first: at high ones fewer items are skipped, so a selection takes longer.
-    low, high, last = (-_FIRST, 1.0), None, None
-    best: tuple[float, float, Picks] | None = None
-    for t in (0.0, _FIRST, 2.0 * _FIRST, math.inf) if share > 0.0 else (math.inf,):
-        trial = tried(1.0 / (1.0 + math.exp(-t)))
-        if trial[0] < share:
-            last, high = trial, (min(t, _LARGEST), trial[0])
-            break
-        best, low = trial, (t, trial[0])
-    if best is None:
-        best = tried(0.0)
-    if high is not None and last is not None:
-        for _ in range(_TRIALS):
-            if best[0] <= share + 0.25 * _NEAR:
+    target = math.log(max(1.0 - share - 0.4 * _NEAR, _LEAST_LOSS))
+    shortest = 0.5 if share > 0.8 else 1.0  # past the exponential growth, the share lost changes slowly
+    good: _Trial | None = None  # the most diverse trial that keeps enough
+    bad: _Trial | None = None  # the other end of the bracket
+    near: _Trial | None = None  # the trial that keeps most of those that keep too little
+    t = 1.0
+    for _ in range(_TRIALS):
+        trial = tried(t)
+        if trial.kept >= share:
+            good = trial
+            if trial.kept <= share + _NEAR or t == math.inf:
                 break
+        else:
+            bad = trial
+            near = bad if near is None or near.kept < bad.kept else near
+            if t == -math.inf:
+                break
+        step = min(max(abs(target - trial.loss) / _SLOPE, shortest), 3.0)
+        if bad is None:
+            t = t + step if t + step < _LARGEST else math.inf
+        elif good is None:
+            t = t - step if t >= 0.0 else -math.inf
+        else:
+            width = min(bad.t, _LARGEST) - good.t
+            if width < 0.25 or bad.kept > share - _NEAR:
+                break  # neighbours along the dial
             # Not too near an end of the bracket, so that it shrinks.
-            part = min(max((low[1] - share) / (low[1] - high[1]), 0.2), 0.8)
-            t = low[0] + part * (high[0] - low[0])
-            trial = tried(1.0 / (1.0 + math.exp(-t)))
-            if trial[0] >= share:
-                best, low = trial, (t, trial[0])
-            else:
-                last, high = trial, (t, trial[0])
-        if best[0] > share + _NEAR:
-            nearer = problem.exchange(last[1], last[2], share, _NEAR)
-            best = best if nearer is None else (problem.kept(nearer.positions) or 1.0, last[1], nearer)
-    kept, dial, picks = best
+            t = good.t + width * min(max((target - good.loss) / max(bad.loss - good.loss, 1e-9), 0.15), 0.85)
+    best = tried(-math.inf) if good is None else good
+    dial, picks, kept = best.dial, best.picks, best.kept
+    if kept > share + _NEAR and near is not None:
+        for trial in (near, best):
+            nearer = problem.exchange(trial.dial, trial.picks, share, _NEAR)
+            if nearer is not None:
+                dial, picks, kept = trial.dial, nearer, problem.kept(nearer.positions) or 1.0
+                break
     notes: tuple[str, ...] = ()
     if kept > share + _NEAR:
-        why = "even diversity 1 keeps more" if last is None else f"the next more diverse set tried keeps {last[0]:.2f}"
+        why = (
+            "even diversity 1 keeps more" if near is None else f"the next more diverse set tried keeps {near.kept:.2f}"
+        )
         notes = (f"the picks keep {kept:.2f} of quality where {share:.2f} was asked for: {why}",)
     elif kept < share:
         notes = (f"the picks keep {kept:.2f} of quality where {share:.2f} was asked for: the limits allow no more",)
     return problem.selection(dial, picks, notes=notes)
+
+
+class _Trial(NamedTuple):
+    """Picks at one setting of the dial, the share of quality they keep, and the logarithm of the share they lose."""
+
+    t: float
+    dial: float
+    picks: Picks
+    kept: float
+    loss: float

@@ -1,30 +1,33 @@
-"""The quick way for the common call: a short list of rows, compared by the cosine, without limits.
+"""The quick way for the common call: short lists of rows, compared by the cosine, without limits.
 
-One compiled call computes norms and keys and makes the picks, so that little is left to the interpreter. The picks are
-those of :class:`~diverset.inference.problem.Problem`, which serves every other call.
+One compiled call calibrates the scores of many lists, computes norms and makes all picks, without the interpreter's
+lock. The picks are those of :class:`~diverset.inference.problem.Problem`, which serves every other call.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+import math
+from collections.abc import Sequence
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 
 from diverset._typing import Array, FloatArray, IntArray
+from diverset.errors import DiversetError
 from diverset.inference import _greedy_loops
-from diverset.inference.inputs import as_column
-from diverset.inference.problem import Problem, read_problem, remarks
-from diverset.inference.result import Selection
+from diverset.inference.engine import Picks
+from diverset.inference.inputs import as_column, as_size
+from diverset.inference.result import Selection, describe_places
 from diverset.inference.rows import rounding
-from diverset.inference.scores import calibrated
+from diverset.inference.scores import calibrated, score_of_rank
 from diverset.numerics.linalg import EPS
 
 __all__ = ["ShortLists", "is_short"]
 
 #: Longer lists are picked from in rounds, by all cores.
 _LONGEST = 2_000
+_DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 def is_short(features: Any) -> bool:
@@ -34,76 +37,110 @@ def is_short(features: Any) -> bool:
         and features.ndim == 2
         and 0 < len(features) < _LONGEST
         and features.shape[1] > 0
-        and features.dtype in (np.float32, np.float64)
+        and features.dtype in _DTYPES
         and features.flags.c_contiguous
     )
 
 
 class ShortLists:
-    """Picks from lists of rows of one width and precision, in shared memory.
+    """Lists of candidates with their scores calibrated and sorted, to be picked from at any dial.
 
     Parameters
     ----------
-    n, D : int
-        Rows of a list at most, and their width.
-    dtype : dtype
-        float32 or float64.
-    k : int
-        Number of picks.
-    dial : float
-        The dial, above 0.
+    lists : sequence of ndarray
+        Arrays for which :func:`is_short` holds, all of one width and precision.
+    quality : sequence or None
+        Scores of the items of each list.
+    k : int or float
+        Number of picks, or a share of the items.
     scale : str or None
         How scores are calibrated.
     """
 
-    def __init__(self, n: int, D: int, dtype: Any, k: int, dial: float, scale: str | None) -> None:
-        self._batch = _greedy_loops.Batch(n, D, min(k, n, D), dtype, dial, rounding(D, dtype), 64.0 * D * EPS)
-        self._form = (n, D, dtype)
-        self._k, self._dial, self._scale = k, dial, scale
-
-    def select(self, X: Array, quality: Any, *, name: str = "quality") -> Selection | None:
-        """Picks from a list; None where the general way must be taken."""
-        n, D = X.shape
-        longest, width, dtype = self._form
-        wanted = min(self._k, n)
-        if n > longest or D != width or X.dtype != dtype or wanted > D:
-            return None
-        raw = None if quality is None else as_column(quality, n, name=name, infinite=True)
-        scores = np.zeros(n) if raw is None else calibrated(raw, self._scale)
-        positions, gains = np.empty(wanted, dtype=np.int64), np.empty(wanted)
-        made, log_det, total = self._batch.pick(X, scores, positions, gains)
-        if made < wanted:
-            return None
-        return Selection(
-            indices=positions,
-            gains=gains,
-            log_det=log_det,
-            objective=total,
-            diversity=self._dial,
-            scale=None if raw is None else self._scale,
-            notes=() if raw is None else remarks(scores, positions, self._dial),
-            _facts=_Facts(X, raw),
+    def __init__(self, lists: Sequence[Array], quality: Sequence[Any] | None, k: Any, scale: str | None) -> None:
+        m, n, D, dtype = len(lists), max(map(len, lists)), lists[0].shape[1], lists[0].dtype
+        raw = np.full((m, n), -math.inf)
+        for i, X in enumerate(lists):
+            raw[i, : len(X)] = 0.0 if quality is None else _read(quality[i], len(X))
+        self._lists, self._scale, self._wanted = lists, scale, [min(as_size(k, len(X)), len(X)) for X in lists]
+        self._quality = None if quality is None else raw
+        self._order = raw.argsort(axis=1)
+        self._scores = raw if quality is None or scale is None else raw.copy()
+        if quality is not None and scale == "rank":
+            _greedy_loops.rank_scores(self._scores, self._order, _rank_scores(n))
+        elif quality is not None and scale is not None:
+            for row, X in zip(self._scores, lists, strict=True):
+                row[: len(X)] = calibrated(row[: len(X)], scale)
+        self._usable = raw.max(axis=1) < math.inf  # false for nan, too
+        self._asked = np.where(self._usable, np.minimum(self._wanted, D), 0)
+        self._loops = _greedy_loops.Batch(
+            n, D, max(1, min(max(self._wanted), D)), dtype, rounding(D, dtype), 64.0 * D * EPS
         )
 
-
-@dataclass(frozen=True, eq=False)
-class _Facts:
-    """Facts about picks from a short list, computed when they are asked for."""
-
-    X: Array
-    quality: FloatArray | None
-
-    @cached_property
-    def _problem(self) -> Problem:
-        return read_problem(
-            self.X, 0, quality=self.quality, similarity="cosine", scale="rank", given=None, exclude=None
+    def _pick(self, dial: float) -> tuple[IntArray, FloatArray, IntArray, FloatArray]:
+        """Picks, gains, facts and sums, as the compiled loops write them."""
+        m, most = len(self._lists), max(self._wanted)
+        out = (
+            np.empty((m, most), dtype=np.int64),
+            np.empty((m, most)),
+            np.zeros((m, 4), dtype=np.int64),
+            np.zeros((m, 2)),
         )
+        self._loops.pick(self._lists, self._scores, self._order, dial, self._asked, *out)
+        return out
 
-    def kept(self, positions: IntArray) -> float | None:
-        return self._problem.kept(positions)
+    def picks(self, dial: float) -> Picks | None:
+        """Picks from the first list; None where the general way must be taken."""
+        positions, gains, facts, sums = self._pick(dial)
+        return Picks(positions[0], gains[0], None, float(sums[0, 0])) if facts[0, 0] == self._wanted[0] else None
 
-    def redundancy(self, positions: IntArray) -> float:
-        return self._problem.redundancy(positions)
+    def selections(self, dial: float) -> list[Selection | None]:
+        """Picks from each list; None where the general way must be taken."""
+        positions, gains, facts, sums = self._pick(dial)
+        found: list[Selection | None] = []
+        for i, (made, candidates, better, above_all) in enumerate(facts.tolist()):
+            if made < self._wanted[i] or not self._usable[i]:
+                found.append(None)
+                continue
+            own = None if self._quality is None else self._quality[i, : len(self._lists[i])]
+            log_det, total = sums[i].tolist()
+            found.append(
+                Selection.of(
+                    indices=positions[i, :made],
+                    gains=gains[i, :made],
+                    log_det=log_det,
+                    objective=total,
+                    diversity=dial,
+                    scale=None if own is None else self._scale,
+                    notes=() if own is None else describe_places(made, candidates, better, above_all, dial),
+                    _facts=partial(_facts, self._lists[i], own),
+                )
+            )
+        return found
 
-    def best(self, k: int) -> IntArray:
-        return self._problem.best(k)
+
+def _read(values: Any, n: int) -> Any:
+    """Scores of n items, or nan if they are invalid: the general way says what is wrong."""
+    if type(values) is np.ndarray and values.shape == (n,) and values.dtype == np.float64:
+        return values
+    try:
+        return as_column(values, n, name="quality", infinite=True)
+    except DiversetError:
+        return math.nan
+
+
+@lru_cache(maxsize=4)
+def _rank_scores(n: int) -> FloatArray:
+    """Entry 2r is the calibrated score of rank r, for the ranks of n items and the means of two of them."""
+    ranks = np.arange(2 * n + 1) / 2.0
+    ranks[:2] = 1.0  # there is no rank below 1
+    scores = score_of_rank(ranks)
+    scores.flags.writeable = False
+    return scores
+
+
+def _facts(X: Array, quality: FloatArray | None) -> Any:
+    """The problem whose answers are the facts about picks from a short list."""
+    from diverset.inference.problem import read_problem
+
+    return read_problem(X, 0, quality=quality, similarity="cosine", scale="rank", given=None, exclude=None)

@@ -161,7 +161,7 @@ class Rows(Similarity):
             self.factor, self.scale = np.ones(n), norms
             unit = _typical(norms)
         super().__init__(n, rank=D + _count(self.lone), rounding=EPS * max(1.0, math.sqrt(D)), unit=unit)
-        self._cosine = cosine
+        self.is_cosine = cosine
 
     def _unit_rows(self, items: IntArray) -> FloatArray:
         rows: FloatArray = np.sqrt(self.factor[items])[:, None] * self.X[items].astype(np.float64)
@@ -177,7 +177,7 @@ class Rows(Similarity):
             step = block_length(self.X.shape[1])
             for start in range(0, self.n, step):
                 np.matmul(self.X[start : start + step].astype(np.float64), right, out=block[start : start + step])
-        if self._cosine:
+        if self.is_cosine:
             block *= np.sqrt(self.factor)[:, None]
             np.clip(block, -1.0, 1.0, out=block)
             if self.lone is not None:
@@ -190,7 +190,7 @@ class Rows(Similarity):
         column = np.empty(self.n)
         row = math.sqrt(self.factor[item]) * self.X[item].astype(np.float64)
         _row_loops.row_products(self.X, row, column)
-        if self._cosine:
+        if self.is_cosine:
             column *= np.sqrt(self.factor)
             np.clip(column, -1.0, 1.0, out=column)
             if self.lone is not None and self.lone[item]:

@@ -15,7 +15,7 @@ from diverset.errors import DiversetError
 if TYPE_CHECKING:
     from diverset.text import Cluster
 
-__all__ = ["read_cluster", "read_documents"]
+__all__ = ["cluster_of_frame", "read_cluster", "read_documents"]
 
 KINDS = (".txt", ".text", ".md", ".markdown", ".html", ".htm", ".jsonl", ".ndjson")
 #: Where a JSON object keeps its text, first found first taken; and its name.
@@ -79,9 +79,20 @@ def read_documents(paths: Sequence[str], stdin: TextIO | None = None) -> list[Do
 
 def read_cluster(paths: Sequence[str], stdin: TextIO | None = None) -> "Cluster":
     """Read documents about one thing: :func:`read_documents` as a :class:`diverset.text.Cluster`."""
+    return _cluster(read_documents(paths, stdin))
+
+
+def cluster_of_frame(frame: Any) -> "Cluster":
+    """Documents in the rows of a pandas or polars frame, with columns named like the keys of JSON lines."""
+    records = frame.to_dicts() if hasattr(frame, "to_dicts") else frame.to_dict("records")
+    # A cell that differs from itself is NaN, which is how pandas marks a missing one.
+    kept = [{str(key): cell for key, cell in record.items() if cell is not None and cell == cell} for record in records]
+    return _cluster([_from_record(record, f"row {i}") for i, record in enumerate(kept)])
+
+
+def _cluster(documents: list[Document]) -> "Cluster":
     from diverset.text import Cluster
 
-    documents = read_documents(paths, stdin)
     return Cluster(
         [document.text for document in documents],
         names=[document.name for document in documents],

@@ -86,7 +86,7 @@ def _grey(path: Path) -> FloatArray:
     except ImportError as error:
         raise MissingExtraError('reading pictures needs Pillow: pip install "diverset[poses]"') from error
     try:
-        with Image.open(path) as picture:
+        with Image.open(path, formats=("PNG", "JPEG", "TIFF", "BMP", "GIF", "WEBP")) as picture:
             deep = picture.mode.startswith("I")
             values = np.asarray(picture if deep else picture.convert("L"), dtype=np.float64)
     except FileNotFoundError:

@@ -1,26 +1,31 @@
-"""The input of a summary: documents cut into sentences."""
+"""Documents cut into sentences, and the limit of a summary."""
 
 from __future__ import annotations
 
+import os
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC
 from functools import cached_property
-from typing import Any
+from importlib import import_module
+from typing import Any, cast
 
 import numpy as np
 
 from diverset._typing import BoolArray, IntArray
 from diverset.errors import DiversetError
+from diverset.numerics.validation import check_count, check_size
 from diverset.text.sentences import sentences_and_headings
-from diverset.text.words import words
+from diverset.text.terms import Terms, stems_of
+from diverset.text.words import count_words, words
 
-__all__ = ["Cluster", "as_cluster"]
+__all__ = ["Budget", "Cluster", "as_cluster", "read_budget"]
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """Documents about one thing, and human summaries of them where there are any.
+    """Documents about one subject, with human summaries of them if there are any.
 
     Parameters
     ----------
@@ -29,7 +34,7 @@ class Cluster:
     references : str or iterable of str
         Human summaries, for training and scoring.
     names : sequence of str
-        What the documents are called; numbers from 1 by default.
+        Names of the documents; numbers from 1 by default.
     dates : sequence of str, datetime, numpy.datetime64 or None
         When the documents were written: ISO 8601, or dates of Python or NumPy. Where all documents have one, summaries
         are in this order.
@@ -85,6 +90,11 @@ class Cluster:
         return [words(sentence) for sentence in self.sentences]
 
     @cached_property
+    def terms(self) -> Terms:
+        """Stems of each sentence, with their counts."""
+        return Terms([stems_of(found) for found in self.words])
+
+    @cached_property
     def document_of(self) -> IntArray:
         """Number of the document of each sentence."""
         return np.repeat(np.arange(len(self.documents)), [len(document) for document in self.documents])
@@ -97,17 +107,17 @@ class Cluster:
 
     @cached_property
     def is_heading(self) -> BoolArray:
-        """Which sentences only name what follows, as a headline or the entry of a menu does.
+        """Which sentences are headlines or entries of a menu.
 
-        None in documents that come as lists of sentences, nor where they are half of the text or more: such a text
-        is written without full stops.
+        Documents given as lists of sentences have none. If half of the text or more looks like headings, it is
+        written without full stops, and none of them counts as one.
         """
         marked = np.array([heading for document in self._headings for heading in document], dtype=bool)
         lengths = np.fromiter(map(len, self.sentences), dtype=np.int64, count=len(self))
         return marked if 2 * lengths[marked].sum() < lengths.sum() else np.zeros(len(self), dtype=bool)
 
     def restrict(self, most: int) -> Cluster:
-        """The cluster with at most so many sentences of each document, the first ones."""
+        """The cluster with the first `most` sentences of each document."""
         return Cluster([document[:most] for document in self.documents], self.references, self.names, self.dates)
 
 
@@ -138,5 +148,92 @@ def _date(given: Any) -> np.datetime64 | None:
 
 
 def as_cluster(documents: Any) -> Cluster:
-    """The cluster itself, or one made of documents."""
-    return documents if isinstance(documents, Cluster) else Cluster(documents)
+    """A cluster itself, or one made of texts, of a frame, or of the files at a path.
+
+    A string is a path if a file or folder of that name exists, else the text of one document.
+    """
+    if isinstance(documents, Cluster):
+        return documents
+    if isinstance(documents, os.PathLike) or (isinstance(documents, str) and _exists(documents)):
+        return cast(Cluster, import_module("diverset.io.documents").read_cluster([os.fspath(documents)]))
+    if hasattr(documents, "columns") and (hasattr(documents, "to_dict") or hasattr(documents, "to_dicts")):
+        return cast(Cluster, import_module("diverset.io.documents").cluster_of_frame(documents))
+    return Cluster(documents)
+
+
+def _exists(text: str) -> bool:
+    return 0 < len(text) < 4096 and "\n" not in text and "\0" not in text and os.path.exists(text)
+
+
+UNITS = ("bytes", "words", "sentences")
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Largest length of a summary. Sentences are joined by a space, which counts in bytes.
+
+    Parameters
+    ----------
+    unit : {"bytes", "words", "sentences"}
+        Unit of the limit; bytes are those of UTF-8.
+    limit : int
+        Largest length.
+    """
+
+    unit: str
+    limit: int
+
+    def __post_init__(self) -> None:
+        if self.unit not in ("bytes", "words", "sentences"):
+            raise DiversetError(f"unit is {self.unit!r}; choose bytes, words or sentences")
+        check_size(self.limit, name="limit")
+
+    def lengths(self, sentences: Sequence[str]) -> IntArray:
+        """Length of each sentence."""
+        if self.unit == "bytes":
+            sizes: Iterable[int] = (len(sentence.encode("utf-8", "replace")) for sentence in sentences)
+        elif self.unit == "words":
+            sizes = (count_words(sentence) for sentence in sentences)
+        else:
+            sizes = (1 for _ in sentences)
+        return np.fromiter(sizes, dtype=np.int64, count=len(sentences))
+
+    @property
+    def separator(self) -> int:
+        """Length of the space between two sentences."""
+        return 1 if self.unit == "bytes" else 0
+
+    def costs(self, sentences: Sequence[str]) -> IntArray:
+        """Length of each sentence with the space after it. A set fits if its costs add up to :attr:`room` at most."""
+        return self.lengths(sentences) + self.separator
+
+    @property
+    def room(self) -> int:
+        """The limit plus one separator, to match :meth:`costs`."""
+        return self.limit + self.separator
+
+    def allows(self, text: str | Sequence[str]) -> bool:
+        """Whether a text, or sentences to be joined, are within the limit."""
+        parts = [text] if isinstance(text, str) else text
+        return not parts or int(self.costs(parts).sum()) <= self.room
+
+    def crop(self, text: str) -> str:
+        """Longest beginning of a text within the limit; it ends at a word if one word fits."""
+        if self.allows(text):
+            return text
+        if self.unit == "words":
+            end = bisect_right(range(len(text)), self.limit, key=lambda end: count_words(text[:end])) - 1
+            return text[:end].rstrip()
+        cut = text.encode("utf-8", "replace")[: self.limit].decode("utf-8", "ignore")
+        whole = cut if text[len(cut)].isspace() else cut.rpartition(" ")[0]
+        return (whole or cut).rstrip()
+
+
+def read_budget(max_bytes: Any = None, max_words: Any = None, max_sentences: Any = None) -> Budget:
+    """The limit that is not None; 100 words if all are."""
+    given = {unit: value for unit, value in zip(UNITS, (max_bytes, max_words, max_sentences), strict=True)}
+    named = {unit: value for unit, value in given.items() if value is not None}
+    if len(named) > 1:
+        raise DiversetError(f"give one limit, not {' and '.join(f'max_{unit}' for unit in named)}")
+    unit, value = next(iter(named.items()), ("words", 100))
+    return Budget(unit, check_count(value, name=f"max_{unit}"))

@@ -2,19 +2,24 @@ r"""The distribution over summaries within a budget: a DPP over sentences, given
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.linalg
+from scipy import sparse
 
 from diverset._typing import FloatArray, IntArray, RNGLike
-from diverset.core import DPP
+from diverset.errors import DiversetError
 from diverset.numerics.validation import is_sparse
-from diverset.text.decode import Draws, draw_between
+from diverset.sampling.eigenvectors import EigenvectorLaw
+from diverset.sampling.rejection import Proposals, RejectionSampler, alias_tables
 
-__all__ = ["SummaryLaw", "cosines", "given_read"]
+__all__ = ["Draws", "SummaryLaw", "cosines", "draw_between", "given_read"]
 
+#: Draws made at a time.
+_BATCH = 2000
 #: Expected cost of a draw before it is accepted or rejected, as a share of the room.
 _EXPECTED = 0.85
 #: Draws are kept if they use at least this share of the room.
@@ -25,6 +30,52 @@ _PILOT, _FEWEST = 2000, 0.02
 _UNREAD = 0.1
 #: Read sentences that are compared, the nearest ones.
 _MOST_READ = 2000
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Sets drawn from a DPP given that their cost is in a window, and how many draws that took."""
+
+    sets: list[IntArray]
+    n_drawn: int
+
+    def indicator(self, n: int) -> Any:
+        """The sets as rows of zeros and ones: CSR of shape (n_sets, n)."""
+        ends = np.cumsum([0, *map(len, self.sets)])
+        members = np.concatenate([np.zeros(0, dtype=np.int64), *self.sets])
+        return sparse.csr_matrix((np.ones(len(members), dtype=np.float32), members, ends), (len(self.sets), n))
+
+
+def draw_between(
+    sampler: RejectionSampler,
+    costs: IntArray,
+    low: int,
+    high: int,
+    n_sets: int,
+    *,
+    rng: RNGLike = None,
+    most: int | None = None,
+) -> Draws:
+    """Draw sets whose cost is from `low` to `high`, exactly, by drawing and rejecting.
+
+    Fewer than `n_sets`, or none, are found if sets that fit are rare: after `most` draws (10,000 and 200 for each set)
+    the search ends.
+    """
+    if low > high:
+        raise DiversetError(f"the window from {low} to {high} is empty")
+    generator = np.random.default_rng(rng)
+    limit = 10_000 + 200 * n_sets if most is None else most
+    kept: list[IntArray] = []
+    drawn = 0
+    while len(kept) < n_sets and drawn < limit:
+        for flat, offsets in sampler.draw_flat(min(_BATCH, limit - drawn), generator):
+            spent = np.diff(np.concatenate([[0], np.cumsum(costs[flat])])[offsets])
+            inside = np.flatnonzero((low <= spent) & (spent <= high))[: n_sets - len(kept)]
+            kept += [flat[offsets[d] : offsets[d + 1]] for d in inside]
+            if len(kept) == n_sets:
+                return Draws(kept, drawn + int(inside[-1]) + 1)
+            drawn += len(spent)
+    return Draws(kept, drawn)
 
 
 class SummaryLaw:
@@ -81,16 +132,24 @@ class SummaryLaw:
         return self.scale * self.quality[:, None] * self.similarity * self.quality
 
     @cached_property
-    def dpp(self) -> DPP:
-        """The DPP before lengths are looked at."""
+    def sampler(self) -> RejectionSampler:
+        """Sampler of the DPP with kernel L, whatever its sets cost: microseconds a draw."""
         values, vectors = self._spectrum
-        return DPP.from_spectrum(self.scale * values, vectors)
+        V = np.ascontiguousarray(vectors[:, values > 0.0])
+        return RejectionSampler(
+            Proposals(V, *alias_tables(V)), EigenvectorLaw.of(np.log(self.scale * values[values > 0.0]))
+        )
+
+    @property
+    def half(self) -> int:
+        """Half of the room, or of the cost of all sentences if that is less."""
+        return max(1, int(_FULL * min(self.room, int(self.costs.sum()))))
 
     @cached_property
     def low(self) -> int:
         """Least cost of a summary."""
-        low = max(1, int(_FULL * min(self.room, int(self.costs.sum()))))
-        pilot = draw_between(self.dpp, self.costs, 1, self.room, _PILOT, rng=0, most=_PILOT)
+        low = self.half
+        pilot = draw_between(self.sampler, self.costs, 1, self.room, _PILOT, rng=0, most=_PILOT)
         spent = np.array([int(self.costs[items].sum()) for items in pilot.sets])
         while low > 1 and (spent >= low).sum() < _FEWEST * _PILOT:
             low //= 2
@@ -98,12 +157,7 @@ class SummaryLaw:
 
     def draw(self, n_sets: int, rng: RNGLike = None) -> Draws:
         """Independent draws from the law, exact, by drawing and rejecting; fewer if hardly any fits."""
-        return draw_between(self.dpp, self.costs, self.low, self.room, n_sets, rng=rng)
-
-    @cached_property
-    def can_draw(self) -> bool:
-        """Whether draws that fit are common enough to be found."""
-        return bool(self.draw(1, rng=0).sets)
+        return draw_between(self.sampler, self.costs, self.low, self.room, n_sets, rng=rng)
 
 
 def cosines(vectors: Any, others: Any) -> FloatArray:
@@ -122,17 +176,8 @@ def given_read(vectors: Any, read: Any) -> FloatArray:
     among the others, the Schur complement of conditioning on inclusion. With :math:`\sigma^2 = 0.1` every read sentence
     has a part of its own: otherwise a few hundred read sentences would explain any new one.
 
-    Parameters
-    ----------
-    vectors : ndarray or CSR of shape (n, d)
-        Unit vectors of the sentences to choose from.
-    read : ndarray or CSR of shape (m, d)
-        Unit vectors of the read ones.
-
-    Returns
-    -------
-    ndarray of shape (n, n)
-        Its diagonal is the part of each sentence that is new: 1 for no common word, 0.09 for a copy.
+    Both arguments hold unit vectors in rows, dense or CSR. The diagonal of the result is the part of each sentence that
+    is new: 1 for no common word, 0.09 for a copy.
     """
     S, cross = cosines(vectors, vectors), cosines(vectors, read)
     if cross.shape[1] > _MOST_READ:

@@ -1,4 +1,4 @@
-r"""ROUGE: what share of the words of a summary are in human ones, and the other way round ([Lin2004]_).
+r"""ROUGE: overlap of a summary with human summaries, in words and sequences of words ([Lin2004]_).
 
 The scores are those of the Perl program ROUGE 1.5.5 with its options ``-m`` (stemming) and ``-2 4 -u`` (skip-bigrams
 with up to four words between, and unigrams), down to its habits:
@@ -9,7 +9,7 @@ with up to four words between, and unigrams), down to its habits:
 * The last word of a text takes no part in ROUGE-SU4 as a unigram.
 * Scores against several references are summed hits over summed counts; ``combine="best"`` takes the reference of
   highest recall instead.
-* A limit in bytes does not count the spaces between sentences, and for ROUGE-L it applies to every sentence by itself.
+* A limit in bytes does not count the spaces between sentences, and for ROUGE-L it applies to each sentence separately.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from diverset.errors import DiversetError
 from diverset.numerics.validation import check_count
-from diverset.text.porter import stem
+from diverset.text.words import stem
 
 __all__ = ["METRICS", "Rouge", "rouge", "rouge_words"]
 
@@ -32,6 +32,8 @@ _ASCII_WORD = re.compile(rb"[a-z0-9]+")
 _WHITE = re.compile(rb"[ \t\n\r\f\v]+")
 #: Words between the two of a skip-bigram at most.
 _SKIP = 4
+#: Each byte with its bits in reverse.
+_REVERSED_BYTES = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 
 
 class Rouge(NamedTuple):
@@ -95,17 +97,17 @@ def rouge(
     combine : {"average", "best"}
         How several references count together: summed hits over summed counts, or the one of highest recall.
     max_words, max_bytes : int, optional
-        Cut summary and references to so many words (between white space) or bytes, as options ``-l`` and ``-b``.
+        Cut summary and references to this many words (between white space) or bytes, as options ``-l`` and ``-b``.
 
     Returns
     -------
     dict of str to Rouge
-        Precision, recall and F for every metric asked for; 0 where a text is empty.
+        Precision, recall and F of each metric; 0 if a text is empty.
 
     Notes
     -----
-    Linear in the texts, but quadratic in the lengths of sentences for ROUGE-L. Equal to ROUGE 1.5.5 up to its rounding
-    to five digits (``tests/text/test_rouge.py``).
+    Linear in the texts; ROUGE-L also takes a number of operations on bits that is the product of their lengths, 0.2 s
+    for texts of 64 KB. Equal to ROUGE 1.5.5 up to its rounding to five digits (``tests/text/test_rouge.py``).
 
     Examples
     --------
@@ -191,7 +193,7 @@ def _first_bytes(sentences: list[bytes], limit: int) -> list[bytes]:
 
 
 def _first_bytes_each(sentences: list[bytes], limit: int) -> list[bytes]:
-    """Whole sentences up to the first that is by itself too long."""
+    """Whole sentences up to the first one that is longer than the limit."""
     kept = []
     for sentence in sentences:
         kept.append(sentence[:limit])
@@ -216,7 +218,7 @@ def _hits_of(metric: str, ours: _Text, theirs: list[_Text]) -> list[_Hits]:
 
 def _combined(found: list[_Hits], combine: str) -> _Hits:
     if combine == "best":
-        # Of equally good references the first, and five digits decide what is equally good.
+        # Recall is rounded to five digits, as in the Perl program; of equal references the first counts.
         return max(found, key=lambda hits: round(hits.score().recall, 5))
     return _Hits(sum(h.hits for h in found), sum(h.summary for h in found), sum(h.reference for h in found))
 
@@ -239,36 +241,55 @@ def _subsequence_hits(ours: _Text, theirs: _Text) -> _Hits:
     """
     left, right = Counter(ours.words), Counter(theirs.words)
     hits = 0
-    for reference in theirs.sentences:
-        matched: set[int] = set()
-        for sentence in ours.sentences:
-            matched |= _common_subsequence(reference, sentence)
-        for position in sorted(matched):
-            word = reference[position]
-            if left[word] > 0 and right[word] > 0:
-                left[word] -= 1
-                right[word] -= 1
-                hits += 1
+    for word in _in_common_subsequences(theirs.sentences, ours.sentences):
+        if left[word] > 0 and right[word] > 0:
+            left[word] -= 1
+            right[word] -= 1
+            hits += 1
     return _Hits(hits, len(ours.words), sum(len(sentence) for sentence in theirs.sentences))
 
 
-def _common_subsequence(first: list[str], second: list[str]) -> set[int]:
-    """Positions in the first list of one longest common subsequence."""
-    n = len(second)
-    table = [[0] * (n + 1)]
-    for word in first:
-        above, row = table[-1], [0]
-        for j, other in enumerate(second):
-            row.append(above[j] + 1 if word == other else max(above[j + 1], row[j]))
-        table.append(row)
-    # Of several, the one that is found from the end, skipping words of the first list where it can.
-    i, j, found = len(first), n, set()
-    while i and j:
-        if first[i - 1] == second[j - 1]:
-            i, j = i - 1, j - 1
-            found.add(i)
-        elif table[i - 1][j] >= table[i][j - 1]:
-            i -= 1
-        else:
-            j -= 1
-    return found
+def _in_common_subsequences(references: list[list[str]], sentences: list[list[str]]) -> list[str]:
+    r"""Words of the references, in order, that are in a longest common subsequence with one of the sentences.
+
+    All references are compared with a sentence at once, with one bit of a long integer for each word of the
+    references and a guard bit after each reference, where carries stop. With :math:`T_{ij}` the length for i words of
+    the reference and j of the sentence, bits are :math:`T_{ij} - T_{i-1,j}`, found by an addition for each j (Hyyro
+    2004). Of several longest subsequences the one is taken that is found from the end, stepping back in the reference
+    where T stays the same; with the bits reversed, the next such step is the lowest bit.
+
+    O(mn / 64) for texts of m and n words.
+    """
+    order, guards, places = [""], 1, dict[str, int]()
+    for reference in references:
+        for word in reference:
+            places[word] = places.get(word, 0) | 1 << len(order)
+            order.append(word)
+        guards |= 1 << len(order)
+        order.append("")
+    n_bytes = len(order) // 8 + 1
+
+    def reverse(bits: int) -> int:
+        return int.from_bytes(bits.to_bytes(n_bytes, "little").translate(_REVERSED_BYTES), "big")
+
+    blocks = ((1 << len(order)) - 1) & ~guards
+    starts = reverse(guards & ~1) << 1  # the lowest bit of each reversed reference
+    ends = reverse(guards & ~(1 << (len(order) - 1)))  # the guard above it
+    backwards = {word: reverse(bits) for word, bits in places.items()}
+    matched = 0
+    for sentence in set(map(tuple, sentences)):
+        same, growth = blocks, []
+        for word in sentence:
+            common = same & places.get(word, 0)
+            same = ((same + common) | (same & ~common)) & blocks
+            growth.append(blocks & ~same)
+        ahead = reverse(blocks)
+        for word, grows in zip(reversed(sentence), reversed(growth), strict=True):
+            here = backwards.get(word, 0)
+            stops = (here | reverse(grows)) & ahead
+            first = stops & ~((stops | ends) - starts)
+            found = first & here
+            matched |= found
+            ahead = (ends - first) & ~ends & ~found
+    bits = f"{matched:0{8 * n_bytes}b}"  # the leftmost one is that of order[0]
+    return [word for word, bit in zip(order, bits, strict=False) if bit == "1"]

@@ -15,15 +15,22 @@ from diverset.learn.instances import Instance
 from diverset.learn.quality import QualityModel
 from diverset.learn.quality_baselines import LogisticQuality
 from diverset.numerics.validation import check_nonnegative, check_positive
-from diverset.text.budget import Budget, read_budget
-from diverset.text.cluster import Cluster
-from diverset.text.features import FEATURE_GROUPS, columns_of, feature_matrix
-from diverset.text.model_file import read_model, write_model
-from diverset.text.oracle import oracle_summary, sentence_scores
+from diverset.text.cluster import Budget, Cluster, read_budget
+from diverset.text.law import cosines
+from diverset.text.learning import Example, fit_given_budget, oracle_summary, sentence_scores
+from diverset.text.quality import (
+    FEATURE_GROUPS,
+    TRAININGS,
+    QualityWeights,
+    columns_of,
+    default_entries,
+    feature_matrix,
+    late_penalty,
+    read_model,
+    write_model,
+)
 from diverset.text.summary import Summary
-from diverset.text.terms import Terms, stems_of
 from diverset.text.verb import summarize
-from diverset.text.weights import TRAININGS, QualityWeights, default_entries
 
 __all__ = ["Summarizer", "default_summarizer"]
 
@@ -35,15 +42,16 @@ class Summarizer(Estimator):
     r"""A DPP over the sentences of a cluster whose qualities are learned from human summaries.
 
     :math:`L_{ij} = q_i (\phi_i^T \phi_j) q_j`, where :math:`\phi_i` are unit vectors of weighted stems and the quality
-    :math:`q_i` is log-linear in features of the sentence (``diverset.text.weights.QualityWeights``).
+    :math:`q_i` is log-linear in features of the sentence (``diverset.text.quality.QualityWeights``).
 
     Parameters
     ----------
-    training : {"regression", "dpp", "logistic"}
+    training : {"regression", "dpp", "logistic", "dpp-budget"}
         How the weights are learned. ``"regression"``: ridge regression of each sentence's own overlap with the human
-        summaries (``diverset.text.oracle.sentence_scores``). ``"dpp"``: maximum likelihood of oracle summaries
+        summaries (``diverset.text.learning.sentence_scores``). ``"dpp"``: maximum likelihood of oracle summaries
         (:func:`oracle_summary`), which learns in context ([KuleszaTaskar2012]_, section 4.2). ``"logistic"``: logistic
-        regression of membership in oracle summaries.
+        regression of membership in oracle summaries. ``"dpp-budget"``: maximum likelihood of oracle summaries given
+        that a summary fits the limit, under the law of the draws (``diverset.text.learning``).
     groups : sequence of str
         Feature groups to use.
     late : float
@@ -110,7 +118,13 @@ class Summarizer(Estimator):
     def _training_budget(self) -> Budget:
         return read_budget(self.max_bytes, self.max_words, self.max_sentences)
 
-    def fit(self, clusters: Iterable[Cluster], *, weights: Sequence[float] | None = None) -> Summarizer:
+    def fit(
+        self,
+        clusters: Iterable[Cluster],
+        *,
+        weights: Sequence[float] | None = None,
+        limits: Sequence[int] | None = None,
+    ) -> Summarizer:
         """Learn the weights.
 
         Parameters
@@ -118,7 +132,9 @@ class Summarizer(Estimator):
         clusters : iterable of Cluster
             With references.
         weights : sequence of float, optional
-            Weight of each cluster, for ``"regression"``; all alike by default.
+            Weight of each cluster, for ``"regression"`` and ``"dpp-budget"``; equal by default.
+        limits : sequence of int, optional
+            Limit of the oracle summary of each cluster, in the unit of the model's limit; by default that limit.
 
         Returns
         -------
@@ -141,30 +157,50 @@ class Summarizer(Estimator):
         )
         if len(shares) != len(listed):
             raise DiversetError(f"{len(shares)} weights for {len(listed)} clusters; give one each")
-        terms = [Terms([stems_of(found) for found in cluster.words]) for cluster in listed]
         columns = columns_of(self.groups)
-        features = [feature_matrix(cluster, own)[:, columns] for cluster, own in zip(listed, terms, strict=True)]
+        features = [feature_matrix(cluster)[:, columns] for cluster in listed]
         if self.training == "regression":
-            self.coef_ = _regression(listed, terms, features, np.array(shares))
+            self.coef_ = _regression(listed, features, np.array(shares))
         else:
-            self.coef_ = self._likelihood(listed, terms, features)
+            self.coef_ = self._likelihood(listed, features, np.array(shares), limits)
         self.card_ = f"trained on {len(listed)} clusters by {self.training}"
         return self
 
-    def _likelihood(self, clusters: list[Cluster], terms: list[Terms], features: list[FloatArray]) -> FloatArray:
+    def _likelihood(
+        self,
+        clusters: list[Cluster],
+        features: list[FloatArray],
+        shares: FloatArray,
+        limits: Sequence[int] | None,
+    ) -> FloatArray:
         """Weights by the likelihood of oracle summaries."""
-        budget = self._training_budget
-        instances, sets = [], []
+        budgets = [self._training_budget] * len(clusters)
+        if limits is not None:
+            if len(limits) != len(clusters):
+                raise DiversetError(f"{len(limits)} limits for {len(clusters)} clusters; give one each")
+            budgets = [Budget(budget.unit, limit) for budget, limit in zip(budgets, limits, strict=True)]
         self.oracles_: list[IntArray] = []
-        for cluster, own, F in zip(clusters, terms, features, strict=True):
-            speaking = np.flatnonzero(np.diff(own.vectors.indptr))
-            rows = own.vectors[speaking]
+        examples, instances, sets = [], [], []
+        for cluster, F, budget in zip(clusters, features, budgets, strict=True):
+            vectors = cluster.terms.vectors
+            costs = budget.costs(cluster.sentences)
+            speaking = np.flatnonzero(np.diff(vectors.indptr))
+            if self.training == "dpp-budget":
+                speaking = speaking[costs[speaking] <= budget.room]
+            rows = vectors[speaking]
             sentences = [cluster.sentences[i] for i in speaking]
             oracle = oracle_summary(sentences, cluster.references, budget, scaling=self.oracle_scaling)
             chosen = _independent(rows, oracle)
             self.oracles_.append(np.sort(speaking[chosen]))
-            instances.append(Instance(np.column_stack([np.ones(len(speaking)), F[speaking]]), diversity=rows))
+            if self.training != "dpp-budget":
+                instances.append(Instance(np.column_stack([np.ones(len(speaking)), F[speaking]]), diversity=rows))
+            elif len(chosen):
+                offset = late_penalty(cluster, self.late)[speaking]
+                examples.append(Example(F[speaking], offset, cosines(rows, rows), costs[speaking], budget.room, chosen))
             sets.append(chosen)
+        if self.training == "dpp-budget":
+            used = shares[[len(chosen) > 0 for chosen in sets]]
+            return np.append(0.0, fit_given_budget(examples, used, self.prior_variance, d=features[0].shape[1]))
         model = (QualityModel if self.training == "dpp" else LogisticQuality)(
             prior_variance=self.prior_variance,
             max_iter=self.max_iter,
@@ -175,11 +211,10 @@ class Summarizer(Estimator):
         coef: FloatArray = model.fit(instances, sets).coef_
         return coef
 
-    def quality_of(self, cluster: Cluster, terms: Terms | None = None) -> FloatArray:
+    def quality_of(self, cluster: Cluster) -> FloatArray:
         """Quality of every sentence of a cluster."""
         check_fitted(self, "coef_")
-        own = Terms([stems_of(found) for found in cluster.words]) if terms is None else terms
-        return QualityWeights(self.coef_, self.training, tuple(self.groups), self.late).quality_of(cluster, own)
+        return QualityWeights(self.coef_, self.training, tuple(self.groups), self.late).quality_of(cluster)
 
     def summarize(self, documents: Any, max_words: int | None = None, **options: Any) -> Summary:
         """Summarise documents with this model: :func:`diverset.summarize` with ``model=self``."""
@@ -248,15 +283,13 @@ def default_summarizer() -> Summarizer:
     return Summarizer._from_entries(default_entries(), "the default model")
 
 
-def _regression(
-    clusters: list[Cluster], terms: list[Terms], features: list[FloatArray], shares: FloatArray
-) -> FloatArray:
+def _regression(clusters: list[Cluster], features: list[FloatArray], shares: FloatArray) -> FloatArray:
     """Ridge regression of standardised sentence scores, each cluster with its share."""
     d = features[0].shape[1]
     gram, right = np.zeros((d, d)), np.zeros(d)
-    for cluster, own, F, share in zip(clusters, terms, features, shares / shares.sum(), strict=True):
+    for cluster, F, share in zip(clusters, features, shares / shares.sum(), strict=True):
         if len(F):
-            y = sentence_scores(own, cluster.references)
+            y = sentence_scores(cluster)
             y = (y - y.mean()) / max(float(y.std()), 1e-9)
             gram += share / len(F) * (F.T @ F)
             right += share / len(F) * (F.T @ y)

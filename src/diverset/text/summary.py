@@ -1,9 +1,9 @@
-"""A summary, and why its sentences were chosen."""
+"""A summary, the reasons for its sentences, and their order."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
@@ -14,14 +14,12 @@ import numpy as np
 
 from diverset._typing import FloatArray, IntArray, RNGLike
 from diverset.errors import DiversetError, MissingExtraError
-from diverset.text.budget import Budget
-from diverset.text.cluster import Cluster
+from diverset.text.cluster import Budget, Cluster
 from diverset.text.decode import Draws
 from diverset.text.law import SummaryLaw
-from diverset.text.readable import reading_order
-from diverset.text.terms import Terms
+from diverset.text.sentences import opens_dependent
 
-__all__ = ["Summary", "finish"]
+__all__ = ["Summary", "finish", "reading_order"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,21 +31,21 @@ class Summary:
     text : str
         The summary, within the budget.
     indices : ndarray of int64
-        Which sentences of ``cluster.sentences``, in the order of the text.
+        Positions in ``cluster.sentences``, in the order of the text.
     cluster : Cluster
         The documents.
     budget : Budget
-        The limit that was asked for.
+        The limit.
     method : str
-        How it was decoded.
+        The decoder.
     quality : ndarray of shape (n_sentences,)
-        Quality of every sentence by the model; the scale has no meaning, ratios have.
+        Quality of every sentence by the model, up to a constant factor.
     candidates : ndarray of int64
-        Sentences that could be chosen: those with words that fit the budget, the best of very many.
+        Sentences that could be chosen: those with content words that fit the budget; of more than 1,000 the best.
     law : SummaryLaw or None
         The distribution over summaries, over the candidates; None where no DPP was used.
     notes : tuple of str
-        What the reader should know.
+        Remarks for the reader.
     """
 
     text: str
@@ -114,7 +112,7 @@ class Summary:
 
     @property
     def n_drawn(self) -> int:
-        """Draws that were made for them; the others did not fit."""
+        """Number of draws made for the probabilities, including those that did not fit."""
         return 0 if self._probability_draws is None else self._probability_draws.n_drawn
 
     @cached_property
@@ -128,9 +126,9 @@ class Summary:
 
     @cached_property
     def novelty(self) -> FloatArray:
-        r"""What share of each chosen sentence is not in the others: :math:`\det S_Y / (s_{ii} \det S_{Y - i})`.
+        r"""Share of each chosen sentence that is not in the others: :math:`\det S_Y / (s_{ii} \det S_{Y - i})`.
 
-        1 for a sentence like none of the others, 0 for a copy.
+        1 for a sentence that shares no word with the others, 0 for a copy.
         """
         if self.law is None or not np.isin(self.indices, self.candidates).all():
             return np.ones(len(self.indices))
@@ -141,7 +139,7 @@ class Summary:
         return share
 
     def explain(self) -> list[dict[str, Any]]:
-        """For every chosen sentence: where it stands, and why it was chosen.
+        """Place, quality, novelty and probability of each chosen sentence.
 
         ``inclusion_probability`` is the share of :attr:`n_accepted` draws within the budget that hold the sentence;
         ``quality_rank`` is 1 for the best sentence of the cluster.
@@ -182,16 +180,16 @@ class Summary:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the summary alone (.txt, .md), with its reasons (.json), or as a page (.html)."""
-        # Pages belong to a layer above this one, so they are looked up when they are needed.
+        # Pages belong to a layer above this one, so they are imported when needed.
         import_module("diverset.cli.run_summarize").write_summary(path, self)
 
 
 def finish(
-    cluster: Cluster, chosen: Iterable[int], budget: Budget, method: str, terms: Terms | None = None, **found: Any
+    cluster: Cluster, chosen: Iterable[int], budget: Budget, method: str, by_events: bool = False, **found: Any
 ) -> Summary:
     """Put chosen sentences in order, within the budget to the byte.
 
-    With `terms`, the order is that of events; else that of the documents. Where not even one sentence fits, the best
+    The order is that of the documents, or of events. Where not even one sentence fits, the best
     one (by quality, else the first) is cut at a word.
     """
     indices = np.array(sorted(int(i) for i in chosen), dtype=np.int64)
@@ -201,7 +199,38 @@ def finish(
     if not len(indices) and len(cluster):
         indices = np.array([int(np.argmax(found["quality"]))])
         notes.append("no sentence fits the limit; one was cut")
-    elif terms is not None:
-        indices = reading_order(cluster, indices.tolist(), terms)
+    elif by_events:
+        indices = reading_order(cluster, indices.tolist())
     text = budget.crop(" ".join(cluster.sentences[i] for i in indices)) if len(indices) else ""
     return Summary(text, indices, cluster, budget, method, notes=tuple(notes), **found)
+
+
+#: Two sentences with a cosine above this mention the same thing.
+_SAME = 0.5
+
+
+def reading_order(cluster: Cluster, chosen: Sequence[int]) -> IntArray:
+    """Chosen sentences in the order of events.
+
+    Sentences are ordered by the date of their document, if all documents have one, and else by first mention: the
+    place of the first sentence of the cluster with a cosine above one half to the chosen one. A sentence that needs
+    the one before it follows that sentence.
+    """
+    chosen = sorted(int(i) for i in chosen)
+    vectors = cluster.terms.vectors
+    dates = cluster.dates if all(date is not None for date in cluster.dates) else ()
+
+    def key(i: int) -> tuple[int, int, int]:
+        if dates:
+            return int(dates[cluster.document_of[i]].astype(np.int64)), i, i
+        near = np.flatnonzero((vectors @ vectors[i].T).toarray().ravel() > _SAME)
+        return 0, int(min(near.min(initial=i), i)), i
+
+    taken = set(chosen)
+    follows = {i for i in chosen if i - 1 in taken and cluster.position[i] > 0 and opens_dependent(cluster.words[i])}
+    order: list[int] = []
+    for i in sorted((i for i in chosen if i not in follows), key=key):
+        order.append(i)
+        while order[-1] + 1 in follows:
+            order.append(order[-1] + 1)
+    return np.array(order, dtype=np.int64)

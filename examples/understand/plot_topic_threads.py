@@ -5,7 +5,7 @@ Topics through time, in place of threads
 Figure 29 of Kulesza and Taskar (2012): what a dynamic topic model makes of the news. It finds topics whose words may
 change from one slice of time to the next, and a thread is made of the document that a topic explains best in each. The
 news are those made up for this package; beside them are the threads of a k-SDPP, as in
-:ref:`figure 28 <sphx_glr_auto_examples_plot_threads.py>`.
+:ref:`figure 28 <sphx_glr_auto_examples_use_plot_threads.py>`.
 """
 
 import matplotlib.pyplot as plt

@@ -1,0 +1,315 @@
+r"""Quality of sentences: features, learned weights, and the file that holds them.
+
+Every feature is measured within the cluster, then standardised there to mean 0 and variance 1 and clipped at four
+standard deviations. A weight therefore means the same for news, reviews and short opinions, and nothing but weights is
+learned. With n sentences and :math:`n_w` of them that hold a stem w:
+
+===========  ==================================================================================================
+group        features
+===========  ==================================================================================================
+centrality   cosine to the mean of all sentences (square root); LexRank
+frequency    mean of :math:`n_w / n` over content words (square root); sum of :math:`\sqrt{n_w / n}`; share of
+             stop words
+pairs        the same mean over pairs of neighbouring words; mean share of documents that hold the pair, over
+             pairs in two sentences or more
+position     1 / (1 + place) in the document; place relative to the document's length (0 for one document)
+length       logarithm of the number of words; its squared distance to the mean; under 6 words; over 35 words
+person       share of pronouns; share of first-person pronouns
+form         begins with a pronoun that points back; quotation; question; exclamation; ends as a sentence does;
+             begins in lower case
+names        share of capitalised words after the first; share of numbers
+===========  ==================================================================================================
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, NoReturn
+
+import numpy as np
+from scipy import sparse
+
+from diverset._typing import BoolArray, FloatArray
+from diverset.errors import DiversetError
+from diverset.io.files import atomic_write
+from diverset.numerics.validation import check_nonnegative
+from diverset.text.cluster import Cluster
+from diverset.text.lexrank import lexrank
+from diverset.text.sentences import ENDINGS, opens_dependent
+from diverset.text.terms import STOP_STEMS
+from diverset.text.words import PRONOUNS
+
+__all__ = [
+    "FEATURE_GROUPS",
+    "FEATURE_NAMES",
+    "TRAININGS",
+    "QualityWeights",
+    "columns_of",
+    "default_entries",
+    "default_weights",
+    "feature_matrix",
+    "parse_model",
+    "read_model",
+    "write_model",
+]
+
+_GROUPS = {
+    "centrality": ("centroid", "lexrank"),
+    "frequency": ("mean frequency", "summed frequency", "stop words"),
+    "pairs": ("mean pair frequency", "pair documents"),
+    "position": ("early", "relative place"),
+    "length": ("log length", "unusual length", "short", "long"),
+    "person": ("pronouns", "first person"),
+    "form": ("dependent opening", "quotation", "question", "exclamation", "ending", "lower case"),
+    "names": ("capitals", "numbers"),
+}
+FEATURE_GROUPS = tuple(_GROUPS)
+FEATURE_NAMES = tuple(name for names in _GROUPS.values() for name in names)
+_FIRST_PERSON = frozenset("i me my mine myself we us our ours".split())
+_LARGEST = 4.0
+
+
+def feature_matrix(cluster: Cluster) -> FloatArray:
+    """Standardised features of the sentences of a cluster, of shape (n, n_features), in the order of the table."""
+    n, terms = len(cluster), cluster.terms
+    if n == 0:
+        return np.zeros((0, len(FEATURE_NAMES)))
+    sentences = cluster.sentences
+    length = np.maximum(terms.lengths, 1).astype(np.float64)
+    several = float(len(cluster.documents) > 1)
+
+    def share(is_counted: Callable[[str], bool]) -> FloatArray:
+        return np.array([sum(map(is_counted, found)) for found in cluster.words]) / length
+
+    def where(holds: Callable[[str], Any]) -> FloatArray:
+        return np.array([bool(holds(sentence)) for sentence in sentences], dtype=np.float64)
+
+    vectors = terms.vectors
+    frequency = np.asarray(terms.held.mean(axis=0)).ravel() * ~terms.is_stop
+    n_content = np.maximum(terms.held @ (~terms.is_stop).astype(np.float64), 1.0)
+    n_pairs = np.maximum(np.diff(terms.pairs.indptr), 1)
+    holders = np.asarray(terms.pairs.sum(axis=0)).ravel()
+    document_share = _document_share(cluster, terms.pairs) * (holders > 1) * ~terms.pair_is_stop
+    log_length = np.log(length)
+    place = np.array([len(document) for document in cluster.documents if len(document)])
+    last = np.repeat(np.maximum(place - 1, 1), place)
+    columns = [
+        np.sqrt(np.maximum(vectors @ np.asarray(vectors.mean(axis=0)).ravel(), 0.0)),
+        lexrank(features=vectors),
+        np.sqrt(terms.held @ frequency / n_content),
+        terms.held @ np.sqrt(frequency),
+        np.array([sum(stem in STOP_STEMS for stem in found) for found in terms.stems]) / length,
+        np.sqrt(terms.pairs @ (holders / n * ~terms.pair_is_stop) / n_pairs),
+        terms.pairs @ document_share / n_pairs,
+        several / (1.0 + cluster.position),
+        several * cluster.position / last,
+        log_length,
+        (log_length - log_length.mean()) ** 2,
+        length < 6,
+        length > 35,
+        share(PRONOUNS.__contains__),
+        share(_FIRST_PERSON.__contains__),
+        np.array([opens_dependent(found) for found in cluster.words]),
+        where(lambda text: any(mark in text for mark in ('"', "\u201c", "''", "``"))),
+        where(lambda text: text.endswith("?")),
+        where(lambda text: "!" in text),
+        where(lambda text: text.endswith(ENDINGS)),
+        where(lambda text: text[:1].islower()),
+        np.array([_capitals(text) for text in sentences]),
+        share(str.isdigit),
+    ]
+    F = np.column_stack(columns).astype(np.float64)
+    spread = F.std(axis=0)
+    # A constant feature becomes zero: dividing by its standard deviation would amplify rounding errors.
+    flat = spread <= 1e-9 * np.maximum(np.abs(F).max(axis=0), 1e-300)
+    F = (F - F.mean(axis=0)) / np.where(flat, 1.0, spread)
+    F[:, flat] = 0.0
+    clipped: FloatArray = np.clip(F, -_LARGEST, _LARGEST)
+    return clipped
+
+
+def _document_share(cluster: Cluster, pairs: Any) -> FloatArray:
+    """Share of the documents that hold each pair."""
+    n, D = len(cluster), len(cluster.documents)
+    members = sparse.csr_matrix((np.ones(n), (cluster.document_of, np.arange(n))), shape=(D, n))
+    together = (members @ pairs).tocsr()
+    return np.bincount(together.indices, minlength=pairs.shape[1]) / D
+
+
+def _capitals(sentence: str) -> float:
+    pieces = sentence.split()
+    return sum(piece[:1].isupper() for piece in pieces[1:]) / max(len(pieces), 1)
+
+
+def columns_of(groups: Iterable[str]) -> BoolArray:
+    """Which columns belong to the named groups."""
+    wanted = set(groups)
+    if unknown := wanted - set(FEATURE_GROUPS):
+        raise DiversetError(f"feature group {sorted(unknown)[0]!r} is not known; choose from {FEATURE_GROUPS}")
+    return np.array([group in wanted for group, names in _GROUPS.items() for _ in names])
+
+
+TRAININGS = ("regression", "dpp", "logistic", "dpp-budget")
+#: Standard deviation of :math:`2 \log q` within a cluster, for weights by regression.
+_SHARPNESS = 0.5
+#: In a cluster of several documents, sentences count less from this place of their document on.
+_EARLY = 5
+
+
+@dataclass(frozen=True, eq=False)
+class QualityWeights:
+    r"""Quality of sentences: a log-linear function of their features.
+
+    .. math::  2 \log q_i = \theta^T f_i - \beta \log\max(1, r_i / 5)
+
+    with :math:`r_i` the place of the sentence in its document, from 1; the second term is for clusters of several
+    documents. Weights by regression are defined up to scale, so :math:`\theta^T f` is given the standard deviation 0.5
+    in every cluster.
+
+    Parameters
+    ----------
+    coef : ndarray of shape (1 + n_features,)
+        Weights: of a constant, then of the features of the groups.
+    training : {"regression", "dpp", "logistic", "dpp-budget"}
+        How they were learned.
+    groups : tuple of str
+        Feature groups in use.
+    late : float
+        The weight :math:`\beta`.
+    """
+
+    coef: FloatArray
+    training: str
+    groups: tuple[str, ...]
+    late: float
+
+    def __post_init__(self) -> None:
+        if self.training not in TRAININGS:
+            raise DiversetError(f"training is {self.training!r}; choose one of {', '.join(TRAININGS)}")
+        if len(set(self.groups)) < len(self.groups):
+            raise DiversetError(f"a feature group is named twice in {', '.join(self.groups)}")
+        wanted = 1 + int(columns_of(self.groups).sum())
+        if self.coef.shape != (wanted,):
+            raise DiversetError(f"{self.coef.size} weights for {wanted} features")
+        if not np.isfinite(self.coef).all():
+            raise DiversetError("a weight is not finite")
+        check_nonnegative(self.late, name="late", most=1e6)
+
+    @classmethod
+    def from_entries(cls, stored: dict[str, Any]) -> QualityWeights:
+        """Weights from the entries of a model file."""
+        coef = np.array(stored["coef"], dtype=np.float64)
+        return cls(coef, str(stored["training"]), tuple(stored["groups"]), float(stored["late"]))
+
+    def quality_of(self, cluster: Cluster) -> FloatArray:
+        """Quality of every sentence of a cluster."""
+        score = feature_matrix(cluster)[:, columns_of(self.groups)] @ self.coef[1:] + self.coef[0]
+        if self.training == "regression" and len(score):
+            score = _SHARPNESS * (score - score.mean()) / max(float(score.std()), 1e-9)
+        score = score - late_penalty(cluster, self.late)
+        quality: FloatArray = np.exp(0.5 * np.clip(score, -200.0, 200.0))
+        return quality
+
+
+def late_penalty(cluster: Cluster, late: float) -> FloatArray:
+    r"""The term :math:`\beta \log\max(1, r_i / 5)` of each sentence; zeros for a single document."""
+    if len(cluster.documents) < 2:
+        return np.zeros(len(cluster))
+    return late * np.log(np.maximum(1.0, (cluster.position + 1) / _EARLY))
+
+
+@cache
+def default_entries() -> dict[str, Any]:
+    """Entries of the model that comes with the package."""
+    return parse_model((files("diverset") / "data" / "summarizer.json").read_bytes(), "the default model")
+
+
+@cache
+def default_weights() -> QualityWeights:
+    """Weights of the model that comes with the package."""
+    return QualityWeights.from_entries(default_entries())
+
+
+_NAME = "diverset summarizer"
+VERSION = 3
+#: Largest size of a file in bytes.
+_LONGEST = 1 << 20
+#: No weight, limit or setting is larger.
+_LARGEST_NUMBER = 1e9
+_TEXTS = frozenset(("format", "sha256", "card", "training"))
+_NUMBERS = frozenset("late prior_variance oracle_scaling max_bytes max_words max_sentences".split())
+
+
+def _checksum(entries: Mapping[str, Any]) -> str:
+    """SHA-256 of all entries but the checksum, in one fixed layout."""
+    rest = {key: value for key, value in entries.items() if key != "sha256"}
+    plain = json.dumps(rest, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(plain.encode("ascii")).hexdigest()
+
+
+def write_model(path: str | os.PathLike[str], entries: Mapping[str, Any]) -> None:
+    """Write entries with format and checksum. An existing file is replaced when the new one is complete."""
+    head = {"format": f"{_NAME} {VERSION}"}
+    stored = head | {"sha256": _checksum(head | dict(entries))} | dict(entries)
+    text = json.dumps(stored, indent=0, ensure_ascii=False, allow_nan=False)
+    with atomic_write(path) as temporary:
+        temporary.write_text(text + "\n", encoding="utf-8", newline="\n")
+
+
+def read_model(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read a file of :func:`write_model`, and check its format, entries and checksum."""
+    with open(path, "rb") as file:
+        raw = file.read(_LONGEST + 1)
+    if len(raw) > _LONGEST:
+        raise DiversetError(f"{path} is not a summarizer file: it has more than {_LONGEST:,} bytes")
+    return parse_model(raw, str(path))
+
+
+def parse_model(raw: bytes, name: str) -> dict[str, Any]:
+    """Entries of a file; messages call it `name`."""
+    try:
+        stored: Any = json.loads(raw.decode("utf-8"), parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise DiversetError(f"{name} is not a summarizer file, or is damaged: {error}") from None
+    entries: dict[str, Any] = stored if isinstance(stored, dict) else {}
+    given = entries.get("format")
+    if not isinstance(given, str) or not given.startswith(_NAME + " "):
+        raise DiversetError(f"{name} is not a summarizer file: its format is {str(given)[:40]!r}")
+    if given != f"{_NAME} {VERSION}":
+        raise DiversetError(
+            f"{name} has format {given[:40]!r}; this diverset reads version {VERSION}: fit the model and save it again"
+        )
+    # Before the checksum, which writes the entries out: nested lists would exhaust the stack there.
+    for key, value in entries.items():
+        if not _is_valid(key, value):
+            raise DiversetError(f"{name} is damaged: its entry {key[:40]!r} is {str(value)[:40]!r}")
+    if entries.get("sha256") != _checksum(entries):
+        raise DiversetError(f"{name} is damaged: its checksum is not that of its entries")
+    return entries
+
+
+def _is_valid(key: str, value: Any) -> bool:
+    """Whether a file may have an entry: a text, a finite number, a short list of numbers or of texts."""
+    if key in _TEXTS:
+        return isinstance(value, str)
+    if key in _LISTS:
+        kind = _LISTS[key]
+        return isinstance(value, list) and len(value) <= 100 and all(kind(part) for part in value)
+    return key in _NUMBERS and _is_number(value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _LARGEST_NUMBER
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no number of JSON")
+
+
+_LISTS: dict[str, Callable[[Any], bool]] = {"coef": _is_number, "groups": lambda part: isinstance(part, str)}
