@@ -15,6 +15,7 @@ from diverset.core import DPP, NonsymmetricDPP
 from diverset.core.lowrank import LowRankLikelihood
 from diverset.core.representation import Representation
 from diverset.errors import NoLikelihoodKernelError
+from diverset.inference._state import require_dpp
 from diverset.inference.engine import Picks, greedy_dense
 from diverset.inference.limits import Limits
 from diverset.inference.nonsymmetric import pick_nonsymmetric
@@ -61,6 +62,7 @@ def map_greedy(dpp: DPP | NonsymmetricDPP, k: int | None = None) -> Selection:
     if isinstance(dpp, NonsymmetricDPP):
         wanted = dpp.n_items if k is None else min(check_size(k), dpp.n_items)
         return _selection(dpp, pick_nonsymmetric(dpp._form, wanted, stop=0.0 if k is None else -math.inf))
+    require_dpp(dpp, "map_greedy")
     representation = dpp._representation
     if representation.log_normalizer == math.inf:
         raise NoLikelihoodKernelError(
