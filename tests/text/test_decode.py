@@ -57,7 +57,7 @@ def test_greedy_is_algorithm_6(seed, scale):
     costs = np.random.default_rng(seed).integers(1, 9, size=9)
     found = greedy_summary(L, costs, 15)
     assert found.tolist() == textbook_greedy(L, costs, 15)
-    assert found.tolist() == dv.map_budgeted(dv.DPP(L), costs, 15, fill=True).indices.tolist()
+    assert found.tolist() == dv.inference.map_budgeted(dv.DPP(L), costs, 15, fill=True).indices.tolist()
     assert costs[found].sum() <= 15
 
 

@@ -54,7 +54,7 @@ def greedy_summary(L: FloatArray, costs: IntArray, room: int) -> IntArray:
     -----
     With the pivot :math:`r_i = \det L_{Y + i} / \det L_Y`, the rule :math:`(\Pr(Y + i) - \Pr(Y)) / c_i` ranks as
     :math:`(r_i - 1) / c_i`. Pivots are updated by a row of the Cholesky factor for each pick: O(nk^2) for k picks.
-    The same set as ``diverset.map_budgeted(dpp, costs, room, fill=True)``, without the normaliser.
+    The same set as ``diverset.inference.map_budgeted(dpp, costs, room, fill=True)``, without the normaliser.
     """
     residual = np.diagonal(L).copy()
     floor = 64.0 * len(L) * EPS * residual
