@@ -120,7 +120,8 @@ def names_in(package):
 
 
 @pytest.mark.parametrize(
-    "package", ["diverset", "diverset.core", "diverset.inference", "diverset.numerics", "diverset.text"]
+    "package",
+    ["diverset", "diverset.core", "diverset.inference", "diverset.numerics", "diverset.text", "diverset.threads"],
 )
 def test_names_on_use_are_those_of_the_type_checker(package):
     typed, on_use, submodules = names_in(package)

@@ -315,17 +315,16 @@ def thread_model():
     return threads.ThreadModel(threads.ThreadGraph(EDGES, features=np.abs(X)), length=3, k=2, projection=None, rng=0)
 
 
-def thread_graph(edges, features, weights, length, nodes):
+def thread_graph(edges, features, weights, length):
     made = threads.ThreadGraph(edges, features=features, weights=weights)
-    return [made.n_threads(length), made.longest, made.thread_counts(length), made.without(nodes).n_nodes]
+    return [made.n_threads(length), made.longest, made.thread_counts(length)]
 
 
-def thread_questions(edges, features, length, k, beta, projection, rho, nodes):
+def thread_questions(edges, features, length, k, beta, projection, rho):
     made = threads.ThreadGraph(edges, features=features)
     model = threads.ThreadModel(made, length=length, k=k, beta=beta, projection=projection, rho=rho, rng=0)
     drawn = model.sample(rng=0)
-    return [model.node_marginals(), model.log_prob(drawn.threads), model.best(n_starts=2).log_prob,
-            model.through(nodes).probability]  # fmt: skip
+    return [model.node_marginals(), model.log_prob(drawn.threads), model.best(n_starts=2).log_prob]
 
 
 def corpus(texts, times, which, min_words):
@@ -343,7 +342,6 @@ def document_graph(texts, times, threshold, min_documents, max_share, damping):
 
 NEWS = ["red dog xy rain", "blue cat yz rain", "red dog zx rain", "green cow xx rain"]
 VECTORS = scipy.sparse.csr_matrix(np.abs(X) / np.linalg.norm(X, axis=1, keepdims=True))
-TIMELINE = {DATES[0]: ["It rained."], DATES[1]: ["The river rose."]}
 
 
 # poses --------------------------------------------------------------------------------------------------------------
@@ -720,9 +718,9 @@ CALLS: dict[str, Call] = {
     "diverset.poses.draw_scene": call(draw_scene, size=(60, 80), n_people=2, n_clutter=2, n_occluders=1),
     "diverset.poses.LimbDetector": call(detector, image=RNG.random((12, 15))),
     "diverset.poses.simulate_maps": call(simulate, poses_=LIMBS[:, :2], spread=0.5, rate=0.1, width=3.0, errors=None),
-    "diverset.threads.ThreadGraph": call(thread_graph, edges=EDGES, features=np.abs(X), weights=Q, length=3, nodes=[2]),
+    "diverset.threads.ThreadGraph": call(thread_graph, edges=EDGES, features=np.abs(X), weights=Q, length=3),
     "diverset.threads.ThreadModel": call(
-        thread_questions, edges=EDGES, features=np.abs(X), length=3, k=1, beta=1.0, projection=None, rho=0.1, nodes=[2]
+        thread_questions, edges=EDGES, features=np.abs(X), length=3, k=1, beta=1.0, projection=None, rho=0.1
     ),
     "diverset.threads.Corpus": call(corpus, texts=TEXTS, times=DATES, which=[0, 2], min_words=2),
     "diverset.threads.is_noise": call(threads.is_noise, texts=TEXTS, min_words=2, deviations=2.0),
@@ -785,13 +783,6 @@ CALLS: dict[str, Call] = {
         threads.kmeans_threads, {"rng": 0}, vectors=VECTORS, times=np.arange(6), k=2, length=2
     ),
     "diverset.threads.time_slices": call(threads.time_slices, times=np.arange(6), n=3),
-    "diverset.threads.date_score": call(threads.date_score, predicted=DATES[:2], references=DATES[1:]),
-    "diverset.threads.timeline_rouge": call(
-        threads.timeline_rouge, predicted=TIMELINE, references=[TIMELINE], mode="concat", n=1
-    ),
-    "diverset.threads.text_cosine": call(
-        threads.text_cosine, vectors=VECTORS, nodes=np.array([0, 2]), target=VECTORS[1]
-    ),
     "diverset.threads.story_score": call(
         threads.story_score, threads=[np.array([0, 2]), np.array([1, 3])], stories=["a", None, "a", "b", "b"]
     ),
@@ -807,9 +798,6 @@ CALLS: dict[str, Call] = {
         trials=3,
     ),
     "diverset.threads.bootstrap_mean": call(threads.bootstrap_mean, values=Q, level=0.9, draws=20),
-    "diverset.threads.tune": call(
-        lambda values: threads.tune(lambda a: -abs(a), {"a": values}, show=False).score, values=[1.0, 2.0]
-    ),
     "diverset.kernels.rbf": call(kernels.rbf, X=X, Y=X[:2], length_scale=0.7),
     "diverset.kernels.matern": call(kernels.matern, X=X, Y=X[:2], nu=1.5, length_scale=0.7),
     "diverset.kernels.cosine": call(kernels.cosine, X=X, Y=X[:2]),
@@ -1145,13 +1133,10 @@ WITHIN = {
     "diverset.poses.Scene": "diverset.poses.draw_scene",
     "diverset.poses.DetectorNoise": "diverset.poses.simulate_maps",
     "diverset.threads.ThreadSet": "diverset.threads.ThreadModel",
-    "diverset.threads.ThreadsThrough": "diverset.threads.ThreadModel",
     "diverset.threads.DocumentGraph": "diverset.threads.document_graph",
     "diverset.threads.Neighbourhoods": "diverset.threads.neighbourhoods",
-    "diverset.threads.Score": "diverset.threads.date_score",
     "diverset.threads.StoryScore": "diverset.threads.story_score",
     "diverset.threads.Bootstrap": "diverset.threads.bootstrap_mean",
-    "diverset.threads.Tuning": "diverset.threads.tune",
     "diverset.theory.classics.Tiling": "diverset.theory.classics.AztecDiamond",
     "diverset.theory.classics.Classic": "diverset.theory.classics.Descents",
     "diverset.theory.classics.ProjectionProcess": "diverset.theory.classics.GUE",
@@ -1210,9 +1195,6 @@ EXCEPTIONS = {
     "diverset.learn.NextItemScores": "a record that compare_next_item fills",
     "diverset.threads.independent_threads": "takes a model and nothing else; the model's own call is fuzzed",
     "diverset.threads.greedy_threads": "takes a model and nothing else; the model's own call is fuzzed",
-    "diverset.threads.cluster_threads": "a baseline that trusts its callers",
-    "diverset.threads.density_threads": "a baseline that trusts its callers",
-    "diverset.threads.dots_threads": "a baseline that trusts its callers",
     "diverset.threads.compare": "takes the results of evaluate and nothing else",
     "diverset.threads.dtm_threads": "seconds a call, in gensim; tests/threads gives it bad input",
     # What reads or writes files is given damaged files by test_fuzz_readers.

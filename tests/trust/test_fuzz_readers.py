@@ -118,16 +118,6 @@ def read_features(path):
     whole_or_refused(found or None, {"x": np.arange(6.0).tolist()})
 
 
-def write_tuning(path):
-    dv.threads.Tuning(({"a": 1, "score": 0.5}, {"a": 2, "score": 0.75})).save(path)
-
-
-def read_tuning(path):
-    found = dv.threads.Tuning.load(path)
-    assert isinstance(found.score, float | int)
-    assert isinstance(found.best, dict)
-
-
 def read_maps(path):
     dv.poses.read_score_maps({"a": path}, dv.poses.PoseGrid(2, 2, 1, 3.0))
 
@@ -166,7 +156,6 @@ READERS = {
     "ids.csv": (write_csv, read_id_file),
     "qrels": (write_qrels, dv.metrics.read_qrels),
     "maps.png": (write_picture, read_maps),
-    "tuning.json": (write_tuning, read_tuning),
     "features.npz": (write_features, read_features),
     "blocks.npy": (write_npy, read_blocks),
     "blocks.parquet": (write_all, read_blocks),
@@ -177,29 +166,27 @@ OPENED_BY = {
     "cli/candidates.py": "ids.csv",
     "io/dated.py": "corpus.jsonl",
     "io/documents.py": "html",
-    "cli/run_images.py": "csv",
+    "io/files.py": "csv",
     "io/tables.py": "csv",
     "distributed/storage.py": "blocks.parquet",
     "io/cache.py": "features.npz",
     "images/features.py": "png",
+    "images/pick.py": "csv",
     "images/reading.py": "png",
     "learn/files.py": "dvm",
     "metrics/judgements.py": "qrels",
     "poses/scores.py": "maps.png",
-    "text/model_file.py": "summarizer.json",
+    "text/quality.py": "summarizer.json",
     "text/summarizer.py": "summarizer.json",
-    "threads/search.py": "tuning.json",
 }
 #: Those that open files of the package alone, or what the system tells about itself.
 OWN_FILES = {
+    "cli/console.py",
     "demo/cities.py",
-    "demo/summary.py",
+    "demo/run.py",
     "threads/corpus.py",
-    "pages/base.py",
-    "pages/threads.py",
     "numerics/validation.py",
     "text/rouge.py",
-    "text/weights.py",
 }
 OPENING = re.compile(r"\.read_text\(|\.read_bytes\(|\bopen\(|np\.load\(|json\.loads?\(|ParquetFile\(|\bread_table\(")
 
@@ -256,12 +243,6 @@ def test_a_table_of_nothing_but_a_quote_is_refused(tmp_path):
     (tmp_path / "x.csv").write_text('"')
     with pytest.raises(DiversetError, match="no header"):
         read_table(str(tmp_path / "x.csv"))
-
-
-def test_a_search_without_scores_is_refused(tmp_path):
-    (tmp_path / "x.json").write_text('{"tried": [{"a": 1}]}')
-    with pytest.raises(DiversetError, match="holds no search"):
-        dv.threads.Tuning.load(tmp_path / "x.json")
 
 
 def test_a_summarizer_of_infinite_weight_is_refused(tmp_path):

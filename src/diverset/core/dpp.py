@@ -281,8 +281,12 @@ class DPP(SetDistribution):
 
     @property
     def rank(self) -> int:
-        """Rank of the kernel, the largest size a draw can have."""
-        return self._spectrum.rank
+        """Rank of the kernel, the largest size a draw can have.
+
+        For a dense kernel of full rank a Cholesky factorisation proves it. Otherwise it takes the eigendecomposition,
+        which draws and k-DPPs then use as well.
+        """
+        return self._representation.rank
 
     @property
     def log_normalizer(self) -> float:

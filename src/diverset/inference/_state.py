@@ -19,7 +19,7 @@ import numpy as np
 
 from diverset._typing import Array, FloatArray, IntArray
 from diverset.core import DPP
-from diverset.errors import NoLikelihoodKernelError, SizeError
+from diverset.errors import DiversetError, NoLikelihoodKernelError, SizeError
 from diverset.inference.result import Selection
 from diverset.numerics.linalg import EPS, cholesky_lower, squared_modulus
 from diverset.numerics.validation import check_fits_in_memory
@@ -31,7 +31,9 @@ _REFRESH = 50
 
 
 def require_likelihood(dpp: DPP, name: str) -> None:
-    """Refuse a DPP that is not an L-ensemble, in the name of the function that was called."""
+    """Refuse what is not an L-ensemble, in the name of the function that was called."""
+    if not isinstance(dpp, DPP):
+        raise DiversetError(f"{name} takes a DPP, and this is a {type(dpp).__name__}; pass the DPP itself, and k")
     if dpp.log_normalizer == math.inf:
         raise NoLikelihoodKernelError(
             f"{name} needs a likelihood kernel L, and this DPP has none (K has an eigenvalue 1); "

@@ -23,7 +23,7 @@ from diverset.numerics.validation import (
     is_sparse,
 )
 
-__all__ = ["Items", "as_column", "as_groups", "as_positions", "as_size", "read_items", "take_rows"]
+__all__ = ["Items", "as_column", "as_groups", "as_positions", "as_size", "list_rows", "read_items", "take_rows"]
 
 _NO_ITEMS = np.zeros(0, dtype=np.int64)
 _NO_ITEMS.flags.writeable = False
@@ -80,7 +80,7 @@ def _unwrapped(features: Any, name: str) -> tuple[Any, Any]:
     if hasattr(features, "combine_chunks") and hasattr(features, "to_numpy"):
         features = features.combine_chunks()  # a pyarrow ChunkedArray
     if hasattr(features, "flatten") and hasattr(features, "to_pylist"):
-        return _list_array(features, name), None
+        return list_rows(features, name), None
     if hasattr(features, "to_numpy"):
         return _list_column(features.to_numpy(), name), _own_index(features)
     return features, None
@@ -92,16 +92,19 @@ def _own_index(column: Any) -> Any:
     return index if hasattr(index, "equals") else None
 
 
-def _list_array(array: Any, name: str) -> Array:
+def list_rows(array: Any, name: str) -> Array:
     """Rows of a pyarrow array of lists, by its buffer."""
     if array.null_count:
         raise KernelError(f"{name} has {array.null_count} missing rows; fill them in or drop their items")
     values: Array = array.flatten().to_numpy(zero_copy_only=False)
-    if len(array) == 0 or len(values) % len(array):
-        raise KernelError(f"{name} holds {len(array)} lists with {len(values)} numbers; all must have the same length")
-    if len(set(array.value_lengths().to_pylist())) > 1 if hasattr(array, "value_lengths") else False:
-        raise KernelError(f"{name} holds lists of different lengths; all must have the same length")
-    return values.reshape(len(array), -1)
+    width = len(values) // max(len(array), 1)
+    lengths = np.asarray(array.value_lengths()) if hasattr(array, "value_lengths") else np.full(len(array), width)
+    if len(array) == 0 or (lengths != width).any():
+        least, most = lengths.min(initial=width), lengths.max(initial=0)
+        raise KernelError(
+            f"{name} holds {len(array)} lists of {least} to {most} numbers; all must have the same length"
+        )
+    return values.reshape(len(array), width)
 
 
 def _list_column(cells: Array, name: str) -> Any:

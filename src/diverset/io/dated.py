@@ -11,7 +11,7 @@ import numpy as np
 
 from diverset._typing import IntArray
 from diverset.errors import DiversetError
-from diverset.io.columns import guess_id, guess_text
+from diverset.io.features import guess_id, guess_text
 from diverset.io.tables import Table, as_text, is_blank, read_table
 from diverset.threads import Corpus
 from diverset.threads.corpus import headline
