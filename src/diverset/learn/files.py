@@ -24,7 +24,7 @@ import diverset.learn.quality as quality
 import diverset.learn.quality_baselines as quality_baselines
 from diverset._typing import FloatArray
 from diverset.errors import DiversetError
-from diverset.io.files import atomic_write
+from diverset.io.files import atomic_write, open_file
 from diverset.learn.kernel_forms import Dense, Factor, Skew
 
 __all__ = ["load_model", "save_model"]
@@ -185,7 +185,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     DiversetError
         If the file is no model file, is damaged, or comes from a later version.
     """
-    with open(path, "rb") as file:
+    with open_file(path) as file:
         header = _read_header(file, path)
         name, shapes = header["class"], header["arrays"]
         kind, _, _, restore = _KINDS[name]

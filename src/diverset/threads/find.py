@@ -207,9 +207,9 @@ def find_threads(
 def _read(corpus: Any, **columns: str | None) -> tuple[Corpus, IntArray, list[str]]:
     if isinstance(corpus, Corpus):
         return corpus, np.arange(len(corpus)), []
-    from diverset.io.dated import read_documents
+    from diverset.io.documents import read_corpus
 
-    return read_documents(corpus, **columns)
+    return read_corpus(corpus, **columns)
 
 
 def _days(times: Any) -> FloatArray:
