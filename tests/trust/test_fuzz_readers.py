@@ -199,11 +199,11 @@ OPENED_BY = {
     "cli/candidates.py": "ids.csv",
     "io/files.py": "corpus.jsonl",
     "io/documents.py": "html",
-    "cli/run_images.py": "csv",
     "io/tables.py": "csv",
     "distributed/storage.py": "blocks.parquet",
     "io/cache.py": "features.npz",
     "images/features.py": "png",
+    "images/pick.py": "csv",
     "images/reading.py": "png",
     "learn/files.py": "dvm",
     "metrics/judgements.py": "qrels",
@@ -213,11 +213,10 @@ OPENED_BY = {
 }
 #: Those that open files of the package alone, or what the system tells about itself.
 OWN_FILES = {
+    "cli/console.py",
     "demo/cities.py",
-    "demo/summary.py",
+    "demo/run.py",
     "threads/corpus.py",
-    "pages/base.py",
-    "pages/threads.py",
     "numerics/validation.py",
     "text/rouge.py",
     "text/weights.py",

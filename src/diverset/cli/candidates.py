@@ -1,5 +1,6 @@
 """The rows of a file, read and made comparable."""
 
+import warnings
 from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from diverset._typing import Array, FloatArray, IntArray
-from diverset.cli.console import say
 from diverset.cli.request import Request
-from diverset.errors import DiversetError
+from diverset.errors import DiversetError, DiversetWarning
 from diverset.io.features import (
     columns_side_by_side,
     embed,
@@ -94,7 +94,7 @@ def read_candidates(
     Candidates
         At least one row; remarks about what was left out or assumed are in ``notes``.
     """
-    table = read_table(request.file)
+    table = read_table(request.file, encoding=request.encoding)
     quality = None if request.quality is None else table.numbers(request.quality)
     if request.id is not None:
         table.column(request.id)
@@ -212,7 +212,8 @@ def refuse_unknown(
     if not unknown:
         return
     if _is_file(wanted):
-        say(f"{option} {wanted}: {len(unknown)} of {len(ids)} ids are not in {name}")
+        note = f"{option} {wanted}: {len(unknown)} of {len(ids)} ids are not in {name}"
+        warnings.warn(note, DiversetWarning, stacklevel=2)  # remarks reach the terminal and the page
         return
     kind = f"no {id_name} of {name}" if id_name else f"no row of {name}"
     hint = "" if id_name else f" (rows are numbered 1 to {n}; --id names a column of ids)"

@@ -22,7 +22,6 @@ from diverset.errors import DiversetError
 from diverset.io.files import (
     atomic_write,
     byte_limit,
-    check_output,
     decode,
     kind_of,
     open_file,
@@ -36,7 +35,6 @@ __all__ = [
     "Table",
     "as_number",
     "as_text",
-    "check_output",
     "from_frame",
     "is_blank",
     "is_frame",
