@@ -72,8 +72,7 @@ def summarize(
 
     out.check(Summary.formats, [*(paths or []), update_since, model])
     notes: list[str] = []
-    given: dict[str, Any] = {"text": text, "label": label, "encoding": encoding}
-    reading = {name: value for name, value in given.items() if value is not None}
+    reading: dict[str, Any] = {"text": text, "label": label, "encoding": encoding, "notes": notes}
     with working("Reading") as step:
         cluster = read_cluster(paths or [], **reading)
         if not len(cluster):

@@ -78,7 +78,6 @@ def thread(
     from diverset.threads.found import FoundThreads
 
     out.check(FoundThreads.formats, [corpus])
-    reading = {"day_first": day_first or None, "date_format": date_format, "encoding": encoding}
     with working("Reading") as step:
         found = dv.find_threads(
             corpus,
@@ -100,8 +99,10 @@ def thread(
             text=text,
             title=title,
             label=label,
+            day_first=day_first or None,
+            date_format=date_format,
+            encoding=encoding,
             progress=step,
-            **{name: value for name, value in reading.items() if value is not None},
         )
     out.deliver(found, lambda console: report(found, console), ".md")
 
