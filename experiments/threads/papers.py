@@ -53,7 +53,7 @@ def read_labelled(data: Path) -> dict[str, tuple[Pile, Pile]]:
     largest = Counter(label for label, own in zip(labels, learning, strict=True) if label and own is None)
     others = {label for label, _ in largest.most_common(7)}
     groups = ([label if label in others else None for label in labels], learning)
-    titles = [" ".join(paper["title_words"]) for paper in papers]
+    titles = [" ".join(map(str, paper["title_words"])) for paper in papers]
     cora = tuple(_pile("Cora", titles, _levels(cites), own) for own in groups)
     return {"ACL Anthology": (aan[0], aan[1]), "Cora": (cora[0], cora[1])}
 

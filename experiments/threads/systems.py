@@ -46,6 +46,9 @@ def _model(
     corpus: Corpus, k: int, length: int, beta: float, threshold: float, max_similarity: float = 0.8
 ) -> ThreadModel:
     graph = _graph(corpus, threshold, max_similarity).graph
+    while graph.n_threads(length) < k and threshold > 0.01:  # more edges, where paths would be too short
+        threshold /= 2.0
+        graph = _graph(corpus, threshold, max_similarity).graph
     return ThreadModel(graph, length=length, k=k, beta=(0.1, beta), rng=0)
 
 
