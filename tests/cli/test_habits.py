@@ -224,3 +224,28 @@ def test_help_is_cheap(tmp_path, arguments):
     *_, modules, seconds = done.stderr.splitlines()
     assert not {"scipy", "pandas", "jinja2", "pyarrow", "sklearn", "matplotlib"} & set(modules.split())
     assert float(seconds) < 1.0
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_dies_at_work_is_one_line_and_exit_code_1(run, tmp_path, monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    from diverset.cli import blocks
+
+    np.save(tmp_path / "x.npy", np.random.default_rng(0).normal(size=(50, 3)))
+    pick = blocks.pick_blocks
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, host="127.0.0.1", protocol="tcp://", dashboard_address=None
+    ) as cluster:
+
+        def lose_it(*arguments, **options):
+            cluster.close()
+            return pick(*arguments, **options)
+
+        monkeypatch.setattr(blocks, "pick_blocks", lose_it)
+        address = cluster.scheduler_address
+        assert address.startswith("tcp://")
+        result = run("select", "x.npy", "-k", "3", "--dask", address)
+    assert result.exit_code == 1, result.output
+    line = result.stderr.splitlines()[-1]
+    assert re.match(rf"diverset: error: --dask {re.escape(address)}: .*lost", line)
+    assert "Traceback" not in result.stderr

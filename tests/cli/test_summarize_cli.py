@@ -133,7 +133,7 @@ def test_empty_documents_among_others(tmp_path):
         (["{folder}", "--update-since", "nowhere"], "no such file"),
         (["{empty}"], "holds no file"),
         (["{empty}/blank.txt"], "no sentence"),
-        (["{empty}/bad.jsonl"], "line 2 is no JSON"),
+        (["{empty}/bad.jsonl"], "line 2: not valid JSON"),
         (["{empty}/no.jsonl"], "has no text"),
         (["{empty}/zero.txt"], "zero bytes"),
         (["{folder}", "--model", "{folder}/a.txt"], "not a summarizer file"),

@@ -17,7 +17,8 @@ import pytest
 from diverset.errors import DiversetError, MissingExtraError
 from diverset.io import tables
 from diverset.io.features import guess_features, guess_id
-from diverset.io.tables import check_output, load_npy, plain_cell, read_table, write_table
+from diverset.io.files import check_output
+from diverset.io.tables import load_npy, plain_cell, read_table, write_table
 
 
 @pytest.fixture

@@ -52,7 +52,7 @@ class _OneLineErrors(TyperGroup):
         except (KeyboardInterrupt, typer.Abort):
             code = INTERRUPTED
         except BrokenPipeError:  # the reader of standard output has seen enough
-            sys.stdout = None  # type: ignore[assignment]  # nothing is left to flush
+            sys.stdout = open(os.devnull, "w")
             code = 0
         except (DiversetError, MissingExtraError, OSError) as error:
             fault = isinstance(error, EnvironmentFault) or getattr(error, "errno", None) in _FAULTS - {None}

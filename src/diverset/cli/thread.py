@@ -66,7 +66,9 @@ def thread(
     text: Annotated[str | None, option(metavar="COL", help="Column of texts.", panel=_COLUMNS)] = None,
     title: Annotated[str | None, option(metavar="COL", help="Column of headlines.", panel=_COLUMNS)] = None,
     label: Annotated[str | None, option("--id", metavar="COL", help="Column of ids.", panel=_COLUMNS)] = None,
-    day_first: Annotated[bool, option("--day-first", help="Read 3/4/2020 as 3 April.", panel=_COLUMNS)] = False,
+    day_first: Annotated[
+        bool | None, option("--day-first/--month-first", help="Read 3/4/2020 as 3 April.", panel=_COLUMNS)
+    ] = None,
     date_format: Annotated[
         str | None, option(metavar="FORMAT", help="Format of dates, such as %d.%m.%Y.", panel=_COLUMNS)
     ] = None,
@@ -78,7 +80,6 @@ def thread(
     from diverset.threads.found import FoundThreads
 
     out.check(FoundThreads.formats, [corpus])
-    reading = {"day_first": day_first or None, "date_format": date_format, "encoding": encoding}
     with working("Reading") as step:
         found = dv.find_threads(
             corpus,
@@ -100,8 +101,10 @@ def thread(
             text=text,
             title=title,
             label=label,
+            day_first=day_first,
+            date_format=date_format,
+            encoding=encoding,
             progress=step,
-            **{name: value for name, value in reading.items() if value is not None},
         )
     out.deliver(found, lambda console: report(found, console), ".md")
 

@@ -21,6 +21,7 @@ __all__ = [
     "guess_features",
     "guess_id",
     "guess_text",
+    "is_prose",
     "looks_like_id",
     "rows_with_words",
     "standardized",
@@ -80,7 +81,7 @@ def guess_features(table: Table, reserved: set[str], by_text: bool) -> tuple[str
         numbered = [name for name in numeric if re.fullmatch(r".*\d", name)]
         if len(numbered) >= _ENTRIES:
             numeric = numbered
-        if numeric and (len(numbered) >= _ENTRIES or text is None or not _is_prose(table, text)):
+        if numeric and (len(numbered) >= _ENTRIES or text is None or not is_prose(table, text)):
             listed = (
                 ", ".join(numeric) if len(numeric) <= 8 else f"{len(numeric)} of them, {numeric[0]} to {numeric[-1]}"
             )
@@ -93,7 +94,7 @@ def guess_features(table: Table, reserved: set[str], by_text: bool) -> tuple[str
     return text, None, f"comparing rows by the words of {text}; --text or --features name other columns"
 
 
-def _is_prose(table: Table, name: str) -> bool:
+def is_prose(table: Table, name: str) -> bool:
     """Whether a column holds texts to compare, by its name or by the number of words, and not names."""
     texts = table.texts(name)
     return name.lower() in TEXTS or sum(len(text.split()) for text in texts) >= _PROSE_WORDS * len(texts)

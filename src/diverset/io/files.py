@@ -37,8 +37,6 @@ __all__ = [
 
 #: Largest file, or content of a compressed file, that is read into memory unless the caller allows more.
 MAX_BYTES = 1 << 30
-#: Kinds of tables and pages that commands write.
-WRITABLE = (".csv", ".jsonl", ".parquet", ".html")
 #: Environment variable that replaces `MAX_BYTES`.
 MAX_BYTES_VARIABLE = "DIVERSET_MAX_BYTES"
 _BYTE_ORDER_MARKS = (
@@ -295,7 +293,7 @@ def check_writable(path: str | os.PathLike[str]) -> Path:
 
 def check_output(
     output: str | os.PathLike[str],
-    kinds: Sequence[str] = WRITABLE,
+    kinds: Sequence[str] | None = None,
     *,
     inputs: Iterable[str | os.PathLike[str] | None] = (),
     force: bool = False,
@@ -306,8 +304,8 @@ def check_output(
     ----------
     output : path-like
         The file to be written.
-    kinds : sequence of str
-        Extensions it may have; by default those of tables and pages.
+    kinds : sequence of str, optional
+        Extensions it may have.
     inputs : iterable of path-like
         Files and folders that are read; ``-`` and None are passed over. An existing file in an input folder counts as
         an input, unless it is a page that diverset wrote.
@@ -315,7 +313,7 @@ def check_output(
         Allow an input to be overwritten.
     """
     kind = Path(output).suffix.lower()
-    if kind not in kinds:
+    if kinds is not None and kind not in kinds:
         listed = ", ".join(kinds[:-1]) + f" or {kinds[-1]}" if len(kinds) > 1 else kinds[0]
         raise DiversetError(f"cannot write {output}: its name must end in {listed}")
     if kind == ".parquet":

@@ -22,7 +22,6 @@ from diverset.errors import DiversetError
 from diverset.io.files import (
     atomic_write,
     byte_limit,
-    check_output,
     decode,
     kind_of,
     open_file,
@@ -36,7 +35,6 @@ __all__ = [
     "Table",
     "as_number",
     "as_text",
-    "check_output",
     "from_frame",
     "is_blank",
     "is_frame",
@@ -144,6 +142,10 @@ class Table:
             return f"index {row}"
         line = "" if self.lines is None else f" (line {self.lines[row]})"
         return f"row {row + 1}{line}"
+
+    def place(self, row: int) -> str:
+        """The line or the number of a row, for names."""
+        return f"row {row + 1}" if self.lines is None else f"line {self.lines[row]}"
 
     def numbers(self, name: str) -> FloatArray:
         """A column as finite numbers; refuses the first cell that is none, naming row and value."""
@@ -298,11 +300,17 @@ def read_table(
     return table
 
 
-def parse_table(text: str, kind: str, name: str, notes: list[str] | None = None) -> Table:
-    """A table from text of one of the kinds ``.csv``, ``.tsv``, ``.json`` and ``.jsonl``; at least one row."""
+def parse_table(text: str, kind: str, name: str, notes: list[str] | None = None, *, plain_texts: bool = False) -> Table:
+    """A table from text of one of the kinds ``.csv``, ``.tsv``, ``.json`` and ``.jsonl``; at least one row.
+
+    With `plain_texts`, a JSON string in place of an object is a row with a column ``text``.
+    """
     if not text.strip():
         raise DiversetError(f"{name} is empty")
-    table = _read_csv(text, name) if kind in (".csv", ".tsv") else _read_json(text, name, lines=kind != ".json")
+    if kind in (".csv", ".tsv"):
+        table = _read_csv(text, name)
+    else:
+        table = _read_json(text, name, lines=kind != ".json", plain_texts=plain_texts)
     if table.n == 0:
         raise DiversetError(f"{name} has no rows")
     table.notes.extend(notes or [])
@@ -539,7 +547,7 @@ def _fields(text: str, delimiter: str) -> Iterator[tuple[str, str, int]]:
             return
 
 
-def _read_json(text: str, name: str, *, lines: bool) -> Table:
+def _read_json(text: str, name: str, *, lines: bool, plain_texts: bool) -> Table:
     """Rows of JSON lines, or of one JSON value: a list of objects, or an object of columns."""
     if lines:
         # Not splitlines: text may hold other characters that some call line ends.
@@ -549,13 +557,15 @@ def _read_json(text: str, name: str, *, lines: bool) -> Table:
     else:
         first = text.lstrip().partition("\n")[0].strip()
         if len(first) < len(text.strip()) and first.startswith("{") and first.endswith("}"):
-            return _read_json(text, name, lines=True)  # JSON lines under another name
+            return _read_json(text, name, lines=True, plain_texts=plain_texts)  # JSON lines under another name
         whole = _loads(text, name)
         if isinstance(whole, dict) and whole and all(isinstance(value, list) for value in whole.values()):
             if len({len(value) for value in whole.values()}) == 1:
                 return Table(name, whole, len(next(iter(whole.values()))))
         records = whole if isinstance(whole, list) else [whole]
         numbers = None
+    if plain_texts:
+        records = [{"text": record} if isinstance(record, str) else record for record in records]
     counts: dict[str, int] = {}
     for i, record in enumerate(records):
         if not isinstance(record, dict):
