@@ -282,6 +282,9 @@ def test_the_two_routes_to_K_agree_where_both_hold():
     assert log_det_general(np.array([[0.0, 1.0], [1.0, 0.0]])) == -math.inf
     # The zero kernel, whose scaled form has no range at all.
     assert resolvent(np.zeros((3, 3)), rounding=1.0).log_det == 0.0
+    # Entries that are rounding as a whole: nothing is left, and the rank says so.
+    nothing = resolvent(1e6 * np.eye(3), rounding=1.0)
+    assert (nothing.log_det, nothing.rank) == (0.0, 0)
 
 
 def test_factors_that_do_not_fit_are_refused():

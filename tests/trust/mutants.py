@@ -97,7 +97,7 @@ def mutants_of(path: Path) -> Iterator[Mutant]:
 
 
 def tested(mutant: Mutant, package: str, timeout: float) -> str:
-    """``caught``, ``timeout`` (also seen) or ``survived``."""
+    """``caught``, ``survived``, or ``timeout``: the fault hangs, or the machine is too slow for the limit."""
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "src"
         shutil.copytree(ROOT / "src", source, ignore=shutil.ignore_patterns("__pycache__", "*.c"))
