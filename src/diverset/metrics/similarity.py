@@ -62,7 +62,7 @@ def log_volume(
     --------
     >>> round(log_volume([[1.0, 0.5, 0.0], [0.5, 1.0, 0.0], [0.0, 0.0, 1.0]], [0, 1]), 6)
     -0.287682
-    >>> log_volume([[1.0, 0.0], [2.0, 0.0], [0.0, 3.0]], [0, 2], similarity="cosine")
+    >>> round(log_volume([[1.0, 0.0], [2.0, 0.0], [0.0, 3.0]], [0, 2], similarity="cosine"), 6)
     0.0
     """
     S, rounding = _similarities(similarity_or_features, indices, similarity)
