@@ -3,12 +3,12 @@
 import numpy as np
 
 import diverset as dv
-from diverset.threads import example_news, neighbours
+from diverset.threads import documents, example_news
 
 
 def test_documents_are_compared_on_the_workers(cluster, monkeypatch):
     corpus, _ = example_news()
-    monkeypatch.setattr(neighbours, "_BLOCK_BYTES", 4 * len(corpus) * 40)  # four blocks
+    monkeypatch.setattr(documents, "_BLOCK_BYTES", 4 * len(corpus) * 40)  # four blocks
     here = dv.threads.document_graph(corpus)
     there = dv.threads.document_graph(corpus, client=cluster)
     assert here.graph.n_edges == there.graph.n_edges
