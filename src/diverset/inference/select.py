@@ -282,6 +282,12 @@ def _keeping(problem: Problem, share: float, method: str, window: int | None) ->
             good = trial
             if trial.kept <= share + _NEAR or t == math.inf:
                 break
+            nearer = None
+            if trial.kept <= share + 2.0 * _NEAR:  # one exchange is cheaper than another trial
+                nearer = problem.exchange(trial.dial, trial.picks, share, _NEAR)
+            if nearer is not None:
+                good = trial._replace(picks=nearer, kept=problem.kept(nearer.positions) or 1.0)
+                break
         else:
             bad = trial
             near = bad if near is None or near.kept < bad.kept else near
@@ -294,7 +300,7 @@ def _keeping(problem: Problem, share: float, method: str, window: int | None) ->
             t = t - step if t >= 0.0 else -math.inf
         else:
             width = min(bad.t, _LARGEST) - good.t
-            if width < 0.25 or bad.kept > share - _NEAR:
+            if width < 0.35 or bad.kept > share - 2.0 * _NEAR:
                 break  # neighbours along the dial
             # Not too near an end of the bracket, so that it shrinks.
             t = good.t + width * min(max((target - good.loss) / max(bad.loss - good.loss, 1e-9), 0.15), 0.85)
