@@ -97,7 +97,7 @@ def test_keep_is_met_or_explained(share):
         best = np.sort(q)[-8:].mean()
         assert found.kept == pytest.approx((q[found].mean() - q.mean()) / (best - q.mean()))
         assert found.kept >= share - 1e-12
-        assert found.kept <= share + 0.02 or any("was asked for" in note for note in found.notes)
+        assert found.kept <= share + 0.02 or any("was requested" in note for note in found.notes)
         assert len(set(found)) == 8
         assert found.gains.sum() == pytest.approx(found.objective, abs=1e-12)
 

@@ -66,7 +66,7 @@ class Picker:
 
         Copies of an item have the same similarities, but sums taken in another order differ in the last bit.
         """
-        # Only float64 arithmetic is forgiven: a function that returns float32 is taken at its word.
+        # A tolerance for float64 arithmetic only: differences between float32 similarities count as real.
         return _SLACK * min(self.similarity.rounding, 1e3 * EPS) * magnitude
 
     def pick(self, score: FloatArray, magnitude: FloatArray | float = 0.0, *, by_quality: bool = False) -> int:

@@ -13,7 +13,7 @@ from diverset.inference.similarity import SimilarityLike
 
 __all__ = ["facility_location"]
 
-#: Stale gains are brought up to date so many at a time at first; the number doubles while more are needed.
+#: Number of stale gains that are recomputed together at first; it doubles while more are needed.
 _FIRST_BATCH = 4
 
 

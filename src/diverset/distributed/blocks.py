@@ -35,11 +35,11 @@ __all__ = ["Blocks", "Task", "by_block", "compute", "lazy_array", "local_factor"
 
 #: Results added up in one task of a tree reduction.
 _BRANCHES = 16
-#: Blocks are joined while they are more than this many, and those joined at most so large in bytes.
+#: Blocks are joined while there are more than `_FEW`, up to `_JOINED_BYTES` each.
 _FEW, _JOINED_BYTES = 64, 1 << 25
 #: Columns of numbers, one for each item, go to the workers with the graph once; Dask warns of that from 10 MB on.
 _QUIET = {"distributed.admin.large-graph-warning-threshold": "100GB"}
-#: Names of tasks: told apart by process, and counted there. (Names that say what is computed would hash it.)
+#: Parts of task names: unique to the process, and a counter. Names derived from the content would need a hash of it.
 _PROCESS, _COUNT = uuid.uuid4().hex[:12], itertools.count()
 
 
@@ -56,7 +56,7 @@ def _dask() -> Any:
 
 
 class Task:
-    """A call put off until :func:`compute` or :func:`persist`.
+    """A call that is evaluated later, by :func:`compute` or :func:`persist`.
 
     Parameters
     ----------
@@ -65,9 +65,9 @@ class Task:
     call : tuple
         The function and its arguments, some of which may be tasks, or lists of them.
     graph : dict
-        Instead of a call: tasks in Dask's own words, one of them named `key`.
+        Instead of a call: a Dask graph with a task named `key`.
     inline : bool
-        Whether to be done within the one task that needs it, rather than by itself.
+        Whether to evaluate it inside the one task that needs it instead of as a task of its own.
     """
 
     __slots__ = ("call", "graph", "inline", "key")
@@ -87,18 +87,18 @@ class Task:
 
 
 def task(function: Callable[..., Any], *arguments: Any, inline: bool = False) -> Task:
-    """A call put off; `inline` as for :class:`Task`."""
+    """A :class:`Task` for this call."""
     name = getattr(function, "__name__", "call").strip("_")
     return Task(f"{name}-{_PROCESS}-{os.getpid()}-{next(_COUNT)}", (function, *arguments), inline=inline)
 
 
 def same(a: Any) -> Any:
-    """What it is given: a task of this is sent once, however many others need it."""
+    """Return the argument. A task of this function is sent once, however many other tasks need its result."""
     return a
 
 
 def _written(tasks: Sequence[Task]) -> dict[Any, Any]:
-    """Graph of these tasks and all that they need, in Dask's words."""
+    """Dask graph of these tasks and of all tasks that they depend on."""
     uses: Counter[int] = Counter()
     order: dict[int, Task] = {}
     waiting = list(tasks)
@@ -296,7 +296,7 @@ class Blocks:
     def of(cls, features: Any, quality: Any = None, *, join: bool = True) -> Blocks:
         """Blocks of a dask array or frame; `quality` is an array, or a dask array or column.
 
-        Many short blocks are joined unless told otherwise: to no fewer than 64, of at most 32 MB.
+        With `join`, many short blocks are joined into at least 64 blocks of at most 32 MB.
         """
         _dask()
         x = _as_dask_array(features, 2, "features")
@@ -304,7 +304,7 @@ class Blocks:
         if join:
             parts, lengths = _joined(parts, lengths, x.shape[1] * x.dtype.itemsize)
         blocks = cls(parts, lengths, x.shape[1], x.dtype)
-        # Blocks on workers stay there for as long as somebody holds them.
+        # A reference to the array keeps its blocks on the workers.
         blocks.source = x
         if quality is not None:
             blocks.quality = blocks.column(quality)
@@ -355,7 +355,7 @@ class Blocks:
         return {b: place[own] for b, own in by_block(block)}
 
     def fetch(self, rows: IntArray) -> Array:
-        """Some rows of diag(q) F, dense and in double precision: only these rows travel, in one round trip."""
+        """Some rows of diag(q) F, dense and in double precision: only these rows are transferred, in one round trip."""
         block, place = self.locate(rows)
         wanted = by_block(block)
         found = compute([task(_rows_of, self.parts[b], self.quality[b], place[own]) for b, own in wanted])

@@ -4,7 +4,7 @@ What an item can add only falls as picks are made, so whatever was known of it e
 scanned where it is, by the lazy loop of :mod:`diverset.inference.rows`, and sends back the items of largest keys, its
 *candidates*, and the largest key among all others, its *rest*. Here the candidates of all blocks are picked from by the
 same rule, for as long as the best of them is above every block's rest: no item elsewhere can then be better. Where it
-is not, the blocks in the way, and only they, are scanned again in one round trip, which brings them up to date.
+is not, only the blocks that may hold a better item are scanned again, in one round trip.
 
 The keys that decide are computed here, by the same compiled code and from the same rows as on one machine; workers only
 bound them. So the picks are the same ones, ties included: of equals, the first.
@@ -294,7 +294,7 @@ def greedy_blocks(
 
 
 class _Search:
-    """The picks so far, and what the blocks have said."""
+    """The picks so far, and what is known of the blocks."""
 
     def __init__(
         self, problem: BlockProblem, weight: float, limits: Limits, closed: IntArray, tolerance: float
@@ -364,7 +364,7 @@ class _Search:
     def _refresh(self, which: Sequence[int], now: Round, pool: _Pool, wanted: int) -> None:
         """Scan these blocks again: one round trip."""
         blocks = self._problem.blocks
-        # Enough that a block is rarely asked twice, and not more than this machine likes to hold.
+        # Enough that a block is rarely scanned twice, within the memory limit of this process.
         room = min(_POOL, _POOL_BYTES // (self._dtype.itemsize * max(blocks.shape[1], 1)))
         count = max(1, min(max(_CANDIDATES, 4 * wanted), room // len(self._states)))
         taken = blocks.split(np.concatenate([self._closed, np.array(self.picked, dtype=np.int64)]))

@@ -5,7 +5,7 @@ r"""The dual representation over blocks of rows: L-ensembles of features that on
 themselves are asked:
 
 =============================  ====================================================  =============================
-question                       how                                                   what travels
+question                       how                                                   what is sent
 =============================  ====================================================  =============================
 :math:`C = B^*B`               a Gram matrix of every block, added up in a tree      :math:`D^2` numbers a block
 the diagonal of K              blockwise, a lazy dask array                          nothing until it is computed
@@ -151,7 +151,7 @@ class BlockFactor(RowFactor):
         )
 
     def norms_squared(self, matrix: Array | None = None, *, upper: bool = False) -> FloatArray:
-        """Squared norms of the rows, times `matrix` first if given: a dask array, computed when it is asked for."""
+        """Squared norms of the rows, times `matrix` first if given: a dask array, computed on use."""
         transform = self.transform if matrix is None else self.combined(matrix)
         lazy: FloatArray = lazy_array(
             self.tasks(_norms_of, transform, upper and self.transform is None), self.lengths()

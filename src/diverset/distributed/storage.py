@@ -1,7 +1,7 @@
-"""Features from files, as dask arrays whose blocks are read where they are needed and given up after use.
+"""Features from files, as dask arrays whose blocks are read where they are needed and released after use.
 
-A memory map that one process holds open counts as that process's memory as far as it was read, and does not travel to
-others. Here every block opens the file for itself, so a pass over a file of any size takes the memory of a few blocks.
+The pages of an open memory map count as memory of the process that read them, and a map cannot be sent to another
+process. Here every block opens the file for itself, so a pass over a file of any size takes the memory of a few blocks.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from diverset.numerics.validation import check_rows
 
 __all__ = ["ParquetRows", "read", "rows_of"]
 
-#: Bytes of a block, unless told otherwise.
+#: Default size of a block, in bytes.
 BLOCK_BYTES = 1 << 26
 
 
@@ -38,7 +38,7 @@ def read(
     columns : str or sequence of str, optional
         For Parquet: columns of numbers, side by side, or one column of lists; by default, all of the file.
     block_bytes : int
-        About how much of the file is one block (Zarr: its chunks are the blocks).
+        Approximate size of a block. For Zarr the chunks of the file are the blocks.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def _read_npy(path: str, block_bytes: int) -> Any:
 
 
 def _mapped(path: str, dtype: str, offset: int, length: int, width: int) -> Array:
-    """A few rows of a file, mapped for as long as somebody holds them: only what is looked at is read."""
+    """Memory map of a few rows of a file: only the pages that are used are read."""
     if length == 0:
         return np.zeros((0, width), dtype=dtype)
     return np.memmap(path, dtype=dtype, mode="r", offset=offset, shape=(length, width))
@@ -103,7 +103,7 @@ def _read_zarr(path: str) -> Any:
 
 
 def rows_of(features: Any, rows: IntArray) -> Array:
-    """Some rows of a dask array, in double precision: only these rows travel, in one round trip."""
+    """Some rows of a dask array, in double precision: only these rows are transferred, in one round trip."""
     blocks = Blocks.of(features)
     return blocks.fetch(check_rows(rows, blocks.shape[0], name="rows"))
 

@@ -156,7 +156,7 @@ class _State:
 @cython.final
 @cython.cclass
 class RowState(_State):
-    """Greedy selection over rows: item i stands for ``sqrt(factor[i]) * X[i]``.
+    """Greedy selection over rows: the vector of item i is ``sqrt(factor[i]) * X[i]``.
 
     Parameters
     ----------
@@ -167,11 +167,11 @@ class RowState(_State):
     u0 : ndarray of shape (n,)
         Potentials before any direction.
     Z : ndarray of shape (m, D)
-        Directions; the first `t` are there, the others are filled in.
+        Directions; the first `t` are set, the others are written by the picks.
     t : int
-        Number of directions that are there.
+        Number of directions that are set.
     slack : ndarray of shape (m + 1,)
-        Allowance for rounding after so many directions, relative to `scale`; the first t + 1 are there.
+        Entry s is the allowance for rounding after s directions, relative to `scale`; the first t + 1 are set.
     unit : float
         What a unit direction adds to the slack.
     inverse : ndarray of shape (D, D), or empty

@@ -94,9 +94,9 @@ class Problem:
     def _short(self) -> ShortLists | None:
         """The same problem for the quick way; None where it has limits, or another form."""
         limits, form = self.limits, self.similarity
-        plain = isinstance(form, Rows) and form.is_cosine and form.lone is None and len(self.given) == 0
-        plain = plain and not len(limits.costs) and not len(limits.groups) and limits.available.all()
-        if not plain or not is_short(form.X):
+        if not isinstance(form, Rows) or not form.is_cosine or form.lone is not None or not is_short(form.X):
+            return None
+        if len(self.given) or len(limits.costs) or len(limits.groups) or not limits.available.all():
             return None
         return ShortLists([form.X], [self.scores], self.k, None)
 
@@ -233,7 +233,8 @@ class Problem:
         found: tuple[str, ...] = ()
         if self.quality is not None and dial > 0.0 and len(positions):
             scores = np.where(self.limits.available, self.scores, -math.inf)
-            found = describe_places(len(positions), int(self.limits.available.sum()), *places(scores, positions), dial)
+            better, above_all = places(scores, positions)
+            found = describe_places(len(positions), int(self.limits.available.sum()), better, above_all, dial)
         lone = self.similarity.lone
         return found if lone is None else (*found, _about_zeros(lone))
 

@@ -9,8 +9,8 @@ D-optimal one, ``bonus[i] + weight * log(1 + leverage)``.
 Few items are picked from at once, by one compiled loop. Many are in rounds. At the start of a round, the items whose
 keys reach a *level* are brought up to date, by all cores and in the order of memory; those that still reach it are the
 round's pool, and picks are made from it as long as their keys reach the level, for no other item can. The level is
-where keys are expected to be a round later. Any level is right, and only costs: too high and the round ends early, too
-low and its pool is large.
+where keys are expected to be a round later. Any level gives the same picks: with one
+that is too high the round ends early, with one that is too low its pool is large.
 
 Work and memory: O(nD) a pick at worst, much less as most items stop early (see the compiled loops), and O(n + kD)
 numbers.
@@ -57,7 +57,7 @@ def greedy_rows(
     lone: int = 0,
     beyond_rank: bool = True,
 ) -> Picks:
-    """Up to k picks among the rows of X, item i standing for ``sqrt(factor[i]) * X[i]``.
+    """Up to k picks among the rows of X, the vector of item i being ``sqrt(factor[i]) * X[i]``.
 
     Parameters
     ----------
@@ -68,13 +68,13 @@ def greedy_rows(
     scale : ndarray of shape (n,)
         Squared norms of the items, ``factor * |X[i]|^2`` in double precision; exactly 1 for unit vectors.
     factor, bonus : ndarray of shape (n,)
-        Squared factor of each row, and what it earns for itself.
+        Squared factor of each row, and its score in the objective.
     weight : float
         Weight of the log-volume; positive.
     limits : Limits
         What may be picked.
     given : ndarray of shape (g, D), optional
-        Rows already shown, as scaled as the items: they repel, and are not picked.
+        Rows already shown, scaled like the items: they repel, and are not picked.
     lone : int
         Number of items with factor 0: such an item has no direction, and is unlike every other.
     beyond_rank : bool
@@ -239,7 +239,7 @@ class _Run:
 def rounding(D: int, dtype: Any) -> float:
     """By how much (z . x)^2, for unit vectors, can be off when it is computed in numbers of this type.
 
-    Sums have at most D / 2 terms each; all rounding one way is not to be expected of long ones, but cannot be excluded.
+    Partial sums have at most D / 2 terms each. The bound allows for the unlikely case that all rounding errors add up.
     """
     return max(8.0 * math.sqrt(D), 0.5 * D) * float(np.finfo(dtype).eps) + 4.0 * EPS
 
@@ -269,7 +269,7 @@ def _thread_map(n_threads: int) -> Iterator[Any]:
 
 
 def _parts(n: int, entries: int) -> list[tuple[int, int]]:
-    """Consecutive ranges of n items, one for each thread that is worth its while."""
+    """Consecutive ranges of n items, one per thread; one range where threads would not pay."""
     if entries < _THREADS_MIN_ENTRIES:
         return [(0, n)]
     workers = min(os.cpu_count() or 1, 8)

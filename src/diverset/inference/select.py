@@ -1,4 +1,4 @@
-r"""The front door: ten good, different things out of a thousand, with one dial."""
+r"""Selection of a few good and different items out of many: the main function of the library."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def select(
     costs, budget : array_like of shape (n_items,) and float, optional
         Picks cost no more than `budget` in all; they are ranked by gain less d times the log-cost.
     window : int, optional
-        Only the last `window` picks repel, as on a long page of which a reader sees a part.
+        Only the last `window` picks repel, for long pages of which a reader sees a part at a time.
     min_quality : float, optional
         Items with a lower score (with `lower_is_better`, a higher one) are not picked. In the unit of `quality`.
     groups, per_group : array_like of shape (n_items,) and int, optional
@@ -138,7 +138,7 @@ def select(
     objective is the product of the nonzero eigenvalues.
 
     A :class:`~diverset.errors.DiversetWarning` appears, once a process, where the picks are exactly the best k although
-    diversity was asked for, or where no pick is among the better half.
+    `diversity` is above 0, or where no pick is among the better half.
 
     Examples
     --------
@@ -282,6 +282,12 @@ def _keeping(problem: Problem, share: float, method: str, window: int | None) ->
             good = trial
             if trial.kept <= share + _NEAR or t == math.inf:
                 break
+            nearer = None
+            if trial.kept <= share + 2.0 * _NEAR:  # one exchange is cheaper than another trial
+                nearer = problem.exchange(trial.dial, trial.picks, share, _NEAR)
+            if nearer is not None:
+                good = trial._replace(picks=nearer, kept=problem.kept(nearer.positions) or 1.0)
+                break
         else:
             bad = trial
             near = bad if near is None or near.kept < bad.kept else near
@@ -294,7 +300,7 @@ def _keeping(problem: Problem, share: float, method: str, window: int | None) ->
             t = t - step if t >= 0.0 else -math.inf
         else:
             width = min(bad.t, _LARGEST) - good.t
-            if width < 0.25 or bad.kept > share - _NEAR:
+            if width < 0.35 or bad.kept > share - 2.0 * _NEAR:
                 break  # neighbours along the dial
             # Not too near an end of the bracket, so that it shrinks.
             t = good.t + width * min(max((target - good.loss) / max(bad.loss - good.loss, 1e-9), 0.15), 0.85)
@@ -311,9 +317,9 @@ def _keeping(problem: Problem, share: float, method: str, window: int | None) ->
         why = (
             "even diversity 1 keeps more" if near is None else f"the next more diverse set tried keeps {near.kept:.2f}"
         )
-        notes = (f"the picks keep {kept:.2f} of quality where {share:.2f} was asked for: {why}",)
+        notes = (f"the picks keep {kept:.2f} of quality where {share:.2f} was requested: {why}",)
     elif kept < share:
-        notes = (f"the picks keep {kept:.2f} of quality where {share:.2f} was asked for: the limits allow no more",)
+        notes = (f"the picks keep {kept:.2f} of quality where {share:.2f} was requested: the limits allow no more",)
     return problem.selection(dial, picks, notes=notes)
 
 

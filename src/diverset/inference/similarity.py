@@ -48,7 +48,7 @@ __all__ = ["Function", "Matrix", "Rows", "Similarity", "SimilarityLike", "Sparse
 #: What may be passed as ``similarity``. A callable gets two groups of rows and returns one number per pair.
 SimilarityLike: TypeAlias = str | Callable[[Any, Any], Any]
 
-#: Columns are asked for so many bytes at a time.
+#: Columns are computed in blocks of about this many bytes.
 _BLOCK_BYTES = 1 << 24
 #: Squared norms outside this range may have lost digits to over- or underflow.
 _SAFE = (1e-280, 1e280)
@@ -212,7 +212,7 @@ class Rows(Similarity):
 
     def log_det(self, items: IntArray) -> float:
         """Log-determinant over `items`; -inf where they are dependent."""
-        # Items of their own direction change no determinant.
+        # Items without a direction change no determinant.
         rows = self._unit_rows(items if self.lone is None else items[~self.lone[items]])
         return log_det_gram(rows, EPS * np.sqrt(row_norms_squared(rows)))
 
@@ -397,7 +397,7 @@ class Matrix(Similarity):
 
 
 class Function(Similarity):
-    """Similarities by a function of two groups of rows; columns are computed when they are asked for."""
+    """Similarities by a function of two groups of rows; columns are computed on use."""
 
     def __init__(self, X: Any, function: Callable[[Any, Any], Any]) -> None:
         super().__init__(X.shape[0], rank=X.shape[0], rounding=16.0 * EPS)

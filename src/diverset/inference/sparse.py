@@ -50,7 +50,7 @@ def greedy_sparse(
     limits: Limits,
     given: IntArray,
 ) -> Picks:
-    """Up to k picks among the rows of X, item i standing for ``sqrt(factor[i]) * X[i]``.
+    """Up to k picks among the rows of X, the vector of item i being ``sqrt(factor[i]) * X[i]``.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Methods side by side: what each keeps of quality, how alike its picks are, and what judges say of them."""
+"""Comparison of methods: quality kept, redundancy of the picks, and scores from judgements."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DIALS = tuple(i / 10 for i in range(1, 11))
 _SCORES = {"alpha_ndcg": alpha_ndcg, "ndcg": ndcg, "subtopic_recall": subtopic_recall, "precision": precision}
 _RESAMPLES = 10_000
 _HALVES = 100
-#: Beyond so many candidates, a method that compares all pairs must be asked for.
+#: With more candidates than this, methods that compare all pairs run only if they are named.
 _MOST_FOR_PAIRS = 5000
 
 
@@ -100,8 +100,8 @@ def compare(
     Notes
     -----
     Intervals come from resampling the queries 10,000 times, the same resamples for every setting. The setting with the
-    highest mean was chosen for being highest, so its own interval is too kind. The notes therefore give a second one:
-    a setting is chosen on one half of the queries and scored on the other, over 100 random halves.
+    highest mean was selected on the same queries, so its own interval is optimistic. The notes therefore give a second
+    one: a setting is chosen on one half of the queries and scored on the other, over 100 random halves.
 
     Without judgements there is no neutral way to choose among methods: redundancy is what MMR makes small, and the
     log-volume what a DPP makes large. Only the dial of the first method is chosen then.
@@ -254,7 +254,7 @@ def _facts(problem: Problem, picks: IntArray, top: IntArray) -> dict[str, float 
     }
 
 
-# what follows from it -----------------------------------------------------------------------------------------------
+# the recommendation --------------------------------------------------------------------------------------------------
 
 
 def _best(settings: Sequence[Setting], measure: str | None, share: float) -> Setting:

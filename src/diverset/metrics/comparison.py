@@ -71,8 +71,8 @@ class Comparison(Result):
         Everything that was tried, by method and dial.
     chosen : Setting or None
         The one to use: with judgements the one of the highest `measure`, or top-k where such a choice loses to it on
-        other queries; without, the least redundant setting of the first method that keeps the share of quality asked
-        for. None where there is nothing to go by.
+        other queries; without judgements, the least redundant setting of the first method that keeps the requested
+        share of quality. None without judgements and quality.
     best : dict of Setting
         By the same rule, the best setting of every method.
     measure : str or None

@@ -112,7 +112,7 @@ def read_judgements(ranking: Iterable[Any], judgements: Any, k: int | None) -> J
         columns = grades.shape[1]
         find_positions(items, np.arange(len(grades)), name="ranking")
         subtopics, rows = list(range(columns)), items
-    # A last row of zeros, which is what row -1 is, stands for items without a judgement.
+    # Items without a judgement have row -1, the last one, which is zero.
     padded = np.vstack([grades, np.zeros((1, grades.shape[1]))])
     kept: IntArray = np.flatnonzero((grades > 0.0).any(axis=0))
     return Judged(
