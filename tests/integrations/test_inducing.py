@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import diverset as dv
+import diverset.integrations._inducing as inducing
 import diverset.integrations._pivots as pivots
 from diverset.errors import DiversetError, KernelError, SizeError
 from diverset.integrations.design import coreset, inducing_points
@@ -198,3 +199,11 @@ def test_the_diagonal_of_a_kernel_can_be_given():
         inducing_points(X, 3, kernel, diagonal=1.0)
     with pytest.raises(KernelError, match="diagonal is given, but that of kernel='rbf' is known"):
         inducing_points(X, 3, diagonal=1.0)
+
+
+def test_large_data_are_represented_by_ten_rows_per_point():
+    rng = np.random.default_rng(0)
+    assert len(inducing._sampled(10_000, 50, rng)) == 2000
+    sample = inducing._sampled(10_000, 300, rng)
+    assert len(np.unique(sample)) == 3000
+    np.testing.assert_array_equal(inducing._sampled(2500, 300, rng), np.arange(2500))
