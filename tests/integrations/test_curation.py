@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from diverset.errors import DiversetError, KernelError
+from diverset.errors import DiversetError, DiversetWarning, KernelError
 from diverset.integrations import curation
 from diverset.integrations.curation import drop_near_duplicates
 
@@ -123,6 +123,37 @@ def test_nothing_but_copies(small_blocks):
     X = np.tile(planted(1, share=0.0), (300, 1))
     for threshold in (0.95, 1.0):
         assert drop_near_duplicates(X, threshold, method="hash").kept.tolist() == [0]
+
+
+def cone(n, d=32):
+    rng = np.random.default_rng(0)
+    rows = 3.0 * rng.standard_normal(d) + rng.standard_normal((n // 2, d))
+    return rng.permutation(np.vstack([rows, rows + 0.2 * rng.standard_normal((n // 2, d))]))
+
+
+def test_a_narrow_cone_ends_with_a_lower_recall(monkeypatch, small_blocks):
+    """With a budget that allows neither the recall nor all pairs, the report says what was reached."""
+    X = cone(3000)
+    exact = drop_near_duplicates(X, 0.99, method="exact")
+    monkeypatch.setattr(curation, "_BUDGET", 1.2e4)
+    with pytest.warns(DiversetWarning, match="recall of 0.99 would take too long; it is 0"):
+        found = drop_near_duplicates(X, 0.99)
+    assert found.method == "hash"
+    assert 0.1 < found.recall < 0.99
+    assert f"probability {found.recall:.3f}" in str(found)
+    assert (found.similarity >= 0.99 - 1e-12).all()
+    assert len(exact.dropped) * found.recall * 0.8 < len(found.dropped) <= len(exact.dropped) * 1.05
+    assert drop_near_duplicates(X, 0.99, method="hash").recall >= 0.99  # as asked for, whatever the time
+
+
+@pytest.mark.parametrize("directions", [1, 2, 8])
+def test_digits_are_the_closest_directions(directions):
+    projected = np.random.default_rng(0).standard_normal((50, 3 * directions))
+    found = curation._digits(projected, directions)
+    for row, digits in zip(projected.reshape(50, 3, directions), found, strict=True):
+        for group, digit in zip(row, digits, strict=True):
+            both = [sign * value for value in group for sign in (-1.0, 1.0)]
+            assert digit == int(np.argmax(both))
 
 
 def test_auto_is_exact_for_few_rows():

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import diverset as dv
+import diverset.integrations._inducing as inducing
 import diverset.integrations._pivots as pivots
 from diverset.errors import DiversetError, KernelError, SizeError
 from diverset.integrations.design import coreset, inducing_points
@@ -176,3 +177,33 @@ def test_wrong_coresets():
         coreset(rows(6), 7)
     with pytest.raises(KernelError, match="nan"):
         coreset([[1.0], [np.nan]], 1)
+
+
+def test_the_diagonal_of_a_kernel_can_be_given():
+    X = rows(150)
+    calls = []
+
+    def kernel(A, B):
+        calls.append(len(A) * len(B))
+        return 2.0 * RBF(A, B)
+
+    plain = inducing_points(X, 10, kernel, method="greedy")
+    spent = sum(calls)
+    calls.clear()
+    found = inducing_points(X, 10, kernel, method="greedy", diagonal=2.0)
+    assert sum(calls) <= spent - 150 * 75  # blocks of 128 and 22 rows are not evaluated
+    np.testing.assert_array_equal(found.indices, plain.indices)
+    np.testing.assert_allclose(found.variances, plain.variances, atol=1e-12)
+    assert inducing_points(X, 3, kernel, diagonal=lambda A: np.full(len(A), 2.0)).trace == pytest.approx(300.0)
+    with pytest.raises(KernelError, match=r"diagonal is 1 .*, but its similarity with itself is 2"):
+        inducing_points(X, 3, kernel, diagonal=1.0)
+    with pytest.raises(KernelError, match="diagonal is given, but that of kernel='rbf' is known"):
+        inducing_points(X, 3, diagonal=1.0)
+
+
+def test_large_data_are_represented_by_ten_rows_per_point():
+    rng = np.random.default_rng(0)
+    assert len(inducing._sampled(10_000, 50, rng)) == 2000
+    sample = inducing._sampled(10_000, 300, rng)
+    assert len(np.unique(sample)) == 3000
+    np.testing.assert_array_equal(inducing._sampled(2500, 300, rng), np.arange(2500))

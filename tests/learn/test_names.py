@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse
 
 import diverset as dv
-from diverset.errors import DiversetError, LabelError
+from diverset.errors import DiversetError, LabelError, SizeError
 from diverset.learn import FullRankKernel, IndependentItems, LowRankKernel, NonsymmetricKernel, compare_next_item
 from diverset.learn.basket_names import numbered
 from diverset.learn.baskets import read_baskets
@@ -277,3 +277,15 @@ def test_asking_before_fitting_is_the_error_of_scikit_learn():
     exceptions = pytest.importorskip("sklearn.exceptions", reason="scikit-learn is not installed")
     with pytest.raises(exceptions.NotFittedError, match="has not been fitted"):
         LowRankKernel().score(NAMED)
+
+
+def test_a_hit_counts_once_however_many_are_recommended():
+    baskets = [["a", "b"], ["a", "c"], ["b", "c"]] * 4
+    model = LowRankKernel(rank=2, rng=0, n_epochs=2).fit(baskets)
+    report = compare_next_item(model, baskets, baskets, n=50)
+    assert report["model"].hit_rate == report["popularity"].hit_rate == 1.0
+
+
+def test_too_large_baskets_are_counted():
+    with pytest.raises(SizeError, match=r"1 of 3 baskets are too large.*raise the rank to 3"):
+        LowRankKernel(rank=2, rng=0).fit([[0, 1], [0, 1, 2], [2]])

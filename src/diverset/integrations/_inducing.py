@@ -144,10 +144,10 @@ def inducing_points(
 
     Notes
     -----
-    Cost, in evaluations of the kernel: ``"greedy"`` n m and about :math:`nm^2` operations, in the time of one to two
-    times m kernel columns; ``"trace"`` works on a sample of 2,000 rows (10 m if that is more), in :math:`O(m s^2)` for
-    s rows, and then needs n m for the bound; ``"kdpp"`` forms the matrix up to 2,000 rows, and beyond uses
-    :func:`diverset.sample_kernel`.
+    Cost, in evaluations of the kernel: ``"greedy"`` n m and about :math:`nm^2` operations, which take longer than the
+    evaluations if these are as cheap as in two dimensions. ``"trace"`` works on a sample of 2,000 rows (10 m if that is
+    more), in :math:`O(m s^2)` for s rows, and then needs n m for the bound. ``"kdpp"`` forms the matrix up to 2,000
+    rows, and beyond uses :func:`diverset.sample_kernel`.
 
     Which one? For a small trace error ``"trace"``. Greedy conditional variance finds outliers first, so at small m
     it can be worse than rows chosen at random; it covers the data well and knows its order, so any first part of the

@@ -5,21 +5,25 @@ is kept otherwise. So no two kept rows are near-duplicates, and every dropped ro
 for it.
 
 Small collections are compared exactly. Beyond that, a row is compared with the kept rows that fall into the same bucket
-as it does in one of several hash tables. The bits of a bucket are sides of random planes (Charikar 2002), near the
-mean of the data. A pair at the threshold shares a bucket in at least one table with the probability `recall`, and a
-closer pair with more.
+as it does in one of several hash tables. A digit of a bucket is the side of a random plane (Charikar 2002), or the
+closest of some random directions and their opposites (Andoni et al. 2015), seen from near the mean of the data. A pair
+at the threshold shares a bucket in at least one table with the probability `recall`, and a closer pair with more.
+
+Rows in a narrow cone share buckets with many others, and near-duplicates stand out little. Where the wanted recall
+would take too long, the recall is lowered to what the budget of time allows, with a warning.
 """
 
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from diverset._typing import Array, BoolArray, FloatArray, IntArray, RNGLike
-from diverset.errors import DiversetError
+from diverset.errors import DiversetError, DiversetWarning
 from diverset.inference.inputs import as_column, read_items
 from diverset.numerics.validation import as_number, check_finite, is_sparse
 
@@ -30,7 +34,7 @@ _BLOCK = 2048
 _SAMPLE = 2000
 _MOST_BITS, _MOST_TABLES, _MOST_BYTES = 24, 400, 4 << 30
 #: Directions that one digit of a bucket is read from.
-_DIRECTIONS = (1, 4, 16)
+_DIRECTIONS = (1, 8)
 #: Costs in units of about 0.05 ns: following a row through one table, comparing it with a row elsewhere in memory,
 #: finding the largest of some coordinates (for each), and one multiplication in a matrix product.
 _VISIT, _JUMP, _LOOK, _MULTIPLY = 3000.0, 3000.0, 50.0, 0.4
@@ -109,11 +113,12 @@ def drop_near_duplicates(
     quality : array_like of shape (n,), optional
         Which row of a group to keep: the one with the highest. The first by default.
     method : {"auto", "exact", "hash"}
-        All pairs with kept rows, or those that share a bucket. ``"auto"`` takes what should be faster. Up to 2,048 rows
-        are compared exactly in any case.
+        All pairs with kept rows, or those that share a bucket. ``"auto"`` takes what should be faster, and lowers the
+        recall if both would take more than about 0.15 ms of processor time per row; the others take the time they
+        need. Up to 2,048 rows are compared exactly in any case.
     recall : float
-        With hashing, the probability that a pair at the threshold is compared. What is dropped is near to a kept row in
-        any case.
+        With hashing, the probability that a pair at the threshold is compared. Every dropped row is near to a kept row,
+        whatever the recall.
     rng : int, Generator or None
         Draws the planes; a fixed seed by default.
 
@@ -125,7 +130,9 @@ def drop_near_duplicates(
     Notes
     -----
     ``"exact"`` takes O(n m D) for m kept rows, and O(n) memory beside X. ``"hash"`` takes O(n L b D) for L tables of b
-    bits, and 4 L (n + 2^b) bytes, at most 4 GB.
+    directions each, and at most 4 GB. A million rows of 64 features take about 25 seconds of processor time; in a
+    narrow cone (cosines of 0.8 on average) 150 seconds at a recall of 0.94, where ``"exact"`` would take 650.
+    ``"auto"`` gives a :class:`~diverset.errors.DiversetWarning` if it has to lower the recall.
 
     Examples
     --------
@@ -158,6 +165,13 @@ def drop_near_duplicates(
     bound = least - (1e-6 if features.dtype == np.float32 else 1e-12)
     rows = _Rows(features)
     plan = None if method == "exact" or n <= _BLOCK else _planned(rows, order, least, wanted, rng, method)
+    if plan is not None and method == "auto" and plan.recall < wanted:
+        warnings.warn(
+            f"the rows are so alike that a recall of {wanted:g} would take too long; it is {plan.recall:.2f} (for all "
+            'pairs at any cost: method="exact")',
+            DiversetWarning,
+            stacklevel=2,
+        )
     index: _Index = _Index(rows, bound) if plan is None else _Tables(rows, bound, plan, n)
     groups, similarity = order.copy(), np.ones(n)
     groups[order] = order
