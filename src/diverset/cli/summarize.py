@@ -73,10 +73,10 @@ def summarize(
     given = {"text": text, "label": label, "encoding": encoding}
     reading = {name: value for name, value in given.items() if value is not None}
     with working("Reading") as step:
-        cluster = read_cluster(paths or [], **reading)
+        cluster = read_cluster(paths or [], notes=notes, **reading)
         if not len(cluster):
             raise DiversetError("there is nothing to summarise: the documents hold no sentence")
-        read = None if update_since is None else read_cluster([update_since], **reading)
+        read = None if update_since is None else read_cluster([update_since], notes=notes, **reading)
         step("Summarising")
         summary = dv.summarize(
             cluster,

@@ -277,6 +277,8 @@ def read_table(
     """
     if is_frame(source):
         return from_frame(source)
+    if not isinstance(source, str | os.PathLike):
+        raise DiversetError(f"the input is of type {type(source).__name__}; give a path, or a pandas or polars frame")
     notes: list[str] = []
     name = os.fspath(source)
     if name == "-":
