@@ -88,6 +88,8 @@ def _mapped(path: str, dtype: str, offset: int, length: int, width: int) -> Arra
     """A few rows of a file, mapped for as long as somebody holds them: only what is looked at is read."""
     if length == 0:
         return np.zeros((0, width), dtype=dtype)
+    if os.path.getsize(path) < offset + length * width * np.dtype(dtype).itemsize:
+        raise DiversetError(f"{path} was cut short while it was read")  # reading such a map would end the process
     return np.memmap(path, dtype=dtype, mode="r", offset=offset, shape=(length, width))
 
 

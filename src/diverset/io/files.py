@@ -408,11 +408,16 @@ def _create_locked(target: Path) -> tuple[Path, int | None]:
         if fcntl is None:
             os.close(handle)
             return temporary, None
-        with suppress(OSError):  # file systems without locks
+        try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.fstat(handle).st_nlink:
+            taken = os.fstat(handle).st_nlink == 0
+        except BlockingIOError:
+            taken = True
+        except OSError:  # a file system without locks, where nothing is taken for dead either
+            taken = False
+        if not taken:
             return temporary, handle
-        os.close(handle)  # taken for dead and removed before it was locked
+        os.close(handle)  # another thread or process took it for dead before it was locked, and removes it
 
 
 def remove_dead_temporaries(folder: Path) -> None:
