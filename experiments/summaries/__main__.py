@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from functools import partial
 from pathlib import Path
 
 from diverset.errors import DiversetError
@@ -12,6 +13,7 @@ from diverset.io.files import atomic_write
 from experiments.summaries.data import read_items
 from experiments.summaries.report import tables
 from experiments.summaries.study import run
+from experiments.summaries.tuning import run_grids
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -29,8 +31,10 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     for folder in (options.out, options.keep):
         folder.mkdir(parents=True, exist_ok=True)
-    found = run(items, options.keep, lambda line: print(line, flush=True))
-    for file, text in tables(found, items).items():
+    say = partial(print, flush=True)
+    grids = run_grids(items, options.keep, say)
+    found = run(items, options.keep, say)
+    for file, text in tables(found, grids, items).items():
         with atomic_write(options.out / file) as temporary:
             temporary.write_text(text, encoding="utf-8")
     return 0

@@ -1,8 +1,7 @@
-"""LexRank by the packages that people install for it, on the same sentences and within the same budget.
+"""LexRank by the packages that people install for it, on the same sentences.
 
-``pip install lexrank sumy`` installs them; a package that is missing is named and left out. Both rank sentences, and
-every sentence of the ranking that fits is taken. They get our sentences, and sumy our words too, since its own
-splitters need a download. Both run with their own thresholds.
+``pip install lexrank sumy`` installs them; a package that is missing is named and left out. Both rank sentences. They
+get our sentences, and sumy also our words, because its own splitters need a download.
 """
 
 from __future__ import annotations
@@ -16,26 +15,25 @@ from typing import Any
 
 import numpy as np
 
-from diverset._typing import IntArray, RNGLike
+from diverset._typing import IntArray
 from diverset.text import Cluster
-from diverset.text.cluster import Budget
-from diverset.text.rivals import _fill, _Rival
 from diverset.text.words import words
 
 __all__ = ["LexrankPackage", "PackageRival", "SumyPackage", "package_rivals"]
 
 
-class PackageRival(_Rival):
+class PackageRival(abc.ABC):
     """A package that ranks sentences, with a threshold below which two sentences count as unlike."""
 
     threshold: float | None = None
 
     @abc.abstractmethod
+    def fit(self, clusters: Iterable[Cluster]) -> PackageRival:
+        """Learn from documents."""
+
+    @abc.abstractmethod
     def rank(self, cluster: Cluster) -> IntArray:
         """Sentences, the best first."""
-
-    def _choose(self, cluster: Cluster, budget: Budget, rng: RNGLike) -> list[int]:
-        return _fill(self.rank(cluster), budget.costs(cluster.sentences), budget.room)
 
 
 class LexrankPackage(PackageRival):

@@ -5,34 +5,97 @@ from __future__ import annotations
 import numpy as np
 
 from diverset._typing import FloatArray
-from experiments.summaries.data import KINDS, Item
-from experiments.summaries.study import DEFAULT, Scores, key, own_systems, rival_systems
+from experiments.summaries.data import KINDS, LEARNED, Item
+from experiments.summaries.study import DEFAULT, Scores, key, own_systems
+from experiments.summaries.tuning import OTHER, OWN, Table, tuned
 
 __all__ = ["interval", "list_table", "tables"]
 
 TITLES = {"t17_daily": "news, 100 words", "review_summaries": "reviews, 60 words", "opinosis": "opinions, 25 words"}
 
 
-def tables(found: dict[str, Scores], items: list[Item]) -> dict[str, str]:
-    """Text of each file."""
-    rivals = [name for name in rival_systems() if name in found and name not in ("oracle", "random")]
-    packages = [name for name in found if name.startswith("LexRank (")]
-    own = [name for name in own_systems(items) if name in found and name != DEFAULT]
+def tables(found: dict[str, Scores], grids: dict[str, Table], items: list[Item]) -> dict[str, str]:
+    """Text of each file.
+
+    Parameters
+    ----------
+    found : dict
+        Scores of the default and of what was changed in it.
+    grids : dict
+        Scores of every setting of every system.
+    items : list of Item
+        The clusters.
+    """
+    develops, tests = ([item for item in items if item.develops is wanted] for wanted in (True, False))
+    rivals = [name for name in grids if name not in (OWN, OTHER)]
+    halves = {name: halved(grids[name], develops, tests) for name in [*rivals, OWN]}
+    held_out = {name: tuned(grids[name], develops, tests)[1] for name in rivals}
+    held_out[DEFAULT] = {k: row for k, row in found[DEFAULT].items() if k in {key(item) for item in tests}}
+    same = {name: scores for name, scores in halves.items() if name in rivals} | {DEFAULT: halves[OWN]}
+    own = [name for name in own_systems(items) if name in found and name not in (DEFAULT, "random", "oracle")]
     changed = [name for name in own if not name.startswith("without")]
-    return {
-        "summaries_verdict.rst": verdict(found, [*rivals, *packages]),
-        "summaries_systems.rst": systems(found, [DEFAULT, *rivals, *packages, "random", "oracle"]),
-        "summaries_changed.rst": systems(found, [DEFAULT, *changed]),
-        "summaries_ablation.rst": verdict(found, [name for name in own if name.startswith("without")]),
-        "summaries_held_out.rst": verdict(
-            {name: {k: v for k, v in scores.items() if k in _tested(items)} for name, scores in found.items()},
-            [*rivals, *packages],
-        ),
+    everything = found | halves
+    made = {
+        "summaries_verdict.rst": verdict(everything, rivals),
+        "summaries_held_out.rst": verdict(held_out, rivals),
+        "summaries_same_tuning.rst": verdict(same, rivals),
+        "summaries_systems.rst": systems(everything, [DEFAULT, OWN, *rivals, "random", "oracle"]),
+        "summaries_kinds.rst": other_kinds(grids, rivals, items),
+        "summaries_settings.rst": settings(grids[OWN], develops, tests),
+        "summaries_chosen.rst": chosen(grids, develops, tests),
     }
+    if changed:
+        made["summaries_changed.rst"] = systems(found, [DEFAULT, *changed])
+    if len(changed) < len(own):
+        made["summaries_ablation.rst"] = verdict(found, [name for name in own if name.startswith("without")])
+    return made
 
 
-def _tested(items: list[Item]) -> set[str]:
-    return {key(item) for item in items if not item.develops}
+def halved(table: Table, first: list[Item], second: list[Item]) -> Scores:
+    """Scores on each half by the setting that is best on the other half."""
+    return tuned(table, second, first)[1] | tuned(table, first, second)[1]
+
+
+def other_kinds(grids: dict[str, Table], rivals: list[str], items: list[Item]) -> str:
+    """ROUGE-1F on each kind by the setting that is best on the two other kinds."""
+    rows = [["system", *TITLES.values(), "mean of the kinds"]]
+    for name in [OWN, *rivals]:
+        means = []
+        for kind in KINDS:
+            others = [item for item in items if item.kind != kind]
+            setting = tuned(grids[name], others, [])[0]
+            table = grids[OTHER] if name == OWN and kind in LEARNED else grids[name]
+            # All on the same news: those on which ours was run.
+            scores = [row[0] for k, row in table[setting].items() if k.startswith(kind) and _is_shared(k, grids)]
+            means.append(100 * float(np.mean(scores)))
+        rows.append([name, *(f"{mean:.1f}" for mean in means), f"{np.mean(means):.1f}"])
+    return list_table(rows)
+
+
+def _is_shared(k: str, grids: dict[str, Table]) -> bool:
+    return any(k in scores for scores in grids[OWN].values())
+
+
+def settings(table: Table, develops: list[Item], tests: list[Item]) -> str:
+    """ROUGE-1F of every setting of ours on the halves."""
+    rows = [["setting", *(f"{title}: {half}" for title in TITLES.values() for half in ("first half", "second half"))]]
+    for name, scores in table.items():
+        means = [
+            np.mean([scores[key(item)][0] for item in half if item.kind == kind and key(item) in scores])
+            for kind in KINDS
+            for half in (develops, tests)
+        ]
+        rows.append([name, *(f"{100 * mean:.1f}" for mean in means)])
+    return list_table(rows)
+
+
+def chosen(grids: dict[str, Table], develops: list[Item], tests: list[Item]) -> str:
+    """Settings of each system that are best on each half."""
+    rows = [["system", "settings", "best on the first half", "best on the second half"]]
+    for name, table in grids.items():
+        if name != OTHER:
+            rows.append([name, str(len(table)), *(tuned(table, half, [])[0] for half in (develops, tests))])
+    return list_table(rows)
 
 
 def differences(found: dict[str, Scores], other: str, kind: str, column: int = 0) -> FloatArray:
@@ -71,6 +134,8 @@ def systems(found: dict[str, Scores], names: list[str]) -> str:
     head = [f"{title}: {column}" for title in TITLES.values() for column in ("R-1F", "R-2F", "used")]
     rows = [["system", "clusters", *head]]
     for name in names:
+        if name not in found:
+            continue
         cells = []
         for kind in KINDS:
             scores = np.array([row for k, row in found[name].items() if k.startswith(kind)]).reshape(-1, 3)

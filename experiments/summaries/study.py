@@ -16,19 +16,15 @@ import numpy as np
 
 from diverset import summarize
 from diverset.io.files import atomic_write
-from diverset.text import Begin, Cluster, LexRank, Oracle, Random, Submodular, Summarizer, rouge
+from diverset.text import Oracle, Random, Summarizer, rouge
 from diverset.text.quality import FEATURE_GROUPS, FEATURE_NAMES
 from experiments.summaries.data import FOLDS, KINDS, LEARNED, Item
-from experiments.summaries.packages import package_rivals
-from experiments.summaries.rivals import LSA, KLSum, TextRank
 
-__all__ = ["DEFAULT", "learn", "rival_systems", "run", "score_system"]
+__all__ = ["DEFAULT", "learn", "own_systems", "run", "score_system"]
 
 DEFAULT = "diverset summarize"
 #: Draws for the systems that are compared with the default: fewer, to save processor time.
 FEWER_DRAWS = 5000
-#: LexRank by packages needs Python loops over all pairs of sentences, so it is run on clusters of at most this size.
-MOST_FOR_PACKAGES = 150
 Scores = dict[str, list[float]]
 System = Callable[[Item], Any]
 
@@ -73,41 +69,17 @@ def ours(model: Callable[[Item], Summarizer], **options: Any) -> System:
     return lambda item: summarize(item.cluster, KINDS[item.kind], model=model(item), **options)
 
 
-def chosen_rival(candidates: list[Any], items: list[Item]) -> System:
-    """The setting of a rival with the highest mean over the kinds, on development clusters."""
-
-    def value(rival: Any) -> float:
-        scores = score_system(plain(rival), [item for item in items if item.develops])
-        return float(np.mean([np.mean([row[0] for k, row in scores.items() if k.startswith(kind)]) for kind in KINDS]))
-
-    return plain(max(candidates, key=value) if len(candidates) > 1 else candidates[0])
-
-
-def plain(rival: Any) -> System:
-    return lambda item: rival.summarize(item.cluster, KINDS[item.kind], rng=0)
-
-
-def rival_systems() -> dict[str, list[Any]]:
-    """Rivals by name, with the settings they are tuned over."""
-    return {
-        "lead": [Begin()],
-        "random": [Random()],
-        "LexRank": [LexRank(redundancy=limit) for limit in (0.3, 0.5, 0.7, 1.0)],
-        "TextRank": [TextRank()],
-        "LSA": [LSA(topics=k) for k in (1, 3, 10)],
-        "KL-sum": [KLSum()],
-        "submodular": [Submodular(redundancy=a, scaling=r) for a in (1.0, 2.0, 4.0, 8.0) for r in (0.0, 0.3, 0.6, 1.0)],
-        "oracle": [Oracle()],
-    }
-
-
 def own_systems(items: list[Item]) -> dict[str, Callable[[], System]]:
-    """Ours: the default, then what was changed in it."""
+    """Ours: the default, random sentences and the oracle as bounds, then what was changed in the default."""
     few = {"n_draws": FEWER_DRAWS}
     systems: dict[str, Callable[[], System]] = {DEFAULT: lambda: ours(learn(items))}
+    for bound in (Random(), Oracle()):
+        systems[type(bound).__name__.lower()] = lambda bound=bound: (
+            lambda item: bound.summarize(item.cluster, KINDS[item.kind], rng=0)
+        )
     for method in ("mbr", "greedy", "sample"):
         systems[f"--method {method}"] = lambda method=method: ours(learn(items), method=method, **few)
-    for training in ("dpp", "logistic"):
+    for training in ("dpp", "logistic", "dpp-budget"):
         for method in ("coverage", "mbr"):
             systems[f"{training}, {method}"] = lambda training=training, method=method: ours(
                 learn(items, training=training, max_iter=60), method=method, **few
@@ -147,17 +119,5 @@ def run(items: list[Item], keep: Path, say: Callable[[str], None] = print) -> di
         say(f"{name}: " + ", ".join(f"{100 * value:.2f}" for value in means))
 
     for name, build in own_systems(items).items():
-        if name == DEFAULT:
-            finish(name, items, build)
-    for name, candidates in rival_systems().items():
-        finish(name, items, lambda candidates=candidates: chosen_rival(candidates, items))
-    small = [item for item in items if len(item.cluster) <= MOST_FOR_PACKAGES]
-    for name, rival in package_rivals(say).items():
-        finish(name, small, lambda rival=rival: plain(rival.fit(_documents(items))))
-    for name, build in own_systems(items).items():
         finish(name, items, build)
     return found
-
-
-def _documents(items: list[Item]) -> list[Cluster]:
-    return [item.cluster for item in items if item.kind in LEARNED]

@@ -1,6 +1,6 @@
 """Train the model that comes with the package: ``python -m experiments.summaries.train_default --data ../shared/data``.
 
-It learns from sets whose licences allow it; what is written are 24 weights and settings, no text.
+It learns only from sets whose licences allow it. The file holds 24 weights and settings, no text.
 """
 
 from __future__ import annotations

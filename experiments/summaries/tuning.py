@@ -3,9 +3,10 @@
 Every system, ours included, has a grid of settings. Each setting is scored once on every cluster; choosing and testing
 then only read that table (:func:`tuned`). A setting serves all kinds of text.
 
-* *Halves*: the setting with the highest mean ROUGE-1F over the kinds on the development half is scored on the other
-  half, and the other way round. Halves share no news event.
-* *Leave one kind out*: the setting is chosen on all clusters of two kinds and scored on the third.
+* *Halves*: the setting with the highest mean ROUGE-1F over the kinds on one half of the clusters is scored on the other
+  half, and the other way round. The halves share no news event.
+* *Leave one kind out*: the setting is chosen on all clusters of two kinds and scored on the third. Models of ours then
+  learned nothing from the third kind either.
 """
 
 from __future__ import annotations
@@ -23,23 +24,27 @@ from scipy.sparse.linalg import svds
 from diverset import summarize
 from diverset._typing import IntArray
 from diverset.io.files import atomic_write
-from diverset.text import Cluster, Summarizer, coverage, law, rouge, weights
-from diverset.text.lexrank import lexrank
-from diverset.text.terms import Terms, stems_of
+from diverset.text import Cluster, Summarizer, decode, law, lexrank, quality, rouge
+from diverset.text.terms import Terms
 from experiments.summaries.data import KINDS, LEARNED, Item
-from experiments.summaries.packages import package_rivals
-from experiments.summaries.study import MOST_FOR_PACKAGES, key, learn
+from experiments.summaries.packages import PackageRival, package_rivals
+from experiments.summaries.study import FEWER_DRAWS, key, learn
 
-__all__ = ["GRIDS", "Table", "score_grid", "tuned"]
+__all__ = ["GRIDS", "OTHER", "OWN", "Table", "run_grids", "score_grid", "tuned"]
 
 #: Scores of each setting on each cluster: ROUGE-1F, ROUGE-2F, share of the limit.
 Table = dict[str, dict[str, list[float]]]
+#: Summaries of a cluster, or their sentences, by the name of the setting.
+Settings = Callable[[Item], Iterator[Any]]
+#: Names of the tables of ours: models that never saw the fold, and models that never saw the kind.
+OWN, OTHER = "diverset, tuned", "diverset, other kinds"
 #: TextRank, LSA and KL-sum see the first sentences of a cluster.
 MOST = 1500
 #: Shares of the limit that a rival may fill: the default stops early, so rivals may, too.
 SHARES = (0.6, 0.8, 1.0)
 REDUNDANCIES = (0.3, 0.5, 0.7, 1.0)
-FEWER_DRAWS = 5000
+#: LexRank by packages loops over all pairs of sentences in Python, so it is run on clusters of at most this size.
+MOST_FOR_PACKAGES = 150
 
 
 def fill(order: IntArray, cluster: Cluster, vectors: Any, redundancy: float, room: float) -> list[int]:
@@ -65,23 +70,24 @@ def _fillings(rank: Any, name: str, item: Item, vectors: Any, redundancies: Any 
         yield f"{name}redundancy {redundancy}, share {share}", fill(order, item.cluster, vectors, redundancy, room)
 
 
-def terms_of(cluster: Cluster, most: int | None = None) -> Terms:
-    return Terms([stems_of(found) for found in cluster.words[:most]])
+def terms_of(cluster: Cluster, most: int = MOST) -> Terms:
+    """Stems of the first sentences."""
+    return Terms(cluster.terms.stems[:most])
 
 
 def lead_settings(item: Item) -> Iterator[Any]:
     rank = -np.arange(len(item.cluster), dtype=float)
-    yield from _fillings(rank, "", item, terms_of(item.cluster).vectors, (1.0,))
+    yield from _fillings(rank, "", item, item.cluster.terms.vectors, (1.0,))
 
 
 def lexrank_settings(item: Item) -> Iterator[Any]:
-    vectors = terms_of(item.cluster).vectors
+    vectors = item.cluster.terms.vectors
     for damping in (0.15, 0.5):
         yield from _fillings(lexrank(features=vectors, damping=damping), f"damping {damping}, ", item, vectors)
 
 
 def textrank_settings(item: Item) -> Iterator[Any]:
-    terms = terms_of(item.cluster, MOST)
+    terms = terms_of(item.cluster)
     held = terms.held.astype(np.float64)
     size = np.log(np.maximum(terms.lengths, 1))
     total = size[:, None] + size
@@ -97,7 +103,7 @@ def textrank_settings(item: Item) -> Iterator[Any]:
 
 
 def lsa_settings(item: Item) -> Iterator[Any]:
-    vectors = terms_of(item.cluster, MOST).vectors
+    vectors = terms_of(item.cluster).vectors
     for topics in (1, 3, 10):
         k = min(topics, min(vectors.shape) - 1)
         rank = np.ones(vectors.shape[0])
@@ -108,7 +114,7 @@ def lsa_settings(item: Item) -> Iterator[Any]:
 
 
 def kl_settings(item: Item) -> Iterator[Any]:
-    terms = terms_of(item.cluster, MOST)
+    terms = terms_of(item.cluster)
     sizes = np.array([len(sentence.split()) for sentence in item.cluster.sentences[: len(terms.stems)]])
     for stops, smoothing, share in product((False, True), (0.001, 0.01, 0.1, 1.0), SHARES):
         M = terms.counts if stops else terms.counts[:, ~terms.is_stop]
@@ -133,7 +139,7 @@ def kl_settings(item: Item) -> Iterator[Any]:
 
 
 def submodular_settings(item: Item) -> Iterator[Any]:
-    vectors = terms_of(item.cluster).vectors
+    vectors = item.cluster.terms.vectors
     S = (vectors @ vectors.T).toarray()
     degree = S.sum(axis=1) - np.diagonal(S)
     sizes = np.maximum([len(sentence.split()) for sentence in item.cluster.sentences], 1)
@@ -157,17 +163,13 @@ def submodular_settings(item: Item) -> Iterator[Any]:
         yield f"weight {weight}, scaling {scaling}, share {share}", sorted(chosen)
 
 
-def package_settings(name: str, documents: list[Cluster], thresholds: tuple[float | None, ...]) -> Any:
-    """LexRank of an installed package, or nothing."""
-    found = package_rivals(lambda line: None)
-    if name not in found:
-        return None
-    rival = found[name].fit(documents)
+def package_settings(rival: PackageRival, thresholds: tuple[float | None, ...]) -> Settings:
+    """LexRank of an installed package."""
 
     def settings(item: Item) -> Iterator[Any]:
         if len(item.cluster) > MOST_FOR_PACKAGES:
             return
-        vectors = terms_of(item.cluster).vectors
+        vectors = item.cluster.terms.vectors
         for threshold in thresholds:
             rival.threshold = threshold
             order = rival.rank(item.cluster)
@@ -187,19 +189,19 @@ OURS: dict[str, tuple[Any, str, Any]] = {
     "no weight on position": (None, "late", 0.0),
     "half the weight on position": (None, "late", 0.5),
     "twice the weight on position": (None, "late", 2.0),
-    "half the sharpness": (weights, "_SHARPNESS", 0.25),
-    "twice the sharpness": (weights, "_SHARPNESS", 1.0),
-    "stop words 0.25": (coverage, "_STOP_WEIGHT", 0.25),
-    "stop words 1": (coverage, "_STOP_WEIGHT", 1.0),
-    "pairs 0.25": (coverage, "_PAIR_WEIGHT", 0.25),
-    "pairs 1": (coverage, "_PAIR_WEIGHT", 1.0),
-    "human length 0.6": (coverage, "_HUMAN_LENGTH", 0.6),
-    "human length 1": (coverage, "_HUMAN_LENGTH", 1.0),
+    "half the sharpness": (quality, "_SHARPNESS", 0.25),
+    "twice the sharpness": (quality, "_SHARPNESS", 1.0),
+    "stop words 0.25": (decode, "_STOP_WEIGHT", 0.25),
+    "stop words 1": (decode, "_STOP_WEIGHT", 1.0),
+    "pairs 0.25": (decode, "_PAIR_WEIGHT", 0.25),
+    "pairs 1": (decode, "_PAIR_WEIGHT", 1.0),
+    "human length 0.6": (decode, "_HUMAN_LENGTH", 0.6),
+    "human length 1": (decode, "_HUMAN_LENGTH", 1.0),
     "expected cost 0.7": (law, "_EXPECTED", 0.7),
 }
 
 
-def our_settings(items: list[Item], names: list[str], *, other_kind: bool = False) -> Any:
+def our_settings(items: list[Item], *, other_kind: bool = False) -> Settings:
     """Ours; `other_kind`: by models that learned nothing from the kind of the cluster."""
     models: dict[Any, Callable[[Item], Summarizer]] = {}
 
@@ -210,8 +212,7 @@ def our_settings(items: list[Item], names: list[str], *, other_kind: bool = Fals
         return models[settings, kinds](item)
 
     def settings(item: Item) -> Iterator[Any]:
-        for name in names:
-            module, attribute, value = OURS[name]
+        for name, (module, attribute, value) in OURS.items():
             changed = ((attribute, value), ("max_iter", 60)) if module is None and attribute else ()
             with constant(module, attribute, value):
                 summary = summarize(item.cluster, KINDS[item.kind], model=model(item, changed), n_draws=FEWER_DRAWS)
@@ -234,7 +235,7 @@ def constant(module: Any, name: str, value: Any) -> Iterator[None]:
         setattr(module, name, before)
 
 
-GRIDS: dict[str, Callable[[Item], Iterator[Any]]] = {
+GRIDS: dict[str, Settings] = {
     "lead": lead_settings,
     "LexRank": lexrank_settings,
     "TextRank": textrank_settings,
@@ -244,7 +245,7 @@ GRIDS: dict[str, Callable[[Item], Iterator[Any]]] = {
 }
 
 
-def score_grid(settings: Callable[[Item], Iterator[Any]], items: list[Item], path: Path) -> Table:
+def score_grid(settings: Settings, items: list[Item], path: Path) -> Table:
     """Scores of every setting on every cluster; a file that is there is read instead."""
     if path.exists():
         table: Table = json.loads(path.read_text(encoding="utf-8"))
@@ -259,6 +260,28 @@ def score_grid(settings: Callable[[Item], Iterator[Any]], items: list[Item], pat
     with atomic_write(path) as temporary:
         temporary.write_text(json.dumps(table), encoding="utf-8")
     return table
+
+
+def some_news(items: list[Item]) -> list[Item]:
+    """All clusters of the kinds that are learned from, and every third of the others."""
+    learned = [item for item in items if item.kind in LEARNED]
+    return learned + [item for item in items if item.kind not in LEARNED][::3]
+
+
+def run_grids(items: list[Item], keep: Path, say: Callable[[str], None] = print) -> dict[str, Table]:
+    """Tables of all systems; finished ones are kept in a folder and not run again."""
+    jobs: dict[str, tuple[Settings, list[Item]]] = {name: (settings, items) for name, settings in GRIDS.items()}
+    for name, rival in package_rivals(say).items():
+        thresholds = (0.03, 0.1, None) if "lexrank" in name else (0.05, 0.1, 0.2)
+        rival.fit([item.cluster for item in items if item.kind in LEARNED])
+        jobs[name] = (package_settings(rival, thresholds), items)
+    jobs[OWN] = (our_settings(items), some_news(items))
+    jobs[OTHER] = (our_settings(items, other_kind=True), [item for item in items if item.kind in LEARNED])
+    found = {}
+    for name, (settings, tested) in jobs.items():
+        found[name] = score_grid(settings, tested, keep / f"grid {name}.json")
+        say(f"{name}: {len(found[name])} settings")
+    return found
 
 
 def tuned(table: Table, chosen_on: list[Item], tested_on: list[Item]) -> tuple[str, dict[str, list[float]]]:

@@ -10,9 +10,8 @@ import pytest
 
 from diverset.errors import DiversetError
 from diverset.text import Cluster, Summarizer, default_summarizer
-from experiments.summaries import packages, report, study, train_default
+from experiments.summaries import packages, report, study, train_default, tuning
 from experiments.summaries.data import DEVELOPMENT_EVENTS, KINDS, LEARNED, Item, read_items
-from experiments.summaries.rivals import LSA, KLSum, TextRank
 
 DATA = Path(os.environ.get("DIVERSET_DATA", Path(__file__).parents[3] / "shared" / "data"))
 
@@ -66,12 +65,28 @@ def test_no_model_is_tested_on_what_it_learned_from(monkeypatch):
     assert not news & set.union(*seen)
 
 
-@pytest.mark.parametrize("rival", [TextRank(), LSA(topics=1), KLSum()], ids=lambda rival: type(rival).__name__)
-def test_rivals_prefer_what_documents_share(rival):
-    shared = "The bridge fell into the river."
-    cluster = Cluster([[shared, "Penguins juggle."], ["A bridge fell into a river.", "Tea is brewed."], [shared]])
-    assert "bridge" in rival.summarize(cluster, 6).text
-    assert len(rival.summarize(made_up_items(1)[0].cluster, 20).text.split()) <= 20
+@pytest.mark.parametrize("name", [name for name in tuning.GRIDS if name != "lead"])
+def test_rivals_prefer_what_documents_share(name):
+    shared = "The bridge fell into the river on Monday morning."
+    documents = [[shared, "Penguins juggle."], ["A bridge fell into a river on Monday.", "Tea is brewed."], [shared]]
+    item = Item("opinosis", "", Cluster(documents, "-"), 0, True)
+    found = {setting: [item.cluster.sentences[i] for i in chosen] for setting, chosen in tuning.GRIDS[name](item)}
+    assert len(found) >= 16
+    for sentences in found.values():
+        assert sum(len(sentence.split()) for sentence in sentences) <= KINDS["opinosis"]
+    assert np.mean(["bridge" in " ".join(sentences) for sentences in found.values()]) > 0.9
+
+
+def test_settings_are_chosen_on_other_clusters_than_those_scored():
+    items = made_up_items(2)
+    keys = [study.key(item) for item in items]
+    table = {
+        "good on the first": {k: [1.0 if k.endswith("0") else 0.0, 0.0, 1.0] for k in keys},
+        "good on the second": {k: [0.0 if k.endswith("0") else 0.9, 0.0, 1.0] for k in keys},
+    }
+    first, second = [item for item in items if item.develops], [item for item in items if not item.develops]
+    assert tuning.tuned(table, first, second)[0] == "good on the first"
+    assert {row[0] for row in report.halved(table, first, second).values()} == {0.0}
 
 
 def test_intervals_weigh_kinds_alike():
@@ -84,24 +99,31 @@ def test_intervals_weigh_kinds_alike():
 
 
 def test_a_run_fills_all_tables_and_goes_on_where_it_stopped(monkeypatch, tmp_path):
-    items = made_up_items(2)
+    items = made_up_items(4)
     monkeypatch.setattr(study, "FEWER_DRAWS", 20)
-    monkeypatch.setattr(study, "package_rivals", lambda say: {})
-    kept = {study.DEFAULT, "--method greedy", "all qualities alike"}
+    monkeypatch.setattr(tuning, "FEWER_DRAWS", 20)
+    monkeypatch.setattr(tuning, "package_rivals", lambda say: {})
+    for name in [name for name in tuning.OURS if name not in ("as shipped", "stop words 1", "trained by dpp-budget")]:
+        monkeypatch.delitem(tuning.OURS, name)
+    kept = {study.DEFAULT, "random", "oracle", "--method greedy", "all qualities alike"}
     every = study.own_systems
     monkeypatch.setattr(study, "own_systems", lambda items: {k: v for k, v in every(items).items() if k in kept})
     lines = []
     found = study.run(items, tmp_path, lines.append)
-    assert set(found) == kept | set(study.rival_systems())
+    grids = tuning.run_grids(items, tmp_path, lines.append)
+    assert set(found) == kept
+    assert set(grids) == {*tuning.GRIDS, tuning.OWN, tuning.OTHER}
     assert all(0.0 <= value <= 1.0 for scores in found.values() for row in scores.values() for value in row)
     mean = {name: np.mean([row[0] for row in scores.values()]) for name, scores in found.items()}
     assert mean["oracle"] > mean["random"]
-    written = report.tables(found, items)
-    assert len(written) == 5
+    written = report.tables(found, grids, items)
+    assert len(written) == 8
     assert all(text.startswith(".. list-table::") for text in written.values())
     assert "TextRank" in written["summaries_verdict.rst"]
     monkeypatch.setattr(study, "score_system", lambda *given: pytest.fail("all are there"))
+    monkeypatch.setattr(tuning, "rouge", lambda *given: pytest.fail("all are there"))
     assert study.run(items, tmp_path, lines.append) == found
+    assert tuning.run_grids(items, tmp_path, lines.append) == grids
 
 
 def test_a_missing_package_is_named_and_left_out(monkeypatch):

@@ -1,5 +1,6 @@
 """The summarizer: features, oracles, learning, budgets to the byte, and input of every kind."""
 
+import itertools
 import json
 import re
 import time
@@ -25,7 +26,13 @@ from diverset.text import (
     rouge,
     rouge_words,
 )
-from diverset.text.learning import sentence_scores
+from diverset.text.learning import (
+    Example,
+    accepted_sums,
+    fit_given_budget,
+    relative_likelihood,
+    sentence_scores,
+)
 from diverset.text.quality import FEATURE_GROUPS, FEATURE_NAMES, columns_of, feature_matrix, write_model
 from diverset.text.terms import Terms
 
@@ -69,7 +76,7 @@ def test_features_have_names_and_groups():
 
 
 def test_features_are_standardised_within_the_cluster(clusters):
-    F = feature_matrix(clusters[0], terms_of(clusters[0]))
+    F = feature_matrix(clusters[0])
     varying = F.std(axis=0) > 0
     assert varying.sum() > 8
     clipped = np.abs(F).max(axis=0) >= 4.0
@@ -88,7 +95,7 @@ def test_features_by_hand():
     ]
     cluster = Cluster([sentences, ["Storm hits town."]])
     terms = terms_of(cluster)
-    F = dict(zip(FEATURE_NAMES, feature_matrix(cluster, terms).T, strict=True))
+    F = dict(zip(FEATURE_NAMES, feature_matrix(cluster).T, strict=True))
 
     def marked(name):
         return np.flatnonzero(F[name] > 0).tolist()
@@ -106,8 +113,8 @@ def test_features_by_hand():
     assert F["lexrank"].argmax() == lexrank(S).argmax()
     # "storm hit" is in two sentences of two documents, no other pair is in two.
     assert marked("pair documents") == [1, 5]
-    assert not feature_matrix(Cluster([["Same words."] * 3]), terms_of(Cluster([["Same words."] * 3])))[:, 0].any()
-    assert feature_matrix(Cluster([]), terms_of(Cluster([]))).shape == (0, 23)
+    assert not feature_matrix(Cluster([["Same words."] * 3]))[:, 0].any()
+    assert feature_matrix(Cluster([])).shape == (0, 23)
 
 
 def test_vectors_in_the_coordinates_of_a_cluster():
@@ -121,7 +128,7 @@ def test_vectors_in_the_coordinates_of_a_cluster():
 
 
 def test_sentence_scores_by_hand():
-    scores = sentence_scores(Terms.of(["The cats sat.", "Dogs bark."]), ["A cat sat on the mat.", "The cat sat."])
+    scores = sentence_scores(Cluster([["The cats sat.", "Dogs bark."]], ["A cat sat on the mat.", "The cat sat."]))
     # Against the first: the, cat, sat and the pair (cat, sat); against the second all of it; mean length 4.5.
     assert scores[0] == pytest.approx(((3 + 2) + (3 + 4)) / 2 / (3 + 0.35 * 4.5))
     assert scores[1] == 0.0
@@ -165,7 +172,7 @@ def test_oracle_without_references_is_refused():
         oracle_summary(["a"], [], Budget("bytes", 10))
 
 
-@pytest.mark.parametrize("training", ["regression", "dpp", "logistic"])
+@pytest.mark.parametrize("training", ["regression", "dpp", "logistic", "dpp-budget"])
 def test_learning_finds_what_the_references_took(clusters, training):
     """Held-out clusters: leads are about the topic, as the references are."""
     model = Summarizer(training=training, max_bytes=150, late=0.0).fit(clusters[:8])
@@ -190,9 +197,9 @@ def test_regression_is_the_ridge_solution(clusters):
     model = Summarizer().fit(clusters[:4], weights=shares)
     rows, targets = [], []
     for cluster, share in zip(clusters[:4], shares / shares.sum(), strict=True):
-        y = sentence_scores(terms_of(cluster), cluster.references)
+        y = sentence_scores(cluster)
         root = np.sqrt(share / len(cluster))
-        rows.append(root * feature_matrix(cluster, terms_of(cluster)))
+        rows.append(root * feature_matrix(cluster))
         targets.append(root * (y - y.mean()) / y.std())
     A = np.vstack([*rows, np.sqrt(0.05) * np.eye(23)])
     expected = np.linalg.lstsq(A, np.concatenate([*targets, np.zeros(23)]), rcond=None)[0]
@@ -383,7 +390,20 @@ def rewrite(path, change):
     ("change", "message"),
     [
         ({"coef": [1.0]}, "1 weights for 24 features"),
-        ({"coef": ["a"] * 24}, "could not convert"),
+        ({"coef": ["a"] * 24}, "its entry 'coef' is"),
+        ({"coef": ["1.0"] * 24}, "its entry 'coef' is"),
+        ({"coef": [True] * 24}, "its entry 'coef' is"),
+        ({"coef": [1e300] * 24}, "its entry 'coef' is"),
+        ({"coef": [[1.0] * 24]}, "its entry 'coef' is"),
+        ({"coef": [0.0] * 101}, "its entry 'coef' is"),
+        ({"coef": {"a": 1.0}}, "its entry 'coef' is"),
+        ({"card": ["a"]}, "its entry 'card' is"),
+        ({"max_words": 10.5}, "max_words"),
+        ({"max_words": True}, "its entry 'max_words' is"),
+        ({"late": [1.0]}, "its entry 'late' is"),
+        ({"groups": ["position", "position"]}, "named twice"),
+        ({"groups": [["position"]]}, "its entry 'groups' is"),
+        ({"more": 1}, "its entry 'more' is"),
         ({"coef": None}, "coef"),
         ({"groups": ["colour"]}, "colour"),
         ({"groups": 3}, "damaged"),
@@ -413,8 +433,9 @@ def test_hostile_models_are_refused(model, tmp_path, change, message):
         (lambda text: text[: len(text) // 2], "not a summarizer file, or is damaged"),
         (lambda text: text.replace('"late": 1.0', '"late": 0.8'), "checksum"),
         (lambda text: text.replace('"late": 1.0', '"late": NaN'), "NaN is no number"),
-        (lambda text: text.replace('"late": 1.0', '"late": 1.0,\n"more": 1'), "checksum"),
-        (lambda text: re.sub(r'"sha256": "\w+"', '"sha256": 3', text), "checksum"),
+        (lambda text: text.replace('"late": 1.0', '"late": 1.0,\n"more": 1'), "its entry 'more' is '1'"),
+        (lambda text: re.sub(r'"sha256": "\w+"', '"sha256": 3', text), "its entry 'sha256' is '3'"),
+        (lambda text: text.replace('"late": 1.0', '"late": ' + "[" * 900 + "]" * 900), "its entry 'late' is"),
         (lambda text: text.replace("summarizer 3", "summarizer 2"), "summarizer 2'; this diverset reads"),
         (lambda text: text.replace("diverset summarizer 3", "other"), "its format is 'other'"),
         (lambda text: '["diverset summarizer 3"]', "its format is 'None'"),
@@ -508,3 +529,84 @@ def test_cropping_cuts_no_word():
     assert Budget("bytes", 4).crop("日本語") == "日"
     assert Budget("words", 2).crop("one two three") == "one two"
     assert Budget("words", 2).crop("東京都は雨") == "東京都"
+
+
+def enumerated(example, theta, low):
+    """Sets that cost from `low` to the room, with determinants and feature sums, for a kernel of scale one."""
+    score = example.features @ theta - example.offset
+    L = np.exp(0.5 * score)[:, None] * example.similarity * np.exp(0.5 * score)
+    n = len(L)
+    sets = [list(Y) for k in range(n + 1) for Y in itertools.combinations(range(n), k)]
+    sets = [Y for Y in sets if low <= example.costs[Y].sum() <= example.room]
+    return sets, L, np.array([example.features[Y].sum(axis=0) for Y in sets])
+
+
+@pytest.fixture
+def example():
+    rng = np.random.default_rng(4)
+    n, d = 8, 3
+    phi = rng.random((n, 5))
+    phi /= np.linalg.norm(phi, axis=1, keepdims=True)
+    chosen = np.array([1, 4, 6])
+    costs = np.array([2, 20, 3, 12, 4, 25, 5, 9])
+    features = rng.standard_normal((n, d))
+    features[:, 0] = (costs - costs.mean()) / costs.std()  # the limit changes its mean
+    return Example(features, 0.3 * rng.random(n), phi @ phi.T, costs, 30, chosen)
+
+
+def test_gradient_given_the_budget_is_that_of_enumeration(example):
+    """Two steps: finite differences of the enumerated likelihood, and the mean of accepted draws."""
+    theta = np.array([0.4, -0.3, 0.2])
+    law = example.law(theta)
+
+    def log_likelihood(weights):
+        sets, L, _ = enumerated(example, weights, law.low)
+        dets = np.array([np.linalg.det(law.scale * L[np.ix_(Y, Y)]) for Y in sets])
+        own = law.scale * L[np.ix_(example.chosen, example.chosen)]
+        return np.linalg.slogdet(own)[1] - np.log(dets.sum())
+
+    sets, L, sums = enumerated(example, theta, law.low)
+    dets = np.array([np.linalg.det(law.scale * L[np.ix_(Y, Y)]) for Y in sets])
+    own = example.features[example.chosen].sum(axis=0)
+    exact = own - dets @ sums / dets.sum()
+    step = 1e-5
+    differences = [
+        (log_likelihood(theta + step * e) - log_likelihood(theta - step * e)) / (2 * step) for e in np.eye(3)
+    ]
+    np.testing.assert_allclose(exact, differences, rtol=1e-6)
+    drawn = accepted_sums(example, theta, 20_000, np.random.default_rng(0))
+    value, gradient = relative_likelihood(np.zeros(3), own, drawn)
+    assert value == 0.0
+    error = drawn.std(axis=0) / np.sqrt(len(drawn))
+    assert (np.abs(gradient - exact) < 4.5 * error).all()
+    # Draws before any are rejected have another mean, which this test can see.
+    unlimited = dv.DPP(law.L).inclusion_probabilities @ example.features
+    assert (np.abs(own - unlimited - exact) > 10 * error).any()
+    # Near these weights the draws also give the change of the likelihood.
+    near = theta + np.array([0.1, -0.05, 0.1])
+    change, slope = relative_likelihood(near - theta, own, drawn)
+    assert change == pytest.approx(log_likelihood(near) - log_likelihood(theta), abs=0.02)
+    numeric = [(log_likelihood(near + step * e) - log_likelihood(near - step * e)) / (2 * step) for e in np.eye(3)]
+    np.testing.assert_allclose(slope, numeric, atol=0.05)
+
+
+def test_weights_given_the_budget_are_found_again(example):
+    """Summaries drawn with known weights, and the weights that make them most probable."""
+    rng = np.random.default_rng(1)
+    truth = np.array([1.0, -0.5, 0.0])
+    examples = []
+    for _ in range(100):
+        other = example._replace(features=rng.standard_normal(example.features.shape))
+        chosen = other.law(truth).draw(1, rng).sets[0]
+        examples.append(other._replace(chosen=np.sort(chosen)))
+    found = fit_given_budget(examples, np.ones(100), 100.0, d=3)
+    np.testing.assert_allclose(found, truth, atol=0.4)
+    assert np.abs(fit_given_budget(examples[:1], np.ones(1), 1e-9, d=3)).max() < 1e-6  # the prior holds
+
+
+def test_each_cluster_may_have_a_limit_of_its_own(clusters):
+    model = Summarizer(training="dpp-budget").fit(clusters[:4], limits=[6, 30, 30, 6])
+    for cluster, limit, chosen in zip(clusters[:4], [6, 30, 30, 6], model.oracles_, strict=True):
+        assert sum(len(cluster.sentences[i].split()) for i in chosen) <= limit
+    with pytest.raises(DiversetError, match="3 limits for 4 clusters"):
+        Summarizer(training="dpp").fit(clusters[:4], limits=[1, 2, 3])

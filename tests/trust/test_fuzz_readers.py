@@ -119,16 +119,6 @@ def read_features(path):
     whole_or_refused(found or None, {"x": np.arange(6.0).tolist()})
 
 
-def write_tuning(path):
-    dv.threads.Tuning(({"a": 1, "score": 0.5}, {"a": 2, "score": 0.75})).save(path)
-
-
-def read_tuning(path):
-    found = dv.threads.Tuning.load(path)
-    assert isinstance(found.score, float | int)
-    assert isinstance(found.best, dict)
-
-
 def read_maps(path):
     dv.poses.read_score_maps({"a": path}, dv.poses.PoseGrid(2, 2, 1, 3.0))
 
@@ -188,7 +178,6 @@ READERS = {
     "ids.csv": (write_csv, read_id_file),
     "qrels": (write_qrels, dv.metrics.read_qrels),
     "maps.png": (write_picture, read_maps),
-    "tuning.json": (write_tuning, read_tuning),
     "features.npz": (write_features, read_features),
     "blocks.npy": (write_npy, read_blocks),
     "blocks.parquet": (write_all, read_blocks),
@@ -209,7 +198,7 @@ OPENED_BY = {
     "metrics/judgements.py": "qrels",
     "poses/scores.py": "maps.png",
     "text/quality.py": "summarizer.json",
-    "threads/search.py": "tuning.json",
+    "text/summarizer.py": "summarizer.json",
 }
 #: Those that open files of the package alone, or what the system tells about itself.
 OWN_FILES = {
@@ -219,7 +208,6 @@ OWN_FILES = {
     "threads/corpus.py",
     "numerics/validation.py",
     "text/rouge.py",
-    "text/weights.py",
 }
 OPENING = re.compile(
     r"\.read_text\(|\.read_bytes\(|\bopen\(|np\.load\(|json\.loads?\(|ParquetFile\(|\bread_table\(|open_file\("
@@ -278,12 +266,6 @@ def test_a_table_of_nothing_but_a_quote_is_refused(tmp_path):
     (tmp_path / "x.csv").write_text('"')
     with pytest.raises(DiversetError, match="no header"):
         read_table(str(tmp_path / "x.csv"))
-
-
-def test_a_search_without_scores_is_refused(tmp_path):
-    (tmp_path / "x.json").write_text('{"tried": [{"a": 1}]}')
-    with pytest.raises(DiversetError, match="holds no search"):
-        dv.threads.Tuning.load(tmp_path / "x.json")
 
 
 def test_a_summarizer_of_infinite_weight_is_refused(tmp_path):

@@ -44,7 +44,7 @@ def connected(address: str) -> Iterator[None]:
         yield
     except (DiversetError, MissingExtraError, EnvironmentFault):
         raise
-    except (OSError, TimeoutError, CancelledError, distributed.CommClosedError, distributed.KilledWorker) as error:
+    except (OSError, TimeoutError, CancelledError, distributed.KilledWorker) as error:
         reason = str(error) or type(error).__name__
         raise EnvironmentFault(f"--dask {address}: the scheduler or its workers were lost ({reason})") from error
     except RuntimeError as error:

@@ -13,7 +13,7 @@ from typing import Protocol
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn
 
-from diverset._result import Result, ending
+from diverset._result import Result
 from diverset.errors import DiversetWarning
 
 __all__ = ["Out", "Step", "aligned", "heard", "printable", "say", "visible", "working"]
@@ -41,8 +41,7 @@ class Out:
         if self.path is not None and not self.is_stdout:
             from diverset.io.files import check_output
 
-            ending(self.path, tuple(kinds))
-            check_output(self.path, inputs=inputs, force=self.force)
+            check_output(self.path, tuple(kinds), inputs=inputs, force=self.force)
 
     def deliver(self, result: Result, show: Callable[[Console], None], kind: str = ".csv") -> None:
         """Print the remarks and the result, and write the file.

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from diverset.cli.group import Seed, app, option
+from diverset.cli.group import COMPLETE, Seed, app, option
 
 __all__ = ["cache", "completion", "demo"]
 
@@ -72,4 +72,4 @@ def completion(
     """Print a script that makes a shell complete the commands and options of diverset."""
     from typer._completion_shared import get_completion_script
 
-    typer.echo(get_completion_script(prog_name="diverset", complete_var="_DIVERSET_COMPLETE", shell=shell.value))
+    typer.echo(get_completion_script(prog_name="diverset", complete_var=COMPLETE, shell=shell.value))

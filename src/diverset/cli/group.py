@@ -4,6 +4,7 @@ Bad input ends in one line on standard error and exit code 2, a fault of the env
 """
 
 import errno
+import os
 import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
@@ -20,9 +21,11 @@ from diverset.errors import DiversetError, EnvironmentFault, MissingExtraError
 if TYPE_CHECKING:
     from diverset.cli.console import Out
 
-__all__ = ["Encoding", "Seed", "app", "option", "out", "sharing"]
+__all__ = ["COMPLETE", "Encoding", "Seed", "app", "option", "out", "sharing"]
 
 FAULT, BAD_INPUT, INTERRUPTED = 1, 2, 130
+#: Set by the script of a shell that completes a command.
+COMPLETE = "_DIVERSET_COMPLETE"
 #: Errors of the system that no other input would avoid.
 _FAULTS = {getattr(errno, name, None) for name in ("ENOSPC", "EDQUOT", "EIO", "EROFS", "EMFILE", "ENFILE", "ENOMEM")}
 
@@ -40,12 +43,16 @@ class _OneLineErrors(TyperGroup):
         **extra: Any,
     ) -> Any:
         """Run the group with errors handed over, and turn them into an exit code."""
+        if COMPLETE in os.environ:
+            from typer._completion_classes import completion_init  # teaches Click what Typer's scripts ask
+
+            completion_init()
         try:
             code = super().main(args, prog_name, complete_var, False, windows_expand_args, **extra)
         except (KeyboardInterrupt, typer.Abort):
             code = INTERRUPTED
         except BrokenPipeError:  # the reader of standard output has seen enough
-            sys.stdout = None  # type: ignore[assignment]  # nothing is left to flush
+            sys.stdout = open(os.devnull, "w")
             code = 0
         except (DiversetError, MissingExtraError, OSError) as error:
             fault = isinstance(error, EnvironmentFault) or getattr(error, "errno", None) in _FAULTS - {None}

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,6 +11,8 @@ from diverset.cli.group import Encoding, Seed, app, option, out, sharing
 from diverset.errors import DiversetError
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from diverset.cli.console import Out
 
 __all__ = ["summarize"]
@@ -64,14 +66,13 @@ def summarize(
 ) -> None:
     """Summarise several documents about one topic, in their own sentences."""
     import diverset as dv
-    from diverset.cli.console import visible, working
+    from diverset.cli.console import working
     from diverset.io.documents import read_cluster
     from diverset.text.summary import Summary
 
     out.check(Summary.formats, [*(paths or []), update_since, model])
     notes: list[str] = []
-    given = {"text": text, "label": label, "encoding": encoding}
-    reading = {name: value for name, value in given.items() if value is not None}
+    reading: dict[str, Any] = {"text": text, "label": label, "encoding": encoding, "notes": notes}
     with working("Reading") as step:
         cluster = read_cluster(paths or [], notes=notes, **reading)
         if not len(cluster):
@@ -92,11 +93,11 @@ def summarize(
             rng=seed,
         )
     summary = replace(summary, notes=(*notes, *summary.notes))
-    line = {"markup": False, "highlight": False, "emoji": False, "soft_wrap": True}
-    out.deliver(
-        summary,
-        lambda console: console.print(
-            visible(summary.text).encode(console.encoding, "replace").decode(console.encoding), **line
-        ),
-        ".txt",
-    )
+    out.deliver(summary, lambda console: _print(summary.text, console), ".txt")
+
+
+def _print(text: str, console: "Console") -> None:
+    from diverset.cli.console import visible
+
+    shown = visible(text).encode(console.encoding, "replace").decode(console.encoding)
+    console.print(shown, markup=False, highlight=False, emoji=False, soft_wrap=True)

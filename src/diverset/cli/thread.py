@@ -51,6 +51,7 @@ def thread(
     keep_series: Annotated[
         bool, option("--keep-series", help="Keep formulaic series: earnings, weather, market tables.")
     ] = False,
+    shared: Annotated[bool, option("--shared", help="Let threads share documents.")] = False,
     events: Annotated[
         int | None, option(metavar="N", help="Events in the documents; by modularity.", panel=_MODEL)
     ] = None,
@@ -58,14 +59,16 @@ def thread(
         float | None, option(help="Weight of the similarity of neighbours; by held-out words.", panel=_MODEL)
     ] = None,
     burst: Annotated[float, option(min=0.0, help="Weight of days on which much is written.", panel=_MODEL)] = 0.5,
-    max_gap: Annotated[float, option(min=0.0, help="Longest step, in mean steps of the event.", panel=_MODEL)] = 3.0,
+    max_gap: Annotated[float, option(min=0.0, help="Longest step, in mean steps of the event.", panel=_MODEL)] = 5.0,
     min_documents: Annotated[int, option(help="Ignore words in fewer documents.", panel=_MODEL)] = 2,
     max_share: Annotated[float, option(help="Ignore words in a larger share of documents.", panel=_MODEL)] = 0.5,
     time: Annotated[str | None, option(metavar="COL", help="Column of dates.", panel=_COLUMNS)] = None,
     text: Annotated[str | None, option(metavar="COL", help="Column of texts.", panel=_COLUMNS)] = None,
     title: Annotated[str | None, option(metavar="COL", help="Column of headlines.", panel=_COLUMNS)] = None,
     label: Annotated[str | None, option("--id", metavar="COL", help="Column of ids.", panel=_COLUMNS)] = None,
-    day_first: Annotated[bool, option("--day-first", help="Read 3/4/2020 as 3 April.", panel=_COLUMNS)] = False,
+    day_first: Annotated[
+        bool | None, option("--day-first/--month-first", help="Read 3/4/2020 as 3 April.", panel=_COLUMNS)
+    ] = None,
     date_format: Annotated[
         str | None, option(metavar="FORMAT", help="Format of dates, such as %d.%m.%Y.", panel=_COLUMNS)
     ] = None,
@@ -77,7 +80,6 @@ def thread(
     from diverset.threads.found import FoundThreads
 
     out.check(FoundThreads.formats, [corpus])
-    reading = {"day_first": day_first or None, "date_format": date_format, "encoding": encoding}
     with working("Reading") as step:
         found = dv.find_threads(
             corpus,
@@ -89,6 +91,7 @@ def thread(
             burst=burst,
             max_gap=max_gap,
             keep_series=keep_series,
+            shared=shared,
             through=through,
             sample=method == Choose.sample,
             rng=0 if seed is None else seed,
@@ -98,8 +101,10 @@ def thread(
             text=text,
             title=title,
             label=label,
+            day_first=day_first,
+            date_format=date_format,
+            encoding=encoding,
             progress=step,
-            **{name: value for name, value in reading.items() if value is not None},
         )
     out.deliver(found, lambda console: report(found, console), ".md")
 

@@ -412,7 +412,7 @@ def choose_images(
         _followers(X, picks, copy_of),
         diversity=diversity if selection.diversity is None else selection.diversity,
         method=method,
-        **({} if features is None else {"compared_by": "embeddings"}),
+        compared_by=ImageChoice.compared_by if features is None else "embeddings",
     )
 
 

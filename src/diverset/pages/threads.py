@@ -37,7 +37,7 @@ def page(found: FoundThreads, output: Path) -> dict[str, Any]:
     for t, thread in enumerate(threads, start=1):
         for i in thread.tolist():
             homes.setdefault(i, []).append(t)
-    cards = [
+    cards: list[dict[str, Any]] = [
         {
             "name": found.names[t],
             "words": found.words[t],

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 from diverset._on_use import names_on_use
 from diverset.text.cluster import Budget, Cluster
 from diverset.text.decode import mean_rouge, pairwise_rouge, word_counts
-from diverset.text.learning import oracle_summary
 from diverset.text.lexrank import lexrank
 from diverset.text.rouge import Rouge, rouge, rouge_words
 from diverset.text.sentences import split_sentences
@@ -25,12 +24,14 @@ from diverset.text.summary import Summary
 from diverset.text.words import PRONOUNS, STOP_WORDS, content_words, stem, words
 
 if TYPE_CHECKING:
+    from diverset.text.learning import oracle_summary
     from diverset.text.rivals import Begin, LexRank, Oracle, Random, RelevanceMMR, Submodular
     from diverset.text.summarizer import Summarizer, default_summarizer
 else:  # learning is not loaded for a summary by the model that comes with the package
     __getattr__, __dir__ = names_on_use(
         __name__,
         {
+            "learning": ["oracle_summary"],
             "rivals": ["Begin", "LexRank", "Oracle", "Random", "RelevanceMMR", "Submodular"],
             "summarizer": ["Summarizer", "default_summarizer"],
         },

@@ -1,4 +1,4 @@
-"""The input of a summary, documents cut into sentences, and its limit."""
+"""Documents cut into sentences, and the limit of a summary."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from diverset._typing import BoolArray, IntArray
 from diverset.errors import DiversetError
 from diverset.numerics.validation import check_count, check_size
 from diverset.text.sentences import sentences_and_headings
+from diverset.text.terms import Terms, stems_of
 from diverset.text.words import count_words, words
 
 __all__ = ["Budget", "Cluster", "as_cluster", "read_budget"]
@@ -24,7 +25,7 @@ __all__ = ["Budget", "Cluster", "as_cluster", "read_budget"]
 
 @dataclass(frozen=True)
 class Cluster:
-    """Documents about one thing, and human summaries of them where there are any.
+    """Documents about one subject, with human summaries of them if there are any.
 
     Parameters
     ----------
@@ -33,7 +34,7 @@ class Cluster:
     references : str or iterable of str
         Human summaries, for training and scoring.
     names : sequence of str
-        What the documents are called; numbers from 1 by default.
+        Names of the documents; numbers from 1 by default.
     dates : sequence of str, datetime, numpy.datetime64 or None
         When the documents were written: ISO 8601, or dates of Python or NumPy. Where all documents have one, summaries
         are in this order.
@@ -89,6 +90,11 @@ class Cluster:
         return [words(sentence) for sentence in self.sentences]
 
     @cached_property
+    def terms(self) -> Terms:
+        """Stems of each sentence, with their counts."""
+        return Terms([stems_of(found) for found in self.words])
+
+    @cached_property
     def document_of(self) -> IntArray:
         """Number of the document of each sentence."""
         return np.repeat(np.arange(len(self.documents)), [len(document) for document in self.documents])
@@ -101,17 +107,17 @@ class Cluster:
 
     @cached_property
     def is_heading(self) -> BoolArray:
-        """Which sentences only name what follows, as a headline or the entry of a menu does.
+        """Which sentences are headlines or entries of a menu.
 
-        None in documents that come as lists of sentences, nor where they are half of the text or more: such a text
-        is written without full stops.
+        Documents given as lists of sentences have none. If half of the text or more looks like headings, it is
+        written without full stops, and none of them counts as one.
         """
         marked = np.array([heading for document in self._headings for heading in document], dtype=bool)
         lengths = np.fromiter(map(len, self.sentences), dtype=np.int64, count=len(self))
         return marked if 2 * lengths[marked].sum() < lengths.sum() else np.zeros(len(self), dtype=bool)
 
     def restrict(self, most: int) -> Cluster:
-        """The cluster with at most so many sentences of each document, the first ones."""
+        """The cluster with the first `most` sentences of each document."""
         return Cluster([document[:most] for document in self.documents], self.references, self.names, self.dates)
 
 
@@ -164,14 +170,14 @@ UNITS = ("bytes", "words", "sentences")
 
 @dataclass(frozen=True)
 class Budget:
-    """A limit in one of the units; sentences are joined by a space, and in bytes the spaces count.
+    """Largest length of a summary. Sentences are joined by a space, which counts in bytes.
 
     Parameters
     ----------
     unit : {"bytes", "words", "sentences"}
-        What is counted; bytes of UTF-8.
+        Unit of the limit; bytes are those of UTF-8.
     limit : int
-        How many there may be.
+        Largest length.
     """
 
     unit: str
@@ -183,7 +189,7 @@ class Budget:
         check_size(self.limit, name="limit")
 
     def lengths(self, sentences: Sequence[str]) -> IntArray:
-        """Length of each sentence by itself."""
+        """Length of each sentence."""
         if self.unit == "bytes":
             sizes: Iterable[int] = (len(sentence.encode("utf-8", "replace")) for sentence in sentences)
         elif self.unit == "words":
@@ -194,16 +200,16 @@ class Budget:
 
     @property
     def separator(self) -> int:
-        """Length of what stands between two sentences."""
+        """Length of the space between two sentences."""
         return 1 if self.unit == "bytes" else 0
 
     def costs(self, sentences: Sequence[str]) -> IntArray:
-        """Length of each sentence with the space after it; they may add up to :attr:`room`."""
+        """Length of each sentence with the space after it. A set fits if its costs add up to :attr:`room` at most."""
         return self.lengths(sentences) + self.separator
 
     @property
     def room(self) -> int:
-        """The limit with a space at the end, to match :meth:`costs`."""
+        """The limit plus one separator, to match :meth:`costs`."""
         return self.limit + self.separator
 
     def allows(self, text: str | Sequence[str]) -> bool:
@@ -212,7 +218,7 @@ class Budget:
         return not parts or int(self.costs(parts).sum()) <= self.room
 
     def crop(self, text: str) -> str:
-        """The longest beginning of a text that is within the limit and does not cut a word, if one word fits."""
+        """Longest beginning of a text within the limit; it ends at a word if one word fits."""
         if self.allows(text):
             return text
         if self.unit == "words":
@@ -224,7 +230,7 @@ class Budget:
 
 
 def read_budget(max_bytes: Any = None, max_words: Any = None, max_sentences: Any = None) -> Budget:
-    """The one limit that is given; 100 words if none is."""
+    """The limit that is not None; 100 words if all are."""
     given = {unit: value for unit, value in zip(UNITS, (max_bytes, max_words, max_sentences), strict=True)}
     named = {unit: value for unit, value in given.items() if value is not None}
     if len(named) > 1:

@@ -17,7 +17,6 @@ denominator a sentence that says little is not added even if it fits.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -25,57 +24,11 @@ import numpy as np
 from scipy import sparse
 
 from diverset._typing import Array, BoolArray, FloatArray, IntArray
-from diverset.numerics.linalg import EPS
 from diverset.numerics.validation import check_rows
 from diverset.text.law import Draws
 from diverset.text.terms import Terms
 
-__all__ = ["covering_summary", "greedy_summary", "least_risk", "mean_rouge", "pairwise_rouge", "word_counts"]
-
-
-def greedy_summary(L: FloatArray, costs: IntArray, room: int) -> IntArray:
-    r"""Sentences that add most probability per cost, until nothing fits ([KuleszaTaskar2012]_, Algorithm 6).
-
-    Parameters
-    ----------
-    L : ndarray of shape (n, n)
-        Likelihood kernel.
-    costs : ndarray of int64, of shape (n,)
-        Positive costs.
-    room : int
-        What the set may cost.
-
-    Returns
-    -------
-    ndarray of int64
-        Positions in the order of picking.
-
-    Notes
-    -----
-    With the pivot :math:`r_i = \det L_{Y + i} / \det L_Y`, the rule :math:`(\Pr(Y + i) - \Pr(Y)) / c_i` ranks as
-    :math:`(r_i - 1) / c_i`. Pivots are updated by a row of the Cholesky factor for each pick: O(nk^2) for k picks.
-    The same set as ``diverset.map_budgeted(dpp, costs, room, fill=True)``, without the normaliser.
-    """
-    residual = np.diagonal(L).copy()
-    floor = 64.0 * len(L) * EPS * residual
-    rows: list[FloatArray] = []
-    picked: list[int] = []
-    free = costs <= room
-    while True:
-        ratio = np.where(free & (residual > floor), (residual - 1.0) / costs, -math.inf)
-        best = int(ratio.argmax()) if len(ratio) else -1
-        if best < 0 or ratio[best] == -math.inf:
-            return np.array(picked, dtype=np.int64)
-        row = L[best].copy()
-        for before in rows:
-            row -= before[best] * before
-        row /= math.sqrt(residual[best])
-        rows.append(row)
-        residual = residual - row**2
-        picked.append(best)
-        room -= int(costs[best])
-        free &= costs <= room
-        free[best] = False
+__all__ = ["covering_summary", "least_risk", "mean_rouge", "pairwise_rouge", "word_counts"]
 
 
 def word_counts(sentences: Sequence[str]) -> Any:
@@ -183,26 +136,11 @@ def mean_rouge(sets: Sequence[Iterable[int]], counts: Any) -> FloatArray:
     return scores
 
 
-def least_risk(sets: Sequence[IntArray], counts: Any) -> tuple[int, FloatArray]:
-    r"""The candidate of highest mean ROUGE-1F against all candidates (minimum-Bayes-risk decoding).
-
-    Parameters
-    ----------
-    sets : sequence of ndarray
-        Draws from the model, which are the candidates and stand for the truth.
-    counts : CSR
-        Words of the sentences, from ``word_counts``.
-
-    Returns
-    -------
-    best : int
-        Its number; the first of equals.
-    scores : ndarray of shape (n_sets,)
-        Mean scores.
-    """
+def least_risk(sets: Sequence[IntArray], counts: Any) -> int:
+    """Number of the draw of highest mean ROUGE-1F against all draws (minimum Bayes risk); the first of equals."""
     scores = mean_rouge(sets, counts)
-    # Sums in another order must not decide between equals.
-    return int(np.argmax(scores >= scores.max() - 1e-12)), scores
+    # The order of summation must not decide between equals.
+    return int(np.argmax(scores >= scores.max() - 1e-12))
 
 
 _STOP_WEIGHT = 0.5
@@ -263,32 +201,25 @@ def covering_summary(
     needs: IntArray | None = None,
     similarity: FloatArray | None = None,
 ) -> IntArray:
-    r"""Sentences of highest expected ROUGE against draws, among all sets rather than among the draws.
+    r"""Sentences of highest F, among all sets rather than among the draws, in ascending order.
 
-    Sentences are added one after the other while F grows. Then single sentences are added, dropped or swapped while
-    that raises F.
+    Sentences are added one at a time while F grows. Then single sentences are added, dropped or swapped while that
+    raises F.
 
     Parameters
     ----------
     draws : Draws
-        From the law of summaries.
+        Draws of the law of summaries.
     terms : Terms
-        Words of the same sentences.
-    costs : ndarray of int64, of shape (n,)
-        Positive costs.
-    room : int
-        What the set may cost.
+        Words of the sentences.
+    costs, room
+        Costs of the sentences, and the largest cost of the set.
     allowed : ndarray of bool, optional
         Sentences that may be taken; all by default.
     needs : ndarray of int64, optional
-        For each sentence the one that must be taken too, or -1. A sentence that needs itself is never taken.
+        For each sentence the one that must be taken before it, or -1. A sentence that needs itself is never taken.
     similarity : ndarray of shape (n, n), optional
         No two sentences with a similarity above 0.6 are taken.
-
-    Returns
-    -------
-    ndarray of int64
-        Ascending positions.
     """
     hits = _Hits(draws, terms)
     n = len(costs)

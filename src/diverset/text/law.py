@@ -56,27 +56,10 @@ def draw_between(
     rng: RNGLike = None,
     most: int | None = None,
 ) -> Draws:
-    """Draw sets whose cost lies in a window, exactly, by drawing and rejecting.
+    """Draw sets whose cost is from `low` to `high`, exactly, by drawing and rejecting.
 
-    Parameters
-    ----------
-    sampler : RejectionSampler
-        Of a DPP over sentences 0 to n - 1.
-    costs : ndarray of int64, of shape (n,)
-        Positive costs.
-    low, high : int
-        The window, bounds included.
-    n_sets : int
-        How many sets.
-    rng : int, Generator or None
-        Random numbers.
-    most : int, optional
-        Draws at most; 10,000, and 200 for each set asked for, by default.
-
-    Returns
-    -------
-    Draws
-        The sets, fewer than asked for or none if draws that fit are rare, and the number of draws.
+    Fewer than `n_sets`, or none, are found if sets that fit are rare: after `most` draws (10,000 and 200 for each set)
+    the search ends.
     """
     if low > high:
         raise DiversetError(f"the window from {low} to {high} is empty")
@@ -157,10 +140,15 @@ class SummaryLaw:
             Proposals(V, *alias_tables(V)), EigenvectorLaw.of(np.log(self.scale * values[values > 0.0]))
         )
 
+    @property
+    def half(self) -> int:
+        """Half of the room, or of the cost of all sentences if that is less."""
+        return max(1, int(_FULL * min(self.room, int(self.costs.sum()))))
+
     @cached_property
     def low(self) -> int:
         """Least cost of a summary."""
-        low = max(1, int(_FULL * min(self.room, int(self.costs.sum()))))
+        low = self.half
         pilot = draw_between(self.sampler, self.costs, 1, self.room, _PILOT, rng=0, most=_PILOT)
         spent = np.array([int(self.costs[items].sum()) for items in pilot.sets])
         while low > 1 and (spent >= low).sum() < _FEWEST * _PILOT:
@@ -170,11 +158,6 @@ class SummaryLaw:
     def draw(self, n_sets: int, rng: RNGLike = None) -> Draws:
         """Independent draws from the law, exact, by drawing and rejecting; fewer if hardly any fits."""
         return draw_between(self.sampler, self.costs, self.low, self.room, n_sets, rng=rng)
-
-    @cached_property
-    def can_draw(self) -> bool:
-        """Whether draws that fit are common enough to be found."""
-        return bool(self.draw(1, rng=0).sets)
 
 
 def cosines(vectors: Any, others: Any) -> FloatArray:
@@ -193,17 +176,8 @@ def given_read(vectors: Any, read: Any) -> FloatArray:
     among the others, the Schur complement of conditioning on inclusion. With :math:`\sigma^2 = 0.1` every read sentence
     has a part of its own: otherwise a few hundred read sentences would explain any new one.
 
-    Parameters
-    ----------
-    vectors : ndarray or CSR of shape (n, d)
-        Unit vectors of the sentences to choose from.
-    read : ndarray or CSR of shape (m, d)
-        Unit vectors of the read ones.
-
-    Returns
-    -------
-    ndarray of shape (n, n)
-        Its diagonal is the part of each sentence that is new: 1 for no common word, 0.09 for a copy.
+    Both arguments hold unit vectors in rows, dense or CSR. The diagonal of the result is the part of each sentence that
+    is new: 1 for no common word, 0.09 for a copy.
     """
     S, cross = cosines(vectors, vectors), cosines(vectors, read)
     if cross.shape[1] > _MOST_READ:

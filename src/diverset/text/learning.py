@@ -29,10 +29,9 @@ from scipy.optimize import minimize
 from diverset._typing import FloatArray, IntArray
 from diverset.errors import DiversetError
 from diverset.numerics.validation import check_nonnegative
-from diverset.text.cluster import Budget
+from diverset.text.cluster import Budget, Cluster
 from diverset.text.law import SummaryLaw
 from diverset.text.rouge import rouge_words
-from diverset.text.terms import Terms
 
 __all__ = ["Example", "accepted_sums", "fit_given_budget", "oracle_summary", "relative_likelihood", "sentence_scores"]
 
@@ -103,20 +102,20 @@ def oracle_summary(
     return np.array(picked, dtype=np.int64)
 
 
-def sentence_scores(terms: Terms, references: Sequence[str]) -> FloatArray:
-    r"""How much of human summaries each sentence holds by itself, words and twice its word pairs, for its length.
+def sentence_scores(cluster: Cluster) -> FloatArray:
+    r"""Overlap of each sentence with the human summaries, in words and word pairs, relative to its length.
 
     .. math::  \frac{h_1 + 2 h_2}{\ell + 0.35\,\bar m}
 
     with :math:`h_1` and :math:`h_2` the hits of ROUGE-1 and ROUGE-2, averaged over the references, :math:`\ell` the
     words of the sentence and :math:`\bar m` the mean length of a reference.
     """
-    humans = [rouge_words(reference) for reference in references]
+    humans = [rouge_words(reference) for reference in cluster.references]
     mean_length = sum(map(len, humans)) / len(humans)
     singles = [Counter(human) for human in humans]
     doubles = [Counter(pairwise(human)) for human in humans]
-    scores = np.zeros(len(terms.stems))
-    for i, stems in enumerate(terms.stems):
+    scores = np.zeros(len(cluster))
+    for i, stems in enumerate(cluster.terms.stems):
         own, pairs = Counter(stems), Counter(pairwise(stems))
         hits = sum((own & human).total() for human in singles) + 2 * sum((pairs & human).total() for human in doubles)
         scores[i] = hits / len(humans) / max(len(stems) + 0.35 * mean_length, 1.0)
@@ -146,10 +145,10 @@ class Example(NamedTuple):
     chosen: IntArray
 
     def law(self, theta: FloatArray) -> SummaryLaw:
-        """Law of summaries for weights; the limits of its costs include the summary."""
+        """Law of summaries for weights; its least cost is at most that of the summary."""
         score = np.clip(self.features @ theta - self.offset, -200.0, 200.0)
         law = SummaryLaw(np.exp(0.5 * score), self.similarity, self.costs, self.room)
-        law.low = min(law.low, int(self.costs[self.chosen].sum()))
+        law.low = min(law.half, int(self.costs[self.chosen].sum()))
         return law
 
 

@@ -1,4 +1,4 @@
-r"""LexRank: texts that are like many texts which are like many texts ([ErkanRadev2004]_)."""
+r"""LexRank: the stationary distribution of a random walk between similar texts ([ErkanRadev2004]_)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy.sparse.linalg import LinearOperator, cg
 
 from diverset._typing import FloatArray
 from diverset.errors import DiversetError
@@ -13,17 +14,14 @@ from diverset.numerics.validation import check_nonnegative, is_sparse
 
 __all__ = ["lexrank"]
 
-_TOLERANCE = 1e-12
-_MOST_ITERATIONS = 1000
-
 
 def lexrank(
     similarity: Any = None, *, features: Any = None, threshold: float | None = None, damping: float = 0.15
 ) -> FloatArray:
-    r"""Where a reader ends up who keeps moving on to similar texts.
+    r"""Centrality of texts: the stationary distribution of a random walk on their similarities.
 
-    From text i the reader moves to text j with probability proportional to :math:`s_{ij}`, or with probability
-    ``damping`` to any text; LexRank is the stationary distribution
+    From text i the walk moves to text j with probability proportional to :math:`s_{ij}`, or with probability
+    ``damping`` to any text:
 
     .. math::  p = d\,\tfrac1n \mathbf 1 + (1 - d)\, S D^{-1} p, \qquad D = \operatorname{diag}(S \mathbf 1).
 
@@ -34,15 +32,15 @@ def lexrank(
     features : ndarray or scipy.sparse of shape (n, d), optional
         Instead: nonnegative rows with :math:`S = F F^T`, which is not formed.
     threshold : float, optional
-        None: *continuous* LexRank, weights as they are. Else links between texts with a similarity above this, all of
-        weight one; ``similarity`` only.
+        By default the walk uses the similarities themselves (*continuous* LexRank). With a threshold, links of weight
+        one join texts with a higher similarity; this needs ``similarity``.
     damping : float
         Probability d of a jump, from 0 to 1. Without jumps p is proportional to the row sums of S.
 
     Returns
     -------
     ndarray of shape (n,)
-        Scores that sum to 1. A text that is like none counts as if it were like itself.
+        Scores that sum to 1. A text without similar texts counts as similar to itself.
 
     Notes
     -----
@@ -72,10 +70,12 @@ def lexrank(
     root = np.sqrt(degree)
 
     def system(z: FloatArray) -> FloatArray:
+        z = z.ravel()
         moved = times(z / root) / root + np.where(lonely, z, 0.0)
         return z - (1.0 - jump) * moved
 
-    scores = np.maximum(root * _conjugate_gradients(system, jump / n / root), 0.0)
+    z, _ = cg(LinearOperator((n, n), system, dtype=np.float64), jump / n / root, rtol=1e-12, maxiter=1000)
+    scores = np.maximum(root * z, 0.0)
     scores /= scores.sum()
     return scores
 
@@ -99,21 +99,3 @@ def _product(similarity: Any, features: Any, threshold: float | None) -> tuple[C
         limit = check_nonnegative(threshold, name="threshold")
         S = (S > limit).astype(np.float64)
     return lambda x: np.asarray(S @ x, dtype=np.float64), S.shape[0]
-
-
-def _conjugate_gradients(system: Callable[[FloatArray], FloatArray], right: FloatArray) -> FloatArray:
-    x = np.zeros_like(right)
-    residual = right.copy()
-    direction = residual.copy()
-    size = float(residual @ residual)
-    smallest = _TOLERANCE**2 * size
-    for _ in range(_MOST_ITERATIONS):
-        if size <= smallest:
-            break
-        image = system(direction)
-        step = size / float(direction @ image)
-        x += step * direction
-        residual -= step * image
-        size, before = float(residual @ residual), size
-        direction = residual + (size / before) * direction
-    return x

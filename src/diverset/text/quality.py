@@ -1,4 +1,4 @@
-r"""What makes a sentence worth taking: features of the sentences of a cluster.
+r"""Quality of sentences: features, learned weights, and the file that holds them.
 
 Every feature is measured within the cluster, then standardised there to mean 0 and variance 1 and clipped at four
 standard deviations. A weight therefore means the same for news, reviews and short opinions, and nothing but weights is
@@ -42,7 +42,7 @@ from diverset.numerics.validation import check_nonnegative
 from diverset.text.cluster import Cluster
 from diverset.text.lexrank import lexrank
 from diverset.text.sentences import ENDINGS, opens_dependent
-from diverset.text.terms import STOP_STEMS, Terms
+from diverset.text.terms import STOP_STEMS
 from diverset.text.words import PRONOUNS
 
 __all__ = [
@@ -75,9 +75,9 @@ _FIRST_PERSON = frozenset("i me my mine myself we us our ours".split())
 _LARGEST = 4.0
 
 
-def feature_matrix(cluster: Cluster, terms: Terms) -> FloatArray:
+def feature_matrix(cluster: Cluster) -> FloatArray:
     """Standardised features of the sentences of a cluster, of shape (n, n_features), in the order of the table."""
-    n = len(cluster)
+    n, terms = len(cluster), cluster.terms
     if n == 0:
         return np.zeros((0, len(FEATURE_NAMES)))
     sentences = cluster.sentences
@@ -126,7 +126,7 @@ def feature_matrix(cluster: Cluster, terms: Terms) -> FloatArray:
     ]
     F = np.column_stack(columns).astype(np.float64)
     spread = F.std(axis=0)
-    # A feature that is the same everywhere says nothing here; rounding must not be blown up.
+    # A constant feature becomes zero: dividing by its standard deviation would amplify rounding errors.
     flat = spread <= 1e-9 * np.maximum(np.abs(F).max(axis=0), 1e-300)
     F = (F - F.mean(axis=0)) / np.where(flat, 1.0, spread)
     F[:, flat] = 0.0
@@ -164,7 +164,7 @@ _EARLY = 5
 
 @dataclass(frozen=True, eq=False)
 class QualityWeights:
-    r"""Weights of features, and what is done with their sum.
+    r"""Quality of sentences: a log-linear function of their features.
 
     .. math::  2 \log q_i = \theta^T f_i - \beta \log\max(1, r_i / 5)
 
@@ -192,6 +192,8 @@ class QualityWeights:
     def __post_init__(self) -> None:
         if self.training not in TRAININGS:
             raise DiversetError(f"training is {self.training!r}; choose one of {', '.join(TRAININGS)}")
+        if len(set(self.groups)) < len(self.groups):
+            raise DiversetError(f"a feature group is named twice in {', '.join(self.groups)}")
         wanted = 1 + int(columns_of(self.groups).sum())
         if self.coef.shape != (wanted,):
             raise DiversetError(f"{self.coef.size} weights for {wanted} features")
@@ -205,9 +207,9 @@ class QualityWeights:
         coef = np.array(stored["coef"], dtype=np.float64)
         return cls(coef, str(stored["training"]), tuple(stored["groups"]), float(stored["late"]))
 
-    def quality_of(self, cluster: Cluster, terms: Terms) -> FloatArray:
-        """Quality of every sentence of a cluster, given its words."""
-        score = feature_matrix(cluster, terms)[:, columns_of(self.groups)] @ self.coef[1:] + self.coef[0]
+    def quality_of(self, cluster: Cluster) -> FloatArray:
+        """Quality of every sentence of a cluster."""
+        score = feature_matrix(cluster)[:, columns_of(self.groups)] @ self.coef[1:] + self.coef[0]
         if self.training == "regression" and len(score):
             score = _SHARPNESS * (score - score.mean()) / max(float(score.std()), 1e-9)
         score = score - late_penalty(cluster, self.late)
@@ -236,8 +238,12 @@ def default_weights() -> QualityWeights:
 
 _NAME = "diverset summarizer"
 VERSION = 3
-#: Bytes of a file at most.
+#: Largest size of a file in bytes.
 _LONGEST = 1 << 20
+#: No weight, limit or setting is larger.
+_LARGEST_NUMBER = 1e9
+_TEXTS = frozenset(("format", "sha256", "card", "training"))
+_NUMBERS = frozenset("late prior_variance oracle_scaling max_bytes max_words max_sentences".split())
 
 
 def _checksum(entries: Mapping[str, Any]) -> str:
@@ -248,7 +254,7 @@ def _checksum(entries: Mapping[str, Any]) -> str:
 
 
 def write_model(path: str | os.PathLike[str], entries: Mapping[str, Any]) -> None:
-    """Write entries with format and checksum; an existing file is replaced only once the new one is complete."""
+    """Write entries with format and checksum. An existing file is replaced when the new one is complete."""
     head = {"format": f"{_NAME} {VERSION}"}
     stored = head | {"sha256": _checksum(head | dict(entries))} | dict(entries)
     text = json.dumps(stored, indent=0, ensure_ascii=False, allow_nan=False)
@@ -257,7 +263,7 @@ def write_model(path: str | os.PathLike[str], entries: Mapping[str, Any]) -> Non
 
 
 def read_model(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Entries of a file that :func:`write_model` wrote, format and checksum seen to."""
+    """Read a file of :func:`write_model`, and check its format, entries and checksum."""
     with open_file(path) as file:
         raw = file.read(_LONGEST + 1)
     if len(raw) > _LONGEST:
@@ -266,7 +272,7 @@ def read_model(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def parse_model(raw: bytes, name: str) -> dict[str, Any]:
-    """Entries of the bytes of a file; `name` is what messages call it."""
+    """Entries of a file; messages call it `name`."""
     try:
         stored: Any = json.loads(raw.decode("utf-8"), parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
@@ -279,14 +285,31 @@ def parse_model(raw: bytes, name: str) -> dict[str, Any]:
         raise DiversetError(
             f"{name} has format {given[:40]!r}; this diverset reads version {VERSION}: fit the model and save it again"
         )
-    try:
-        checksum = _checksum(entries)
-    except ValueError as error:  # 1e999 is infinite, which no file of ours holds
-        raise DiversetError(f"{name} is damaged: {error}") from None
-    if entries.get("sha256") != checksum:
+    # Before the checksum, which writes the entries out: nested lists would exhaust the stack there.
+    for key, value in entries.items():
+        if not _is_valid(key, value):
+            raise DiversetError(f"{name} is damaged: its entry {key[:40]!r} is {str(value)[:40]!r}")
+    if entries.get("sha256") != _checksum(entries):
         raise DiversetError(f"{name} is damaged: its checksum is not that of its entries")
     return entries
 
 
+def _is_valid(key: str, value: Any) -> bool:
+    """Whether a file may have an entry: a text, a finite number, a short list of numbers or of texts."""
+    if key in _TEXTS:
+        return isinstance(value, str)
+    if key in _LISTS:
+        kind = _LISTS[key]
+        return isinstance(value, list) and len(value) <= 100 and all(kind(part) for part in value)
+    return key in _NUMBERS and _is_number(value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _LARGEST_NUMBER
+
+
 def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no number of JSON")
+
+
+_LISTS: dict[str, Callable[[Any], bool]] = {"coef": _is_number, "groups": lambda part: isinstance(part, str)}

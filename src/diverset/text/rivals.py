@@ -3,12 +3,12 @@ r"""Systems to compare with, behind the same ``summarize`` ([KuleszaTaskar2012]_
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
-from diverset._typing import FloatArray, IntArray, RNGLike
+from diverset._typing import IntArray, RNGLike
 from diverset.errors import DiversetError
 from diverset.learn._estimator import Estimator
 from diverset.numerics.validation import check_nonnegative
@@ -17,7 +17,6 @@ from diverset.text.learning import oracle_summary
 from diverset.text.lexrank import lexrank
 from diverset.text.summarizer import Summarizer
 from diverset.text.summary import Summary, finish
-from diverset.text.terms import Terms, stems_of
 
 __all__ = ["Begin", "LexRank", "Oracle", "Random", "RelevanceMMR", "Submodular"]
 
@@ -26,12 +25,8 @@ class _Rival(Estimator, abc.ABC):
     """A way to choose sentences that needs no training."""
 
     def fit(self, clusters: Iterable[Cluster]) -> Any:
-        """Nothing is learned; returns the object."""
+        """Learn nothing and return the object."""
         return self
-
-    def _vectors(self, cluster: Cluster) -> Any:
-        """Vectors of the sentences, the same that :func:`diverset.summarize` compares."""
-        return Terms([stems_of(found) for found in cluster.words]).vectors
 
     @abc.abstractmethod
     def _choose(self, cluster: Cluster, budget: Budget, rng: RNGLike) -> Any:
@@ -39,21 +34,21 @@ class _Rival(Estimator, abc.ABC):
 
     def summarize(
         self,
-        documents: Cluster | Iterable[str | Sequence[str]],
+        documents: Any,
         max_words: int | None = None,
         *,
         max_bytes: int | None = None,
         max_sentences: int | None = None,
         rng: RNGLike = None,
     ) -> Summary:
-        """Summarise documents; arguments and result as for :func:`diverset.summarize`."""
+        """Summarise documents; arguments and result are those of :func:`diverset.summarize`."""
         cluster, budget = as_cluster(documents), read_budget(max_bytes, max_words, max_sentences)
         chosen = self._choose(cluster, budget, rng) if len(cluster) else []
         return finish(cluster, chosen, budget, type(self).__name__.lower())
 
 
 class Begin(_Rival):
-    """Lead: sentences from the beginning of the first document on, then of the next, each if it fits.
+    """Lead: the first sentences of the first document, then of the next, each if it fits.
 
     Examples
     --------
@@ -62,11 +57,11 @@ class Begin(_Rival):
     """
 
     def _choose(self, cluster: Cluster, budget: Budget, rng: RNGLike) -> list[int]:
-        return _fill(np.arange(len(cluster)), budget.costs(cluster.sentences), budget.room)
+        return _fill(-np.arange(len(cluster)), cluster, budget)
 
 
 class Random(_Rival):
-    """Sentences at random, each if it fits.
+    """Random sentences, each if it fits.
 
     Examples
     --------
@@ -75,35 +70,25 @@ class Random(_Rival):
     """
 
     def _choose(self, cluster: Cluster, budget: Budget, rng: RNGLike) -> list[int]:
-        order = np.random.default_rng(rng).permutation(len(cluster))
-        return _fill(order, budget.costs(cluster.sentences), budget.room)
+        return _fill(-np.argsort(np.random.default_rng(rng).permutation(len(cluster))), cluster, budget)
 
 
 class LexRank(_Rival):
-    """The most central sentences by continuous LexRank ([ErkanRadev2004]_), less those that repeat chosen ones.
+    """The most central sentences by continuous LexRank ([ErkanRadev2004]_), without those that repeat chosen ones.
 
     Parameters
     ----------
     redundancy : float
-        A sentence is passed over if its cosine to a chosen one is above this.
+        A sentence is skipped if its cosine to a chosen one is above this.
     """
 
     def __init__(self, *, redundancy: float = 0.5) -> None:
         self.redundancy = redundancy
 
     def _choose(self, cluster: Cluster, budget: Budget, rng: RNGLike) -> list[int]:
-        vectors = self._vectors(cluster)
         limit = check_nonnegative(self.redundancy, name="redundancy")
-        nearest = np.zeros(len(cluster))
-
-        def fresh(i: int) -> bool:
-            if nearest[i] > limit:
-                return False
-            np.maximum(nearest, (vectors @ vectors[i].T).toarray().ravel(), out=nearest)
-            return True
-
-        order = np.argsort(-lexrank(features=vectors), kind="stable")
-        return _fill(order, budget.costs(cluster.sentences), budget.room, fresh)
+        central = lexrank(features=cluster.terms.vectors)
+        return _fill(central, cluster, budget, lambda nearest: np.where(nearest > limit, -np.inf, central))
 
 
 class Submodular(_Rival):
@@ -123,7 +108,7 @@ class Submodular(_Rival):
 
     Notes
     -----
-    f is submodular, not monotone. O(n^2) for the similarities, then O(n) for each sentence tried.
+    f is submodular, not monotone. O(n^2) for the similarities, then O(n) for each sentence taken.
     """
 
     def __init__(self, *, redundancy: float = 4.0, scaling: float = 0.3) -> None:
@@ -131,13 +116,12 @@ class Submodular(_Rival):
         self.scaling = scaling
 
     def _choose(self, cluster: Cluster, budget: Budget, rng: RNGLike) -> list[int]:
-        vectors = self._vectors(cluster)
+        vectors = cluster.terms.vectors
         weight = check_nonnegative(self.redundancy, name="redundancy")
         costs = budget.costs(cluster.sentences)
         scale = costs.astype(np.float64) ** check_nonnegative(self.scaling, name="scaling", most=50.0)
         S = (vectors @ vectors.T).toarray()
-        own = np.diagonal(S).copy()
-        degree = S.sum(axis=1) - own
+        degree = S.sum(axis=1) - np.diagonal(S)
         chosen: list[int] = []
         gain = degree.copy()
         free, room, value = costs <= budget.room, budget.room, 0.0
@@ -158,7 +142,7 @@ class Submodular(_Rival):
 
 
 class Oracle(_Rival):
-    """The oracle summary, for clusters with references (:func:`oracle_summary`): what could be reached."""
+    """The oracle summary of a cluster with references (:func:`oracle_summary`), an upper bound."""
 
     def _choose(self, cluster: Cluster, budget: Budget, rng: RNGLike) -> IntArray:
         return oracle_summary(cluster.sentences, cluster.references, budget)
@@ -168,7 +152,7 @@ class RelevanceMMR(_Rival):
     r"""LR+MMR: maximal marginal relevance with the quality of a trained summarizer.
 
     Sentences are taken by :math:`\alpha q_i - (1 - \alpha) \max_{j \in Y} s_{ij}` until the budget is full
-    ([CarbonellGoldstein1998]_). As in the experiments of [KuleszaTaskar2012]_ q is the quality by logistic regression,
+    ([CarbonellGoldstein1998]_). As in the experiments of [KuleszaTaskar2012]_, q is the quality by logistic regression,
     here scaled to at most 1 within the cluster.
 
     Parameters
@@ -192,32 +176,30 @@ class RelevanceMMR(_Rival):
         if self.summarizer is None:
             raise DiversetError("this RelevanceMMR has no fitted summarizer; call fit(clusters) or pass one")
         alpha = check_nonnegative(self.alpha, name="alpha")
-        vectors = self._vectors(cluster)
         quality = self.summarizer.quality_of(cluster)
-        relevance = alpha * quality / quality.max()
-        costs = budget.costs(cluster.sentences)
-        free = (costs <= budget.room) & (np.diff(vectors.indptr) > 0)
-        nearest: FloatArray = np.zeros(len(cluster))
-        chosen: list[int] = []
-        room = budget.room
-        while free.any():
-            best = int(np.where(free, relevance - (1.0 - alpha) * nearest, -np.inf).argmax())
-            chosen.append(best)
-            np.maximum(nearest, (vectors @ vectors[best].T).toarray().ravel(), out=nearest)
-            room -= int(costs[best])
-            free &= costs <= room
-            free[best] = False
-        return chosen
+        # A sentence without content words is like no other, so that only quality would count.
+        silent = np.diff(cluster.terms.vectors.indptr) == 0
+        relevance = np.where(silent, -np.inf, alpha * quality / quality.max())
+        return _fill(relevance, cluster, budget, lambda nearest: relevance - (1.0 - alpha) * nearest)
 
 
-def _fill(order: IntArray, costs: IntArray, room: int, accepts: Callable[[int], bool] | None = None) -> list[int]:
-    """Items in order, each if it fits and is accepted."""
-    chosen = []
-    smallest = int(costs.min())
-    for i in order.tolist():
-        if room < smallest:
+def _fill(scores: Any, cluster: Cluster, budget: Budget, rescore: Callable[[Any], Any] | None = None) -> list[int]:
+    """Sentences of the highest score, one at a time, until none fits or all scores are infinitely low.
+
+    `rescore` gives the scores anew from the largest cosine of each sentence to the chosen ones.
+    """
+    vectors, costs = cluster.terms.vectors, budget.costs(cluster.sentences)
+    room, free, nearest = budget.room, costs <= budget.room, np.zeros(len(cluster))
+    chosen: list[int] = []
+    while free.any():
+        best = int(np.where(free, scores, -np.inf).argmax())
+        if not free[best] or scores[best] == -np.inf:
             break
-        if costs[i] <= room and (accepts is None or accepts(i)):
-            chosen.append(i)
-            room -= int(costs[i])
+        chosen.append(best)
+        room -= int(costs[best])
+        free &= costs <= room
+        free[best] = False
+        if rescore is not None:
+            np.maximum(nearest, (vectors @ vectors[best].T).toarray().ravel(), out=nearest)
+            scores = rescore(nearest)
     return chosen

@@ -1,4 +1,4 @@
-r"""ROUGE: what share of the words of a summary are in human ones, and the other way round ([Lin2004]_).
+r"""ROUGE: overlap of a summary with human summaries, in words and sequences of words ([Lin2004]_).
 
 The scores are those of the Perl program ROUGE 1.5.5 with its options ``-m`` (stemming) and ``-2 4 -u`` (skip-bigrams
 with up to four words between, and unigrams), down to its habits:
@@ -9,7 +9,7 @@ with up to four words between, and unigrams), down to its habits:
 * The last word of a text takes no part in ROUGE-SU4 as a unigram.
 * Scores against several references are summed hits over summed counts; ``combine="best"`` takes the reference of
   highest recall instead.
-* A limit in bytes does not count the spaces between sentences, and for ROUGE-L it applies to every sentence by itself.
+* A limit in bytes does not count the spaces between sentences, and for ROUGE-L it applies to each sentence separately.
 """
 
 from __future__ import annotations
@@ -97,12 +97,12 @@ def rouge(
     combine : {"average", "best"}
         How several references count together: summed hits over summed counts, or the one of highest recall.
     max_words, max_bytes : int, optional
-        Cut summary and references to so many words (between white space) or bytes, as options ``-l`` and ``-b``.
+        Cut summary and references to this many words (between white space) or bytes, as options ``-l`` and ``-b``.
 
     Returns
     -------
     dict of str to Rouge
-        Precision, recall and F for every metric asked for; 0 where a text is empty.
+        Precision, recall and F of each metric; 0 if a text is empty.
 
     Notes
     -----
@@ -193,7 +193,7 @@ def _first_bytes(sentences: list[bytes], limit: int) -> list[bytes]:
 
 
 def _first_bytes_each(sentences: list[bytes], limit: int) -> list[bytes]:
-    """Whole sentences up to the first that is by itself too long."""
+    """Whole sentences up to the first one that is longer than the limit."""
     kept = []
     for sentence in sentences:
         kept.append(sentence[:limit])
@@ -218,7 +218,7 @@ def _hits_of(metric: str, ours: _Text, theirs: list[_Text]) -> list[_Hits]:
 
 def _combined(found: list[_Hits], combine: str) -> _Hits:
     if combine == "best":
-        # Of equally good references the first, and five digits decide what is equally good.
+        # Recall is rounded to five digits, as in the Perl program; of equal references the first counts.
         return max(found, key=lambda hits: round(hits.score().recall, 5))
     return _Hits(sum(h.hits for h in found), sum(h.summary for h in found), sum(h.reference for h in found))
 

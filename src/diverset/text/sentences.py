@@ -18,7 +18,7 @@ _OPEN_ENDING = re.compile(r"[^\s.!?:;,\u3002\uff01\uff1f\u0964\u2026\"'\u201d\u2
 _BULLET = re.compile(r"\s*[-*\u2022]\s+(?=\S)")
 #: Characters of a heading at most.
 _LONGEST_HEADING = 100
-#: The splitter's time grows with the square of a text with quotation marks in it, so it gets windows of this size.
+#: The splitter takes quadratic time on texts with quotation marks, so it gets windows of this size.
 _WINDOW = 20_000
 
 
@@ -51,7 +51,7 @@ def split_sentences(text: str, *, language: str = "en") -> list[str]:
 
 
 def sentences_and_headings(text: str, *, language: str = "en") -> list[tuple[str, bool]]:
-    """Sentences of a text, each with whether it is a heading: a short line by itself that ends without punctuation."""
+    """Sentences of a text, each with True if it is a heading: a short separate line that ends without punctuation."""
     try:
         from sentencex import segment
     except ImportError as error:
@@ -109,7 +109,7 @@ _SPEAKER = re.compile(r"^[A-Z][A-Z .'\u2019-]{2,40}(?:,[^:]{0,60})? ?:")
 
 
 def opens_dependent(found_words: Sequence[str]) -> bool:
-    """Whether the first words, such as "they say" or "this is", need the sentence before them.
+    """Whether a sentence begins with a pronoun that refers to the sentence before, as in "they say" or "this is".
 
     >>> opens_dependent(["they", "say"]), opens_dependent(["this", "is", "why"]), opens_dependent(["this", "hotel"])
     (True, True, False)

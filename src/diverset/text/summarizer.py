@@ -30,7 +30,6 @@ from diverset.text.quality import (
     write_model,
 )
 from diverset.text.summary import Summary
-from diverset.text.terms import Terms, stems_of
 from diverset.text.verb import summarize
 
 __all__ = ["Summarizer", "default_summarizer"]
@@ -158,20 +157,18 @@ class Summarizer(Estimator):
         )
         if len(shares) != len(listed):
             raise DiversetError(f"{len(shares)} weights for {len(listed)} clusters; give one each")
-        terms = [Terms([stems_of(found) for found in cluster.words]) for cluster in listed]
         columns = columns_of(self.groups)
-        features = [feature_matrix(cluster, own)[:, columns] for cluster, own in zip(listed, terms, strict=True)]
+        features = [feature_matrix(cluster)[:, columns] for cluster in listed]
         if self.training == "regression":
-            self.coef_ = _regression(listed, terms, features, np.array(shares))
+            self.coef_ = _regression(listed, features, np.array(shares))
         else:
-            self.coef_ = self._likelihood(listed, terms, features, np.array(shares), limits)
+            self.coef_ = self._likelihood(listed, features, np.array(shares), limits)
         self.card_ = f"trained on {len(listed)} clusters by {self.training}"
         return self
 
     def _likelihood(
         self,
         clusters: list[Cluster],
-        terms: list[Terms],
         features: list[FloatArray],
         shares: FloatArray,
         limits: Sequence[int] | None,
@@ -184,12 +181,13 @@ class Summarizer(Estimator):
             budgets = [Budget(budget.unit, limit) for budget, limit in zip(budgets, limits, strict=True)]
         self.oracles_: list[IntArray] = []
         examples, instances, sets = [], [], []
-        for cluster, own, F, budget in zip(clusters, terms, features, budgets, strict=True):
+        for cluster, F, budget in zip(clusters, features, budgets, strict=True):
+            vectors = cluster.terms.vectors
             costs = budget.costs(cluster.sentences)
-            speaking = np.flatnonzero(np.diff(own.vectors.indptr))
+            speaking = np.flatnonzero(np.diff(vectors.indptr))
             if self.training == "dpp-budget":
                 speaking = speaking[costs[speaking] <= budget.room]
-            rows = own.vectors[speaking]
+            rows = vectors[speaking]
             sentences = [cluster.sentences[i] for i in speaking]
             oracle = oracle_summary(sentences, cluster.references, budget, scaling=self.oracle_scaling)
             chosen = _independent(rows, oracle)
@@ -213,11 +211,10 @@ class Summarizer(Estimator):
         coef: FloatArray = model.fit(instances, sets).coef_
         return coef
 
-    def quality_of(self, cluster: Cluster, terms: Terms | None = None) -> FloatArray:
+    def quality_of(self, cluster: Cluster) -> FloatArray:
         """Quality of every sentence of a cluster."""
         check_fitted(self, "coef_")
-        own = Terms([stems_of(found) for found in cluster.words]) if terms is None else terms
-        return QualityWeights(self.coef_, self.training, tuple(self.groups), self.late).quality_of(cluster, own)
+        return QualityWeights(self.coef_, self.training, tuple(self.groups), self.late).quality_of(cluster)
 
     def summarize(self, documents: Any, max_words: int | None = None, **options: Any) -> Summary:
         """Summarise documents with this model: :func:`diverset.summarize` with ``model=self``."""
@@ -286,15 +283,13 @@ def default_summarizer() -> Summarizer:
     return Summarizer._from_entries(default_entries(), "the default model")
 
 
-def _regression(
-    clusters: list[Cluster], terms: list[Terms], features: list[FloatArray], shares: FloatArray
-) -> FloatArray:
+def _regression(clusters: list[Cluster], features: list[FloatArray], shares: FloatArray) -> FloatArray:
     """Ridge regression of standardised sentence scores, each cluster with its share."""
     d = features[0].shape[1]
     gram, right = np.zeros((d, d)), np.zeros(d)
-    for cluster, own, F, share in zip(clusters, terms, features, shares / shares.sum(), strict=True):
+    for cluster, F, share in zip(clusters, features, shares / shares.sum(), strict=True):
         if len(F):
-            y = sentence_scores(own, cluster.references)
+            y = sentence_scores(cluster)
             y = (y - y.mean()) / max(float(y.std()), 1e-9)
             gram += share / len(F) * (F.T @ F)
             right += share / len(F) * (F.T @ y)

@@ -1,4 +1,4 @@
-"""A summary, and why its sentences were chosen."""
+"""A summary, the reasons for its sentences, and their order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from diverset.text.cluster import Budget, Cluster
 from diverset.text.decode import Draws
 from diverset.text.law import SummaryLaw
 from diverset.text.sentences import opens_dependent
-from diverset.text.terms import Terms
 
 __all__ = ["Summary", "finish", "reading_order"]
 
@@ -30,21 +29,21 @@ class Summary(Result):
     text : str
         The summary, within the budget.
     indices : ndarray of int64
-        Which sentences of ``cluster.sentences``, in the order of the text.
+        Positions in ``cluster.sentences``, in the order of the text.
     cluster : Cluster
         The documents.
     budget : Budget
-        The limit that was asked for.
+        The limit.
     method : str
-        How it was decoded.
+        The decoder.
     quality : ndarray of shape (n_sentences,)
-        Quality of every sentence by the model; the scale has no meaning, ratios have.
+        Quality of every sentence by the model, up to a constant factor.
     candidates : ndarray of int64
-        Sentences that could be chosen: those with words that fit the budget, the best of very many.
+        Sentences that could be chosen: those with content words that fit the budget; of more than 1,000 the best.
     law : SummaryLaw or None
         The distribution over summaries, over the candidates; None where no DPP was used.
     notes : tuple of str
-        What the reader should know.
+        Remarks for the reader.
     """
 
     formats: ClassVar[tuple[str, ...]] = (".txt", *Result.formats)
@@ -105,7 +104,7 @@ class Summary(Result):
 
     @property
     def n_drawn(self) -> int:
-        """Draws that were made for them; the others did not fit."""
+        """Number of draws made for the probabilities, including those that did not fit."""
         return 0 if self._probability_draws is None else self._probability_draws.n_drawn
 
     @cached_property
@@ -119,9 +118,9 @@ class Summary(Result):
 
     @cached_property
     def novelty(self) -> FloatArray:
-        r"""What share of each chosen sentence is not in the others: :math:`\det S_Y / (s_{ii} \det S_{Y - i})`.
+        r"""Share of each chosen sentence that is not in the others: :math:`\det S_Y / (s_{ii} \det S_{Y - i})`.
 
-        1 for a sentence like none of the others, 0 for a copy.
+        1 for a sentence that shares no word with the others, 0 for a copy.
         """
         if self.law is None or not np.isin(self.indices, self.candidates).all():
             return np.ones(len(self.indices))
@@ -132,7 +131,7 @@ class Summary(Result):
         return share
 
     def explain(self) -> list[dict[str, Any]]:
-        """For every chosen sentence: where it stands, and why it was chosen.
+        """Place, quality, novelty and probability of each chosen sentence.
 
         ``inclusion_probability`` is the share of :attr:`n_accepted` draws within the budget that hold the sentence;
         ``quality_rank`` is 1 for the best sentence of the cluster.
@@ -167,11 +166,11 @@ class Summary(Result):
 
 
 def finish(
-    cluster: Cluster, chosen: Iterable[int], budget: Budget, method: str, terms: Terms | None = None, **found: Any
+    cluster: Cluster, chosen: Iterable[int], budget: Budget, method: str, by_events: bool = False, **found: Any
 ) -> Summary:
     """Put chosen sentences in order, within the budget to the byte.
 
-    With `terms`, the order is that of events; else that of the documents. Where not even one sentence fits, the best
+    The order is that of the documents, or of events. Where not even one sentence fits, the best
     one (by quality, else the first) is cut at a word.
     """
     indices = np.array(sorted(int(i) for i in chosen), dtype=np.int64)
@@ -181,8 +180,8 @@ def finish(
     if not len(indices) and len(cluster):
         indices = np.array([int(np.argmax(found["quality"]))])
         notes.append("no sentence fits the limit; one was cut")
-    elif terms is not None:
-        indices = reading_order(cluster, indices.tolist(), terms)
+    elif by_events:
+        indices = reading_order(cluster, indices.tolist())
     text = budget.crop(" ".join(cluster.sentences[i] for i in indices)) if len(indices) else ""
     return Summary(text, indices, cluster, budget, method, notes=tuple(notes), **found)
 
@@ -191,27 +190,15 @@ def finish(
 _SAME = 0.5
 
 
-def reading_order(cluster: Cluster, chosen: Sequence[int], terms: Terms) -> IntArray:
+def reading_order(cluster: Cluster, chosen: Sequence[int]) -> IntArray:
     """Chosen sentences in the order of events.
 
-    Parameters
-    ----------
-    cluster : Cluster
-        The documents, with dates or without.
-    chosen : sequence of int
-        Sentences of the cluster.
-    terms : Terms
-        Words of its sentences.
-
-    Returns
-    -------
-    ndarray of int64
-        By the date of the document, where all documents have one, and then by first mention: the place of the first
-        sentence of the cluster with a cosine above one half to the chosen one. A sentence that needs the one before
-        it follows that sentence.
+    Sentences are ordered by the date of their document, if all documents have one, and else by first mention: the
+    place of the first sentence of the cluster with a cosine above one half to the chosen one. A sentence that needs
+    the one before it follows that sentence.
     """
     chosen = sorted(int(i) for i in chosen)
-    vectors = terms.vectors
+    vectors = cluster.terms.vectors
     dates = cluster.dates if all(date is not None for date in cluster.dates) else ()
 
     def key(i: int) -> tuple[int, int, int]:

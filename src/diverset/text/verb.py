@@ -1,4 +1,4 @@
-"""One call from documents to a summary: ``diverset.summarize``, which owns all defaults."""
+"""``diverset.summarize``: from documents to a summary, with all defaults."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from diverset._typing import BoolArray, FloatArray, IntArray, RNGLike
 from diverset.errors import DiversetError, MissingExtraError
 from diverset.numerics.validation import as_finite, check_count
 from diverset.text.cluster import Cluster, as_cluster, read_budget
-from diverset.text.decode import covering_summary, greedy_summary, least_risk
+from diverset.text.decode import covering_summary, least_risk
 from diverset.text.law import Draws, SummaryLaw, cosines, given_read
 from diverset.text.quality import QualityWeights, default_weights
 from diverset.text.sentences import opens_dependent, stands_alone
 from diverset.text.summary import Summary, finish
-from diverset.text.terms import Terms, stems_of
+from diverset.text.terms import Terms
 
 if TYPE_CHECKING:
     from diverset.text.summarizer import Summarizer
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 __all__ = ["METHODS", "summarize"]
 
 METHODS = ("coverage", "mbr", "sample", "greedy")
-#: Sentences in the law of summaries; of more, the best by quality and by quality for their length.
+#: Most sentences in the law of summaries; of more, the best by quality and by quality per length.
 MOST_CANDIDATES = 1000
 #: Log-quality that the sentence nearest to the query gains.
 _QUERY_WEIGHT = 4.0
-#: A sentence with less that is new beside what was read is not taken.
+#: Least share of a sentence that must be new, with ``update_since``.
 _LEAST_NEW = 0.3
 #: Median of the diagonal of L for ``"greedy"``.
 _GREEDY_SCALE = 8.0
-#: Share of sentences in lower case from which on it is a habit of the writers.
+#: If a larger share of sentences begins in lower case, the writers use no capitals.
 _LOWER_CASE = 0.1
 
 
@@ -53,28 +53,28 @@ def summarize(
     n_draws: int = 20_000,
     rng: RNGLike = None,
 ) -> Summary:
-    """Summarise documents about one thing, in their own sentences.
+    """Summarise documents about one subject by some of their sentences.
 
     Parameters
     ----------
     documents : str, path, frame, Cluster, or iterable of str or of lists of sentences
-        What to summarise. Texts are split into sentences. A path, or a string that names an existing file or folder, is
-        read as the command ``diverset summarize`` reads it. A pandas or polars frame has a document in each row, in a
-        column such as ``text`` or ``body``, with names and dates in columns such as ``title`` and ``date``.
+        Documents to summarise. Texts are split into sentences. A path, or a string that names an existing file or
+        folder, is read as the command ``diverset summarize`` reads it. A pandas or polars frame has a document in each
+        row, in a column such as ``text`` or ``body``, with names and dates in columns such as ``title`` and ``date``.
     max_words, max_bytes, max_sentences : int, optional
         The limit, one of them; 100 words if none is given. It is never exceeded. A summary ends before the limit where
         the sentences that are left add little.
     method : {"coverage", "mbr", "sample", "greedy"}
-        How to get from the model to a summary.
+        Decoder: how the model gives a summary.
 
         ``"coverage"``: the set of sentences whose words and word pairs are most expected, by draws from the model
         (``diverset.text.decode``); only sentences of the better half by quality that can stand
         alone. ``"mbr"``: the draw of highest mean ROUGE-1F against all draws. ``"sample"``: one draw. ``"greedy"``:
         Algorithm 6 of [KuleszaTaskar2012]_.
     query : str, optional
-        What the summary should be about: sentences that share its words gain quality.
+        Subject of the summary: sentences that share its words gain quality.
     update_since : as documents, optional
-        What the reader knows already. The DPP is conditioned on these sentences, so the summary holds what is new.
+        Documents that the reader knows. The DPP is conditioned on their sentences, so the summary holds news.
     model : Summarizer or path, optional
         A model of your own, or the file of one; the model that comes with the package by default.
     embeddings : array_like of shape (n_sentences, d) or str, optional
@@ -82,7 +82,7 @@ def summarize(
         name or folder of an installed sentence-transformers model that makes them. Stems by default. Nothing is
         downloaded.
     n_draws : int
-        Draws that fit the limit, for ``"coverage"`` and ``"mbr"``, and for the probabilities that are shown.
+        Number of draws within the limit, for ``"coverage"`` and ``"mbr"`` and for the shown probabilities.
     rng : int, Generator or None
         For draws. None gives the same summary each time, except for ``"sample"``, which draws anew.
 
@@ -105,9 +105,9 @@ def summarize(
         raise DiversetError(f"method is {method!r}; choose one of {', '.join(METHODS)}")
     cluster, budget = as_cluster(documents), read_budget(max_bytes, max_words, max_sentences)
     n_draws = check_count(n_draws, name="n_draws")
-    terms = Terms([stems_of(found) for found in cluster.words])
+    terms = cluster.terms
     notes: list[str] = []
-    quality = _model(model).quality_of(cluster, terms)
+    quality = _model(model).quality_of(cluster)
     if query is not None:
         quality = quality * _relevance(query, terms, notes)
     costs = budget.costs(cluster.sentences)
@@ -119,10 +119,10 @@ def summarize(
         notes.append(f"of {len(candidates):,} sentences, the {MOST_CANDIDATES:,} of highest quality were compared")
         candidates = _best(candidates, quality, costs)
     if not len(candidates):
-        return finish(cluster, [], budget, method, terms, quality=quality, notes=notes)
+        return finish(cluster, [], budget, method, quality=quality, notes=notes)
     allowed = np.ones(len(candidates), dtype=bool)
     known = () if update_since is None else as_cluster(update_since).sentences
-    vectors, read = _vectors(embeddings, cluster, known, terms)
+    vectors, read = _vectors(embeddings, cluster, known)
     rows = vectors[candidates]
     if update_since is None:
         S = cosines(rows, rows)
@@ -134,11 +134,11 @@ def summarize(
         quality[candidates] *= np.sqrt(new)
         allowed = new >= _LEAST_NEW
         if not allowed.any():
-            notes.append("no sentence is new beside what was read; the newest are given")
+            notes.append("every sentence repeats what was read; the newest ones are given")
             allowed[:] = True
     law = SummaryLaw(quality[candidates], S, costs[candidates], budget.room)
     draws = law.draw(1 if method == "sample" else n_draws, _seed(method, rng)) if method in METHODS[:3] else None
-    chosen = _decode(method, law, draws, cluster, candidates, allowed, quality, terms, notes)
+    chosen = _decode(method, law, draws, cluster, candidates, allowed, quality, notes)
     if method == "sample":
         draws = None  # one draw tells no probabilities
     return finish(
@@ -146,7 +146,7 @@ def summarize(
         candidates[chosen],
         budget,
         method,
-        terms,
+        by_events=True,
         quality=quality,
         notes=notes,
         candidates=candidates,
@@ -164,10 +164,10 @@ def _model(model: Summarizer | str | os.PathLike[str] | None) -> Summarizer | Qu
     return model if isinstance(model, Summarizer) else Summarizer.load(model)
 
 
-def _vectors(embeddings: Any, cluster: Cluster, known: Sequence[str], terms: Terms) -> tuple[Any, Any]:
+def _vectors(embeddings: Any, cluster: Cluster, known: Sequence[str]) -> tuple[Any, Any]:
     """Unit vectors of the sentences of the cluster, and of those that were read."""
     if embeddings is None:
-        return terms.vectors, terms.vectors_of(known)
+        return cluster.terms.vectors, cluster.terms.vectors_of(known)
     if not isinstance(embeddings, str):
         if known:
             raise DiversetError(
@@ -202,7 +202,7 @@ def _relevance(query: str, terms: Terms, notes: list[str]) -> FloatArray:
     near = (terms.vectors @ terms.vectors_of([query]).T).toarray().ravel()
     top = near.max(initial=0.0)
     if top == 0.0:
-        notes.append(f"no sentence holds a word of the query {query!r}; it was left aside")
+        notes.append(f"no sentence holds a word of the query {query!r}; it was ignored")
         return np.ones(len(near))
     factor: FloatArray = np.exp(0.5 * _QUERY_WEIGHT * near / top)
     return factor
@@ -216,7 +216,6 @@ def _decode(
     candidates: IntArray,
     allowed: BoolArray,
     quality: FloatArray,
-    terms: Terms,
     notes: list[str],
 ) -> IntArray:
     """Chosen positions among the candidates."""
@@ -224,19 +223,22 @@ def _decode(
         notes.append(f"no draw of {draws.n_drawn:,} fits the limit; the greedy summary is given instead")
         draws = None
     if draws is None:
+        from diverset.core import DPP
+        from diverset.inference.budgeted import map_budgeted
+
         # Where no sentence makes a set more probable, Algorithm 6 takes the longest one. A factor changes that, and
-        # leaves the order among sets of one size as it is.
+        # does not change the order among sets of one size.
         L = _GREEDY_SCALE / np.median(np.diagonal(law.L)) * law.L
-        return greedy_summary(L, law.costs, law.room)
+        return map_budgeted(DPP(L), law.costs, law.room, fill=True).indices
     if method == "sample":
         return draws.sets[0]
-    own = Terms([terms.stems[i] for i in candidates])
+    own = Terms([cluster.terms.stems[i] for i in candidates])
     if method == "mbr":
-        return draws.sets[least_risk(draws.sets, own.counts)[0]]
-    # Nothing from the worse half, by quality among all sentences and among those that fit.
+        return draws.sets[least_risk(draws.sets, own.counts)]
+    # Only the better half by quality, among all sentences and among those that fit.
     good = allowed & (quality[candidates] >= max(np.median(quality), np.median(law.quality)))
     depends = np.array([opens_dependent(cluster.words[i]) for i in candidates])
-    # The sentence before it, if that is a candidate of the same document; else itself, which is never there first.
+    # The sentence before it, if that is a candidate of the same document; else itself, so that it is never taken.
     before = np.searchsorted(candidates, candidates - 1)
     known = (candidates[before] == candidates - 1) & (cluster.position[candidates] > 0)
     needs = np.where(depends, np.where(known, before, np.arange(len(candidates))), -1)
@@ -251,7 +253,7 @@ def _decode(
 
 
 def _best(candidates: IntArray, quality: FloatArray, costs: IntArray) -> IntArray:
-    """The best by quality, and as many of the others by quality for their cost: short ones, that fill what is left."""
+    """Half of the candidates by quality, the other half by quality per cost: short ones that fill the limit."""
     order = candidates[np.argsort(-quality[candidates], kind="stable")]
     good, rest = order[: MOST_CANDIDATES // 2], order[MOST_CANDIDATES // 2 :]
     filling = np.argsort(-quality[rest] / costs[rest], kind="stable")[: MOST_CANDIDATES - len(good)]

@@ -55,7 +55,7 @@ def stem(word: str) -> str:
     Parameters
     ----------
     word : str
-        Lower-case letters or digits; of fewer than three it is returned as it is.
+        Lower-case letters or digits; words of fewer than three are not changed.
 
     Returns
     -------
@@ -64,7 +64,7 @@ def stem(word: str) -> str:
 
     Notes
     -----
-    O(length). Results are remembered, so a text costs its vocabulary.
+    O(length). Results are cached.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def _participles(word: str) -> str:
 
 
 def _mended(rest: str) -> str:
-    """What a participle was made from: an *e* back, or a doubled consonant halved."""
+    """The verb of a participle: restore an *e*, or undouble a consonant."""
     if rest.endswith(("at", "bl", "iz")):
         return rest + "e"
     if len(rest) > 1 and rest[-1] == rest[-2] and rest[-1] not in "aeiouylsz":

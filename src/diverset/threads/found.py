@@ -53,8 +53,6 @@ class FoundThreads(Result):
         What was asked, and what was chosen from the pile.
     notes : tuple of str
         Remarks on reading.
-    log_prob : float
-        Log-probability of the set.
     vectors : PileVectors
         Vectors of the documents in `kept`.
     kept : ndarray of int64
@@ -72,7 +70,6 @@ class FoundThreads(Result):
     copies: Mapping[int, IntArray]
     settings: Mapping[str, Any]
     notes: tuple[str, ...]
-    log_prob: float
     vectors: PileVectors
     kept: IntArray
     model: EventModel
@@ -89,11 +86,21 @@ class FoundThreads(Result):
         return iter(self.threads)
 
     @cached_property
-    def _sums(self) -> FloatArray:
-        """Summed details of each thread, (k, n_terms)."""
+    def _in_kept(self) -> list[IntArray]:
+        """The threads, as positions in `kept`."""
         at = np.full(len(self.corpus), -1)
         at[self.kept] = np.arange(len(self.kept))
-        return np.array([np.asarray(self.vectors.details[at[thread]].sum(axis=0)).ravel() for thread in self.places])
+        return [at[thread] for thread in self.places]
+
+    @cached_property
+    def log_prob(self) -> float:
+        """Log-probability of the set."""
+        return self.model.log_prob(self._in_kept)
+
+    @cached_property
+    def _sums(self) -> FloatArray:
+        """Summed details of each thread, (k, n_terms)."""
+        return np.array([np.asarray(self.vectors.details[own].sum(axis=0)).ravel() for own in self._in_kept])
 
     @cached_property
     def words(self) -> list[list[str]]:
