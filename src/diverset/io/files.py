@@ -2,6 +2,7 @@
 
 import errno
 import gzip
+import io
 import os
 import re
 import secrets
@@ -12,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO
+from typing import Any, TextIO
 
 from diverset.errors import DiversetError, EnvironmentFault, MissingExtraError
 
@@ -77,7 +78,7 @@ def kind_of(name: str | os.PathLike[str]) -> str:
 
 
 @contextmanager
-def open_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+def open_file(path: str | os.PathLike[str]) -> Iterator[io.BufferedReader]:
     """Open a regular file for reading; symbolic links are followed, and everything else is refused.
 
     Opening a pipe or a device can block for ever or have effects of its own, so the path is looked at first. It is

@@ -615,10 +615,9 @@ def _read_parquet(name: str) -> Table:
 
     def cells(column: str) -> list[Any]:
         try:
-            found: list[Any] = arrays[column] if column in arrays else others[column].to_pylist()
+            return list(arrays[column].tolist() if column in arrays else others[column].to_pylist())
         except (pa.ArrowException, ValueError, OverflowError) as error:
             raise DiversetError(f"{name}: column {column!r} cannot be read: {error}") from error
-        return found if isinstance(found, list) else found.tolist()
 
     return Table(name, _Columns(types, cells), n, types=types, arrays=arrays)
 
