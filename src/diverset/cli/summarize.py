@@ -74,10 +74,10 @@ def summarize(
     notes: list[str] = []
     reading: dict[str, Any] = {"text": text, "label": label, "encoding": encoding, "notes": notes}
     with working("Reading") as step:
-        cluster = read_cluster(paths or [], notes=notes, **reading)
+        cluster = read_cluster(paths or [], **reading)
         if not len(cluster):
             raise DiversetError("there is nothing to summarise: the documents hold no sentence")
-        read = None if update_since is None else read_cluster([update_since], notes=notes, **reading)
+        read = None if update_since is None else read_cluster([update_since], **reading)
         step("Summarising")
         summary = dv.summarize(
             cluster,
