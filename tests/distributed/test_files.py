@@ -1,5 +1,7 @@
 """Features read in blocks from files; two rounds; Nystroem features; the command line."""
 
+import os
+
 import numpy as np
 import pytest
 from typer.testing import CliRunner
@@ -231,3 +233,11 @@ def test_bad_requests_are_one_line(X, tmp_path, arguments, message):
     result = run("select", tmp_path / "x.parquet", "--dask", "here", *arguments)
     assert result.exit_code == 2
     assert message in result.output
+
+
+def test_a_file_cut_short_before_a_block_is_read_is_an_error_and_not_a_crash(tmp_path):
+    np.save(tmp_path / "x.npy", np.ones((1000, 8)))
+    lazy = dv.distributed.read(tmp_path / "x.npy", block_bytes=6400)
+    os.truncate(tmp_path / "x.npy", 20_000)
+    with pytest.raises(DiversetError, match="was cut short while it was read"):
+        lazy.compute(scheduler="synchronous")

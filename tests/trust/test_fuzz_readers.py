@@ -203,6 +203,7 @@ OPENED_BY = {
 #: Those that open files of the package alone, or what the system tells about itself.
 OWN_FILES = {
     "cli/console.py",
+    "cli/group.py",
     "demo/cities.py",
     "demo/run.py",
     "threads/corpus.py",

@@ -89,6 +89,8 @@ def _mapped(path: str, dtype: str, offset: int, length: int, width: int) -> Arra
     """Memory map of a few rows of a file: only the pages that are used are read."""
     if length == 0:
         return np.zeros((0, width), dtype=dtype)
+    if os.path.getsize(path) < offset + length * width * np.dtype(dtype).itemsize:
+        raise DiversetError(f"{path} was cut short while it was read")  # reading such a map would end the process
     return np.memmap(path, dtype=dtype, mode="r", offset=offset, shape=(length, width))
 
 

@@ -173,9 +173,9 @@ def _from_number(text: str) -> datetime:
     """Years, days and months without marks, or a count since 1970, by the number of digits."""
     whole, _, fraction = text.partition(".")
     if not fraction.strip("0") and len(whole) in (4, 8, 14) and "e" not in text:
-        month, day, *clock = (int(whole[at : at + 2] or 1) for at in (4, 6, *range(8, len(whole), 2)))
+        month, day, hour, minute, second = (int(whole[at : at + 2] or at < 8) for at in (4, 6, 8, 10, 12))
         try:
-            return datetime(int(whole[:4]), month, day, *clock)
+            return datetime(int(whole[:4]), month, day, hour, minute, second)
         except ValueError as error:
             raise ValueError(f"{text!r} is no date: {error}") from None
     number = float(text)

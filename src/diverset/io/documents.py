@@ -17,7 +17,7 @@ from diverset.errors import DiversetError
 from diverset.io.dates import date_in_name, parse_dates
 from diverset.io.features import TEXTS, guess_id, guess_text, is_prose, looks_like_id
 from diverset.io.files import byte_limit, decode, is_own_page, kind_of, read_bytes, read_stdin
-from diverset.io.tables import TEXT_KINDS, Table, as_text, from_frame, is_blank, is_frame, parse_table, read_table
+from diverset.io.tables import TEXT_KINDS, Table, as_text, is_blank, is_frame, parse_table, read_table
 
 if TYPE_CHECKING:
     from diverset.text import Cluster
@@ -136,8 +136,8 @@ def read_documents(
     single = isinstance(sources, str | os.PathLike) or is_frame(sources)
     found: list[Document] = []
     for source in [sources] if single else list(sources) or ["-"]:
-        if is_frame(source):
-            found += reader.table(from_frame(source))
+        if not isinstance(source, str | os.PathLike):
+            found += reader.table(read_table(source))
         elif os.fspath(source) == "-":
             raw = read_stdin(stdin, max_bytes=max_bytes)
             content = decode(raw, "standard input", encoding=encoding, notes=remarks)

@@ -2,6 +2,7 @@
 
 import errno
 import gzip
+import io
 import os
 import re
 import secrets
@@ -12,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO
+from typing import Any, TextIO
 
 from diverset.errors import DiversetError, EnvironmentFault, MissingExtraError
 
@@ -77,7 +78,7 @@ def kind_of(name: str | os.PathLike[str]) -> str:
 
 
 @contextmanager
-def open_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+def open_file(path: str | os.PathLike[str]) -> Iterator[io.BufferedReader]:
     """Open a regular file for reading; symbolic links are followed, and everything else is refused.
 
     Opening a pipe or a device can block for ever or have effects of its own, so the path is looked at first. It is
@@ -408,11 +409,16 @@ def _create_locked(target: Path) -> tuple[Path, int | None]:
         if fcntl is None:
             os.close(handle)
             return temporary, None
-        with suppress(OSError):  # file systems without locks
+        try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.fstat(handle).st_nlink:
+            taken = os.fstat(handle).st_nlink == 0
+        except BlockingIOError:
+            taken = True
+        except OSError:  # a file system without locks, where nothing is taken for dead either
+            taken = False
+        if not taken:
             return temporary, handle
-        os.close(handle)  # taken for dead and removed before it was locked
+        os.close(handle)  # another thread or process took it for dead before it was locked, and removes it
 
 
 def remove_dead_temporaries(folder: Path) -> None:

@@ -277,6 +277,8 @@ def read_table(
     """
     if is_frame(source):
         return from_frame(source)
+    if not isinstance(source, str | os.PathLike):
+        raise DiversetError(f"the input is of type {type(source).__name__}; give a path, or a pandas or polars frame")
     notes: list[str] = []
     name = os.fspath(source)
     if name == "-":
@@ -613,10 +615,9 @@ def _read_parquet(name: str) -> Table:
 
     def cells(column: str) -> list[Any]:
         try:
-            found: list[Any] = arrays[column] if column in arrays else others[column].to_pylist()
+            return list(arrays[column].tolist() if column in arrays else others[column].to_pylist())
         except (pa.ArrowException, ValueError, OverflowError) as error:
             raise DiversetError(f"{name}: column {column!r} cannot be read: {error}") from error
-        return found if isinstance(found, list) else found.tolist()
 
     return Table(name, _Columns(types, cells), n, types=types, arrays=arrays)
 
