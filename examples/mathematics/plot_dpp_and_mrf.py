@@ -32,8 +32,8 @@ for (Y, by_mrf), by_dpp in zip(mrf_ternary(w).items(), dpp_ternary(S).values(), 
 # Slices
 # ------
 #
-# Fix the factor of the triple, :math:`\psi_{123}(1,1,1)`, and let item 1 repel both others alike. How much may these two
-# repel each other? A DPP with similarities of at least 0 allows one or two values, an MRF one. Where little repels
+# Fix the factor of the triple, :math:`\psi_{123}(1,1,1)`, and let item 1 repel both others alike. How much may these
+# two repel each other? A DPP with similarities of at least 0 allows one or two values, an MRF one. Where little repels
 # (grey) the models are alike. Where the triple is all but excluded (red) they differ: an MRF reaches the upper left
 # corner, where one item avoids two that do not mind each other. A DPP cannot, since similarity is transitive.
 

@@ -21,6 +21,7 @@ from diverset.numerics.validation import (
     find_positions,
     is_blocked,
     is_sparse,
+    tensor_values,
 )
 
 __all__ = ["Items", "as_column", "as_groups", "as_positions", "as_size", "list_rows", "read_items", "take_rows"]
@@ -76,7 +77,7 @@ def _unwrapped(features: Any, name: str) -> tuple[Any, Any]:
         # pandas frames have an index of labels; polars frames have none.
         return _frame_values(features, name), getattr(features, "index", None)
     if hasattr(features, "detach") and hasattr(features, "numpy"):
-        return _tensor_values(features, name), None
+        return tensor_values(features, name=name), None
     if hasattr(features, "combine_chunks") and hasattr(features, "to_numpy"):
         features = features.combine_chunks()  # a pyarrow ChunkedArray
     if hasattr(features, "flatten") and hasattr(features, "to_pylist"):
@@ -245,7 +246,7 @@ def _column_values(values: Any, name: str, labels: Any) -> Any:
         )
     if hasattr(values, "to_numpy"):
         return values.to_numpy()
-    return _tensor_values(values, name) if hasattr(values, "detach") else values
+    return tensor_values(values, name=name) if hasattr(values, "detach") else values
 
 
 def _frame_values(frame: Any, name: str) -> Array:
@@ -264,16 +265,4 @@ def _frame_values(frame: Any, name: str) -> Array:
             raise KernelError(f"column {column!r} of {name} holds {dtype}; leave it out, or turn it into numbers")
     # Columns that can hold missing values (pandas' own and Arrow's): missing values become NaN, which is refused later.
     values = frame.to_numpy(dtype=np.float64, na_value=np.nan)
-    return values
-
-
-def _tensor_values(tensor: Any, name: str) -> Array:
-    device = getattr(getattr(tensor, "device", None), "type", "cpu")
-    if device != "cpu":
-        raise KernelError(f"{name} is a tensor on {device}; move it to memory first, with .cpu()")
-    if "sparse" in str(getattr(tensor, "layout", "")):
-        raise KernelError(f"{name} is a sparse tensor; pass a scipy.sparse matrix, or {name}.to_dense()")
-    tensor = tensor.detach()
-    # NumPy has no bfloat16; float32 holds all of its values.
-    values: Array = (tensor.float() if "bfloat16" in str(tensor.dtype) else tensor).numpy()
     return values

@@ -26,7 +26,7 @@ _WIDTH, _HEIGHT, _LEFT, _BELOW, _ABOVE, _RIGHT = 640, 360, 56, 58, 34, 20
 def page(result: Any, output: Path) -> dict[str, Any]:
     """Values for the template.
 
-    `result` is a :class:`~diverset.Comparison`, or a comparison of rows of a table
+    `result` is a :class:`~diverset.metrics.compare.Comparison`, or a comparison of rows of a table
     (``diverset.cli.compare.Compared``), which also says what was asked and what the rows are.
     """
     found: Comparison = getattr(result, "found", result)
