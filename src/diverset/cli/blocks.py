@@ -152,7 +152,7 @@ def pick_blocks(
         notes=notes,
         total=n,
     )
-    # A copy answers for itself what it kept, so that its positions may change.
+    # A copy stores the share of quality kept, so its positions may change.
     selection = replace(copy(found), indices=np.arange(len(found)))
     return candidates, selection, np.arange(len(found), len(fetched))
 
@@ -182,7 +182,7 @@ def _types(rows: Any) -> dict[str, Any]:
 
 
 def _features(rows: Any, request: Request) -> tuple[list[str], list[str]]:
-    """Columns that rows are compared by, and a remark where nobody said."""
+    """Columns that rows are compared by, and a remark if they were guessed."""
     if request.features is not None:
         return find_columns(Table(request.file, {name: [] for name in rows.names}, 0), request.features), []
     taken = {request.quality, request.id, request.cost, request.group}

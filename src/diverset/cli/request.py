@@ -1,4 +1,4 @@
-"""What ``select``, ``sample`` and ``compare`` are asked for, and the arguments of the library that it becomes."""
+"""The options of ``select``, ``sample`` and ``compare``, and their translation into arguments of the library."""
 
 import shlex
 from dataclasses import dataclass, fields, replace
@@ -52,7 +52,7 @@ class Request:
 
     @property
     def dial(self) -> float:
-        """The diversity asked for, or the default."""
+        """The diversity option, or its default."""
         return 0.5 if self.diversity is None else self.diversity
 
     @property

@@ -132,7 +132,7 @@ def choose_cities(
         raise DiversetError(f"length_scale = {length_scale:g} km; it must be positive and finite")
     if not 0 <= population_power < np.inf:
         raise DiversetError(f"population_power = {population_power:g}; it must be at least 0 and finite")
-    # A k-DPP does not care about a common factor; dividing by the largest keeps powers in range.
+    # A common factor does not change a k-DPP; dividing by the largest population keeps powers in range.
     quality = (cities.population / cities.population.max()) ** population_power
     similarity = dv.kernels.rbf(cities.points, length_scale=length_scale)
     dpp = dv.DPP.from_quality_diversity(quality, similarity)

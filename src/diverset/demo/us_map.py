@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["albers", "draw_us_map"]
 
 _INSETS = {"AK": (0.035, 0.045, 0.13, 0.13), "HI": (0.18, 0.045, 0.13, 0.13)}
-_MOST_LABELS = 40  # beyond that a reader sees only text
+_MOST_LABELS = 40  # more labels would cover the map
 
 
 def albers(latitude: FloatArray, longitude: FloatArray) -> FloatArray:

@@ -14,7 +14,7 @@ from diverset.numerics.validation import as_number
 
 __all__ = ["near_duplicates"]
 
-#: By both features, copies of a photograph are nearer than two photographs of the same thing: see the documentation.
+#: By both features, copies of a photograph are nearer than two photographs of one subject; see the documentation.
 _FEATURES = ("gist", "color-64")
 THRESHOLD = 0.97
 
@@ -25,25 +25,25 @@ def near_duplicates(
     threshold: float = THRESHOLD,
     order: Any = None,
 ) -> IntArray:
-    r"""For every image the one it is a copy of: itself, or an earlier one.
+    r"""Find near-duplicates: for every image, the image that it duplicates, or itself.
 
-    Images are gone through in order; each joins the most similar of the images kept so far if the smaller of the two
-    cosines, by ``gist`` and by ``color-64``, is at least `threshold`, and is kept otherwise. So no two images that
-    are kept are near copies, and every copy is a near copy of the very image it is put with.
+    Images are compared in order. An image is a duplicate of the most similar image kept so far if the smaller of two
+    cosines, by ``gist`` and by ``color-64``, is at least `threshold`; otherwise it is kept. So no two kept images are
+    near-duplicates of each other.
 
     Parameters
     ----------
     features : mapping of str to array_like of shape (n, n_features)
         With ``gist`` and ``color-64``, as :func:`extract` gives them.
     threshold : float
-        Between 0 and 1; at 1 only images with the same features are copies.
+        Between 0 and 1; at 1 only images with the same features are duplicates.
     order : array_like of int, optional
         All images, the preferred first; in their own order by default.
 
     Returns
     -------
     ndarray of int64 of shape (n,)
-        Positions; image i is kept where entry i is i.
+        Entry i is the position of the image that image i duplicates, and i itself if image i is kept.
 
     Notes
     -----
@@ -51,7 +51,7 @@ def near_duplicates(
     """
     for name in _FEATURES:
         if name not in features:
-            raise DiversetError(f"near copies are told by {' and '.join(_FEATURES)}; {name} is missing")
+            raise DiversetError(f"near-duplicates are found by {' and '.join(_FEATURES)}; {name} is missing")
     least = as_number(threshold, name="threshold")
     if not 0.0 <= least <= 1.0:
         raise DiversetError(f"threshold is {least:g}; it lies between 0 (all alike) and 1 (equal features only)")

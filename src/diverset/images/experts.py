@@ -15,7 +15,7 @@ from diverset.numerics.validation import as_finite, check_nonnegative
 
 __all__ = ["combine", "expert_kernels"]
 
-#: Keeps an image that is the mean of all others from having no direction; it changes cosines by 1e-4.
+#: Added so that an image equal to the mean of all images still has a direction; it changes cosines by 1e-4.
 _CONSTANT = 0.01
 
 
@@ -23,7 +23,7 @@ def expert_kernels(features: Mapping[str, Any], *, rho: float = 0.0) -> dict[str
     r"""Kernels of single features and of pairs, for :class:`diverset.learn.KDPPMixtureLearner`.
 
     Features are scaled to length 1 each; a pair is put side by side and scaled again. Then :math:`\rho` is added to
-    every entry: the larger it is, the more alike all images are, and the more sets care for diversity. So
+    every entry: the larger it is, the more alike all images are, and the more diversity counts. So
 
     .. math::  L^{(a)}_{ij} = \phi_a(i)^\top \phi_a(j) + \rho, \qquad
                L^{(a, b)}_{ij} = \tfrac12 \left(\phi_a(i)^\top \phi_a(j) + \phi_b(i)^\top \phi_b(j)\right) + \rho.
@@ -63,7 +63,7 @@ def expert_kernels(features: Mapping[str, Any], *, rho: float = 0.0) -> dict[str
 
 
 def combine(features: Mapping[str, Any], names: Sequence[str] | None = None) -> FloatArray:
-    r"""Several features in one matrix, in which each counts the same, for :func:`diverset.select`.
+    r"""Join several features into one matrix, with equal weights, for :func:`diverset.select`.
 
     Of every feature the mean over all images is taken out first: histograms and energies are nonnegative, so that all
     images look alike in what any image has. Rows then have length 1 in each feature, and
@@ -97,7 +97,7 @@ def combine(features: Mapping[str, Any], names: Sequence[str] | None = None) -> 
         X = as_finite(features[name], name=f"features {name}", shape=(None, None))
         X = X - X.mean(axis=0) if len(X) else X
         lengths = np.linalg.norm(X, axis=1, keepdims=True)
-        # What is left of equal rows is rounding, not a direction.
+        # Differences between equal rows are rounding errors.
         real = lengths > 1e-9 * np.linalg.norm(np.asarray(features[name]), axis=1, keepdims=True)
         parts.append(np.where(real, X / np.where(real, lengths, 1.0), 0.0))
     if len({len(part) for part in parts}) != 1:

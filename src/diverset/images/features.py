@@ -28,7 +28,7 @@ from diverset.numerics.validation import check_count
 
 __all__ = ["FEATURES", "ImageFeatures", "Skipped", "extract"]
 
-#: What is computed from one image alone; words need the descriptors of all.
+#: Features of a single image; words need the descriptors of all images.
 _FUNCTIONS: dict[str, Callable[[Image], Array]] = {
     "color-8": partial(color_histogram, bins=8),
     "color-64": partial(color_histogram, bins=64),

@@ -1,4 +1,4 @@
-r"""GIST: how much there is of every scale and orientation in each part of a scene.
+r"""GIST: energy of each scale and orientation in each part of an image.
 
 Local contrast is evened out, the image is filtered with Gabor functions :math:`g_{s\theta}` of several scales and
 orientations, and the size of each response is averaged over the cells of a grid ([OlivaTorralba2001]_):
@@ -43,7 +43,7 @@ STEP = 1.85
 #: Widths of the filters: of the relative frequency, and of the angle in units of the distance of orientations.
 SIGMA_FREQUENCY = 0.378
 SIGMA_ANGLE = 0.72
-#: Evening out: details finer than so many cycles an image stay; contrast below the floor is not blown up.
+#: Contrast normalisation: cycles per image above which details are kept, and the least contrast that is divided by.
 COARSE = 4.0
 FLOOR = 0.2
 

@@ -39,7 +39,7 @@ def _problem(selection: Selection) -> Problem | None:
 def turn_the_dial(selection: Selection, window: int | None = None) -> list[Selection]:
     """Picks at 21 settings of the dial, from plain top-k to diversity only, by greedy search.
 
-    The selection takes the place of the nearest setting, so that one of the 21 is exactly the one asked for. The list
+    The selection takes the place of the nearest setting, so that one of the 21 settings is exactly the user's. The list
     holds it alone where the dial changes nothing: without quality, or without picks.
     """
     problem, own = _problem(selection), selection.diversity

@@ -68,12 +68,12 @@ def plot_part_marginals(
             raise DiversetError(
                 f"part {name!r} has {len(p)} marginals, and positions has shape {shape}; give a row for each"
             )
-        # The probable on top of the improbable.
+        # Probable places are drawn last, on top.
         order = np.argsort(opacity)
         rgba: Any = np.column_stack([np.broadcast_to(colour, (len(p), 3)), opacity])[order]
         drawn.append(ax.scatter(places[order, 0], places[order, 1], s=26, c=rgba, linewidths=0))
         ax.scatter([], [], s=26, color=colour, label=name)
     ax.set_aspect("equal")
     if isinstance(marginals, Mapping):
-        ax.legend(frameon=bool(ax.images), fontsize=8)  # over an image it needs a ground of its own
+        ax.legend(frameon=bool(ax.images), fontsize=8)  # a frame makes it readable on an image
     return drawn

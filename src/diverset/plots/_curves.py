@@ -27,7 +27,7 @@ def plot_quality_diversity(
     ax: "Axes | None" = None,
     **line: Any,
 ) -> "list[Line2D]":
-    """Draw what each method reaches as its dial is turned.
+    """Draw the trade-off between quality and diversity of several methods.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_kernel", "plot_sizes", "plot_spectrum"]
 
-#: Items up to which each is named beside the image.
+#: Largest number of items that are labelled.
 _NAMED = 30
 
 

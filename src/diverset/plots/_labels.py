@@ -16,8 +16,8 @@ __all__ = ["place_labels"]
 
 # Offsets tried in turn, in units of the distance: right and left read best, then above and below.
 _DIRECTIONS = [(1, 0), (-1, 0), (0.7, 0.7), (0.7, -0.7), (-0.7, 0.7), (-0.7, -0.7), (0, 1), (0, -1)]
-_MARGIN = 5.0  # points kept free around an avoided point, whose mark has some size
-_LEADER_FROM = 16.0  # points; from here on a thin line ties the text to its point
+_MARGIN = 5.0  # distance in points between a label and the marks it avoids
+_LEADER_FROM = 16.0  # distance in points from which a line joins the label to its point
 
 
 def place_labels(

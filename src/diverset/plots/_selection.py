@@ -29,7 +29,7 @@ def plot_selection(
     baseline_label: str = "baseline",
     ax: "Axes | None" = None,
 ) -> "list[Artist]":
-    """Show which points were selected, and optionally what another method would have taken.
+    """Draw points, those selected, and optionally those selected by another method.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ def plot_timelines(
     wrap: int = 26,
     ax: "Axes | None" = None,
 ) -> "list[Line2D]":
-    """Draw threads one below the other, a dot for each of their items, with its label.
+    """Draw threads on a time axis, one below the other, with a labelled dot for each item.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def plot_timelines(
     names : sequence of str, optional
         Of the threads, written at the left; numbers by default.
     wrap : int
-        Break labels after about so many letters.
+        Number of letters after which labels are broken.
     ax : Axes, optional
         Where; by default a new figure with room for the labels.
 

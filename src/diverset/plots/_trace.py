@@ -25,7 +25,7 @@ def plot_trace_line(
     steps: Sequence[int] | None = None,
     axes: "Sequence[Axes] | None" = None,
 ) -> "list[Artist]":
-    """Law of the next pick along a line, one panel a step, earlier picks marked.
+    """Draw the law of the next pick along a line, one panel per step, with earlier picks marked.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def plot_trace_plane(
     steps: Sequence[int] | None = None,
     axes: "Sequence[Axes] | None" = None,
 ) -> "list[Artist]":
-    """Law of the next pick in the plane, one panel a step: lighter is more probable, picks are marked.
+    """Draw the law of the next pick in the plane, one panel per step: lighter is more probable, picks are marked.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def _panels(
     shown = list(range(min(len(trace), 6))) if steps is None else [int(t) for t in steps]
     for t in shown:
         if not 0 <= t < len(trace):
-            raise DiversetError(f"step {t} asked for, but the draw has picks 0 to {len(trace) - 1}")
+            raise DiversetError(f"step {t} does not exist; the draw has picks 0 to {len(trace) - 1}")
     if axes is None:
         require_matplotlib()
         import matplotlib.pyplot as plt
