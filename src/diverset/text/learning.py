@@ -21,10 +21,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import Bounds, minimize
 
 from diverset._typing import FloatArray, IntArray
 from diverset.errors import DiversetError
@@ -190,7 +190,7 @@ def fit_given_budget(
         sums = [accepted_sums(example, theta, _DRAWS, generator) for example in examples]
         parts = [(share, o, s) for share, o, s in zip(shares, own, sums, strict=True) if len(s)]
 
-        def loss(new: FloatArray, theta: FloatArray = theta, parts: list = parts) -> tuple[float, FloatArray]:
+        def loss(new: Any, theta: FloatArray = theta, parts: list[Any] = parts) -> tuple[float, FloatArray]:
             value, gradient = 0.5 * float(new @ new) / prior_variance, new / prior_variance
             for share, o, s in parts:
                 more, slope = relative_likelihood(new - theta, o, s)
@@ -199,9 +199,7 @@ def fit_given_budget(
 
         # The approximation by draws is good near the weights they were made at, so steps get shorter.
         reach = _STEP / (1.0 + turn / 3.0)
-        theta = minimize(
-            loss, theta, jac=True, method="L-BFGS-B", bounds=np.column_stack([theta - reach, theta + reach])
-        ).x
+        theta = minimize(loss, theta, jac=True, method="L-BFGS-B", bounds=Bounds(theta - reach, theta + reach)).x
         if turn >= _ROUNDS // 2:
             kept.append(theta)
     return np.asarray(np.mean(kept, axis=0))
