@@ -13,7 +13,7 @@ import numpy as np
 
 import diverset as dv
 from diverset.threads import example_news
-from diverset.threads.neighbours import content_terms
+from diverset.threads.corpus import content_terms
 
 corpus, stories = example_news()
 documents = dv.threads.document_graph(corpus, threshold=0.15)

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from diverset.errors import DiversetError, MissingExtraError
-from diverset.threads import ThreadModel, tune
+from diverset.threads import ThreadModel
 from diverset.threads.found import day_of
 from experiments.threads.data import DEVELOPMENT, read_aan, read_cora, read_timelines
-from experiments.threads.newswire import code_scores, weeks
+from experiments.threads.newswire import END, FIRST, FRESH_END, FRESH_FIRST, FRESH_WEEKS, WEEKS, code_scores, weeks
+from experiments.threads.papers import labelled_scores
 from experiments.threads.piles import make_piles, read_events
 from experiments.threads.report import (
     codes_table,
@@ -26,9 +27,11 @@ from experiments.threads.report import (
     draw_map,
     human_table,
     listing,
+    papers_table,
     piles_tables,
     write,
 )
+from experiments.threads.search import tune
 from experiments.threads.systems import OURS, score_piles, tuned
 from experiments.threads.systems import SYSTEMS as PILE_SYSTEMS
 from experiments.threads.timelines import MEASURES, SYSTEMS, Settings, Trial, development_score, scores
@@ -41,6 +44,8 @@ GRID = {
     "balance": [0.0, 0.5, 1.0],
     "threshold": [0.02, 0.05, 0.1, 0.2],
 }
+#: Piles that settings were chosen on, of even articles, and piles of odd articles that are scored.
+DEVELOPMENT_SEEDS, HELD_OUT_SEEDS = range(3), range(6, 9)
 #: Threads of one region repel each other, and no region crowds out the others.
 REGIONS: dict[str, Any] = {"smoothing": 2, "balance": 0.5}
 
@@ -84,33 +89,44 @@ def timelines(data: Path, out: Path) -> None:
 
 
 def piles(data: Path, out: Path) -> None:
-    """Piles of several events: baselines choose settings on the even articles, all are scored once on the odd ones."""
+    """Piles of several events: settings are chosen on even articles; new piles of odd articles are scored once."""
     events = read_events(data)
-    development, held_out = make_piles(events, 0, range(3)), make_piles(events, 1, range(3, 6))
-    results = {}
-    for name in PILE_SYSTEMS:
-        begin = time.perf_counter()
-        results[name] = score_piles(name, tuned(name, development[::3]), held_out)
-        print(f"piles: {name} in {time.perf_counter() - begin:.0f} s", flush=True)
-    assert next(iter(results)) == OURS
-    stored = {name: [score.to_dict() for score in found] for name, found in results.items()}
-    write(out / "threads_piles.json", json.dumps(stored) + "\n")
-    for name, table in zip(("piles", "piles_differences"), piles_tables(results), strict=True):
-        write(out / f"threads_{name}.rst", table)
+    development, held_out = make_piles(events, 0, DEVELOPMENT_SEEDS), make_piles(events, 1, HELD_OUT_SEEDS)
+    stored = out / "threads_piles_search.json"
+    known = json.loads(stored.read_text()) if stored.exists() else {}
+    for part, own in (("development", development), ("piles", held_out)):
+        results = {}
+        for name in PILE_SYSTEMS:
+            begin = time.perf_counter()
+            settings = tuned(name, development, known)
+            write(stored, json.dumps(known, indent=0) + "\n")
+            results[name] = score_piles(name, settings, own)
+            print(f"{part}: {name} in {time.perf_counter() - begin:.0f} s", flush=True)
+        assert next(iter(results)) == OURS
+        rows = {name: [score and score.to_dict() for score in found] for name, found in results.items()}
+        write(out / f"threads_{part}.json", json.dumps(rows) + "\n")
+        for name, table in zip((part, f"{part}_differences"), piles_tables(results), strict=True):
+            write(out / f"threads_{name}.rst", table)
 
 
 def reuters(data: Path, out: Path) -> None:
-    """Seven weeks of newswire: purity by topic code, three weeks with an event known beforehand, ten threads."""
-    rows, found = code_scores(data)
-    write(out / "threads_codes.rst", codes_table(rows))
-    for event, share, name in weeks(data):
-        print(f"reuters: {event}: {share:.0%} of the items of the thread {name!r} tell it", flush=True)
-    titles, times = found.corpus.titles, found.corpus.times
-    lines = ["::", ""]
-    for t, thread in enumerate(found.places):
-        lines.append(f"   {t + 1}  {found.names[t]}")
-        lines += [f"      {day_of(times[i])[5:10]}  {titles[i][:90]}" for i in thread.tolist()]
-    write(out / "threads_reuters.rst", "\n".join(lines) + "\n")
+    """Newswire: purity by topic code, weeks with events named beforehand, threads; then once for other weeks."""
+    for part, first, end, events in (("", FIRST, END, WEEKS), ("_fresh", FRESH_FIRST, FRESH_END, FRESH_WEEKS)):
+        rows, found = code_scores(data, first, end)
+        write(out / f"threads_codes{part}.rst", codes_table(rows))
+        for event, share, name in weeks(data, events):
+            print(f"reuters: {event}: {share:.0%} of the items of the thread {name!r} tell it", flush=True)
+        titles, times = found.corpus.titles, found.corpus.times
+        lines = ["::", ""]
+        for t, thread in enumerate(found.places):
+            lines.append(f"   {t + 1}  {found.names[t]}")
+            lines += [f"      {day_of(times[i])[5:10]}  {titles[i][:90]}" for i in thread.tolist()]
+        write(out / f"threads_reuters{part}.rst", "\n".join(lines) + "\n")
+
+
+def papers(data: Path, out: Path) -> None:
+    """Papers with known subjects: purity by venue and by class."""
+    write(out / "threads_papers.rst", papers_table(labelled_scores(data)))
 
 
 def aan(data: Path, out: Path) -> None:
@@ -140,6 +156,7 @@ PARTS: dict[str, Callable[[Path, Path], None]] = {
     "timeline17": timelines,
     "piles": piles,
     "reuters21578": reuters,
+    "papers": papers,
     "aan": aan,
     "cora_titles": cora,
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +13,16 @@ from diverset.threads import (
     Corpus,
     FoundThreads,
     ThreadModel,
-    cluster_threads,
     document_graph,
     find_threads,
     greedy_threads,
     kmeans_threads,
 )
 from diverset.threads.series import SAME_FORM, form_overlap, forms
+from experiments.threads.clusters import cluster_threads
 from experiments.threads.data import read_lines
 
-__all__ = ["WEEKS", "code_scores", "weeks"]
+__all__ = ["END", "FIRST", "FRESH_END", "FRESH_FIRST", "FRESH_WEEKS", "WEEKS", "code_scores", "weeks"]
 
 #: Events of the period, named before any thread of these weeks was looked at: first day, day after, words that tell it.
 WEEKS = {
@@ -31,6 +31,17 @@ WEEKS = {
     "Texaco files for bankruptcy": ("1987-04-07", "1987-04-14", r"texaco"),
 }
 FIRST, END = "1987-02-26", "1987-04-14"
+#: Weeks that no rule was made with, scored once, and events of these weeks that were named before.
+FRESH_FIRST, FRESH_END = "1987-04-14", "1987-07-01"
+FRESH_WEEKS = {
+    "Greenspan succeeds Volcker at the Federal Reserve": ("1987-06-01", "1987-06-08", r"volcker|greenspan"),
+    "attacks on shipping in the Persian Gulf": ("1987-06-15", "1987-06-22", r"\bgulf\b|kuwaiti|tanker|iran"),
+    "sanctions against Japan, Nakasone in Washington": (
+        "1987-04-23",
+        "1987-04-30",
+        r"nakasone|sanction|tariff",
+    ),
+}
 
 
 def read_period(data: Path, first: str, end: str) -> tuple[Corpus, list[list[str]]]:
@@ -71,9 +82,9 @@ def _formulaic(threads: Sequence[Any], corpus: Corpus) -> int:
     return found
 
 
-def code_scores(data: Path) -> tuple[list[list[Any]], FoundThreads]:
-    """Scores of the systems on the stories that have a code, and the threads of all stories."""
-    whole, every = read_period(data, FIRST, END)
+def code_scores(data: Path, first: str, end: str) -> tuple[list[list[Any]], FoundThreads]:
+    """Scores of the systems on the stories of a period that have a code, and the threads of all its stories."""
+    whole, every = read_period(data, first, end)
     coded = np.flatnonzero([bool(own) for own in every])
     corpus, codes = whole.take(coded), [every[i] for i in coded]
     graph = document_graph(corpus, threshold=0.15, max_similarity=0.8, min_documents=5)
@@ -95,9 +106,9 @@ def code_scores(data: Path) -> tuple[list[list[Any]], FoundThreads]:
     return rows, find_threads(whole)
 
 
-def weeks(data: Path) -> Iterator[tuple[str, float, str]]:
+def weeks(data: Path, events: Mapping[str, tuple[str, str, str]]) -> Iterator[tuple[str, float, str]]:
     """For each known event the largest share of a thread of ten that tells it, in the week around it."""
-    for event, (first, end, pattern) in WEEKS.items():
+    for event, (first, end, pattern) in events.items():
         corpus, _ = read_period(data, first, end)
         found = find_threads(corpus)
         shares = [np.mean([bool(re.search(pattern, corpus.texts[i], re.I)) for i in own]) for own in found.places]

@@ -20,6 +20,7 @@ __all__ = [
     "draw_map",
     "human_table",
     "listing",
+    "papers_table",
     "piles_tables",
     "write",
 ]
@@ -104,20 +105,22 @@ MEASURES = {
 }  # fmt: skip
 
 
-def piles_tables(results: Mapping[str, Sequence[ThreadScores]]) -> tuple[str, str]:
-    """Means of every system over piles, and the first system less each other, with intervals."""
+def piles_tables(results: Mapping[str, Sequence[ThreadScores | None]]) -> tuple[str, str]:
+    """Means of every system over the piles it was run on, and the first system less each other, with intervals."""
     names = list(MEASURES)
     means = [["system", *(MEASURES[name][0] for name in names)]]
-    for system, found in results.items():
+    for system, scores in results.items():
+        found = [score for score in scores if score is not None]
         cells = []
         for name in names:
             known = _known([getattr(score, name) for score in found])
             cells.append(f"{np.mean(known):.{MEASURES[name][1]}f}" if known else "")
-        means.append([system, *cells])
+        means.append([system if len(found) == len(scores) else f"{system} ({len(found)} piles)", *cells])
     first, *others = results
     gaps = [[f"{first} less", *(MEASURES[name][0] for name in names[:5])]]
     for system in others:
-        differences = compare(results[first], results[system])
+        pairs = [pair for pair in zip(results[first], results[system], strict=True) if None not in pair]
+        differences = compare([a for a, _ in pairs if a is not None], [b for _, b in pairs if b is not None])
         cells = []
         for name in names[:5]:
             b, digits = differences.get(name), MEASURES[name][1]
@@ -131,6 +134,11 @@ def codes_table(rows: Sequence[Sequence[Any]]) -> str:
     """Systems on the newswire: purity by topic code, codes told, formulaic threads, repeated documents."""
     head = ["system", "purity by code", "one-to-one", "codes told", "formulaic threads of 10", "documents twice"]
     return _list_table([head, *([str(cell) for cell in row] for row in rows)])
+
+
+def papers_table(rows: Sequence[Sequence[Any]]) -> str:
+    """Systems on papers with known subjects."""
+    return _list_table([["papers", "system", "purity", "one-to-one", "subjects told"], *rows])
 
 
 def listing(graph: DocumentGraph, threads: Sequence[Any], titles: Sequence[str], days: Sequence[str] | None) -> str:

@@ -16,18 +16,16 @@ from diverset.threads import (
     DocumentGraph,
     ThreadModel,
     coherence,
-    date_score,
     document_graph,
     dtm_threads,
     greedy_threads,
     independent_threads,
     interlopers_found,
     kmeans_threads,
-    text_cosine,
-    timeline_rouge,
 )
-from diverset.threads.neighbours import content_terms
+from diverset.threads.corpus import content_terms
 from experiments.threads.data import Collection
+from experiments.threads.timeline_scores import date_score, text_cosine, timeline_rouge
 
 __all__ = ["LENGTH", "MEASURES", "SYSTEMS", "K", "Settings", "Trial", "development_score", "scores"]
 

@@ -221,6 +221,30 @@ def test_methods_that_do_not_serve():
     assert len(hopeless.sample(rng=0)) <= 40
 
 
+def test_auto_weighs_the_expected_tries():
+    rng = np.random.default_rng(0)
+    V, B = rng.standard_normal((2, 4_000, 8)) / 60.0
+    few = dv.NonsymmetricDPP.from_low_rank(V, B, 0.1 * rng.standard_normal((8, 8)))
+    assert few.sampler(10_000).name == "rejection"
+    assert few.sampler(1).name == "sequential"  # the tables cost more than one draw
+    B, D = np.linalg.qr(rng.standard_normal((4_000, 16)))[0], np.kron(np.eye(8), [[0.0, 1.0], [0.0, 0.0]])
+    many = dv.NonsymmetricDPP.from_low_rank(V, B, D)
+    assert 200.0 < many.sampler(method="rejection").expected_tries < 1e4
+    assert many.sampler(10_000).name == "sequential"
+
+
+def test_a_draw_that_is_always_refused_is_made_item_by_item(monkeypatch):
+    V, B, D = CASES["tall"]
+    dpp = dv.NonsymmetricDPP.from_low_rank(V, B, D)
+    sampler = dpp.sampler(method="rejection")
+    tries = []
+    monkeypatch.setattr(type(sampler), "acceptance", lambda self, Y: tries.append(1) or 0.0)
+    rng = np.random.default_rng(0)
+    draws = [sampler.draw(rng) for _ in range(2_000)]
+    assert len(tries) == 2_000 * math.ceil(20.0 * sampler.expected_tries)
+    assert reference.law_p_value(draws, reference.law_from_L(dense(V, B, D))) > 1e-4
+
+
 # greedy ----------------------------------------------------------------------------------------------------
 
 

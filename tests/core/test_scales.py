@@ -208,7 +208,7 @@ def test_divergence_from_a_kernel_that_underflows():
     p, q = dv.DPP(W), dv.DPP(1e-110 * W)
     # log p - log q is |Y| log(1e110) less the difference of the normalisers.
     expected = p.expected_size * 110.0 * math.log(10.0) - p.log_normalizer + q.log_normalizer
-    assert dv.kl_divergence(p, q) == pytest.approx(expected, rel=1e-9)
+    assert dv.core.kl_divergence(p, q) == pytest.approx(expected, rel=1e-9)
 
 
 def test_a_tiny_marginal_kernel_has_sets_of_one_item():
@@ -308,3 +308,24 @@ def test_searches_agree_with_log_prob_on_eigenvalues_1e16_apart(kind):
         dv.map_exact(dpp, 7)
     stopped = dv.map_exact(dpp, 3, time_limit=0.0)
     assert stopped.upper_bound >= dv.map_exact(dpp, 3).objective
+
+
+def two_blocks(seed=0):
+    """Orthonormal columns over six items, the first four and the last two apart."""
+    V = np.zeros((6, 5))
+    V[:4, :3], V[4:, 3:] = orthonormal(4, seed)[:, :3], orthonormal(2, seed)
+    return V
+
+
+def test_nearly_certain_eigenvalues_survive_restricting():
+    """Items that the others know nothing of: restricting to them leaves their eigenvalues, however large."""
+    lam = np.array([0.5, 1e13, 3e27, 2.0, 5.0])
+    order = np.argsort(lam)
+    V = two_blocks()[:, order]
+    restricted = dv.DPP.from_spectrum(lam[order], V).restrict(range(4))
+    assert restricted.eigenvalues == pytest.approx([0.5, 1e13, 3e27], rel=1e-3)
+    # Beside an eigenvalue that is certain: this one is known to an absolute rounding error of K.
+    lam[1:3] = 1e13, np.inf
+    restricted = dv.DPP.from_spectrum(lam[order], V).restrict(range(4))
+    assert np.isinf(restricted.eigenvalues).tolist() == [False, False, True]
+    assert restricted.eigenvalues[:2] == pytest.approx([0.5, 1e13], rel=0.1)

@@ -1,6 +1,7 @@
 """The ranker component, with the real Haystack."""
 
 import inspect
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -201,6 +202,16 @@ def test_embedders_embed_what_is_missing_once(store):
     assert COUNTER.queries == [*QUERIES, "first question"]
 
 
+def test_given_documents_are_taken_at_construction_and_saved():
+    found = documents([0.9, 0.8, 0.7, 0.4, 0.1])
+    ranker = DiverseReranker(given=[found[0], 1, found[2].id])
+    expected = DiverseReranker().run(found, given=[0, 1, 2])
+    assert texts(ranker.run(found)) == texts(expected)
+    saved = json.loads(json.dumps(ranker.to_dict()))
+    assert texts(DiverseReranker.from_dict(saved).run(found)) == texts(expected)
+    assert len(ranker.run(found, given=[])["documents"]) == 5  # of the run, in place of the component's own
+
+
 def test_embedders_are_saved_and_loaded():
     embedders = pytest.importorskip("haystack.components.embedders")
     if not hasattr(embedders, "MockTextEmbedder"):
@@ -225,6 +236,10 @@ def test_embedders_are_saved_and_loaded():
         ({"top_n": 3}, TypeError, "takes top_k, not top_n"),
         ({"k": 3}, TypeError, "takes top_k, not k"),
         ({"diversty": 0.3}, TypeError, "did you mean diversity"),
+        ({"given": "cats"}, ValueError, "given is 'cats'"),
+        ({"score_key": 5}, ValueError, "score_key is 5"),
+        ({"text_embedder": 5}, ValueError, "text_embedder is 5"),
+        ({"document_embedder": "mini"}, ValueError, "document_embedder is 'mini'"),
     ],
 )
 def test_wrong_settings(settings, error, message):

@@ -454,7 +454,7 @@ class Bare(Plain):
         ({"top_k": 3}, "takes k, not top_k"),
         ({"top_n": 3}, "takes k, not top_n"),
         ({"k": -3}, "k is -3"),
-        ({"k": 300}, "k is 300 and fetch_k is 100; fetch at least as many"),
+        ({"k": 300}, "k is 300 and fetch_k is 100; raise fetch_k to at least 300"),
         ({"fetch_k": 0}, "fetch_k is 0"),
         ({"store": 0}, "did you mean vectorstore"),
         ({"search_kwargs": {"k": 3}}, "search_kwargs holds k; pass k="),

@@ -325,6 +325,7 @@ def test_distances_are_not_taken_for_similarities(stored):
         ({"similarity_top_k": 300}, ValueError, "similarity_top_k is 300 and fetch_k is 100"),
         ({"fetch_k": 0}, ValueError, "fetch_k is 0"),
         ({"top_k": 3}, TypeError, "takes similarity_top_k, not top_k"),
+        ({"embed_model": 3}, TypeError, "embed_model is 3; give an embedding model"),
         ({"diversty": 0.3}, TypeError, "did you mean diversity"),
     ],
 )

@@ -5,9 +5,11 @@ import sys
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import diverset as dv
 from diverset.errors import DiversetError
+from diverset.learn import FullRankKernel, IndependentItems, Instance, LowRankKernel, PoissonItems, QualityModel
 from diverset.learn._estimator import Convergence, check_fitted
 
 WITHOUT = """
@@ -50,3 +52,31 @@ def test_convergence_reports_itself():
 def test_unfitted_learners_say_so():
     with pytest.raises(DiversetError, match=r"this FullRankKernel has not been fitted; call FullRankKernel\(\).fit"):
         check_fitted(dv.learn.FullRankKernel(), "form_")
+
+
+@pytest.mark.parametrize("learner", [FullRankKernel(), LowRankKernel(), IndependentItems(), PoissonItems()])
+@pytest.mark.parametrize(
+    ("baskets", "more", "message"),
+    [
+        ([[]], {}, "no basket names an item.*give n_items"),
+        ([[], []], {}, "no basket names an item"),
+        ([[0, 1], [1]], {"n_items": 2**40}, "1099511627776 items needs .* GiB"),
+        ([[0, 2**40]], {}, "1099511627777 items needs .* GiB"),
+        (sparse.csr_array(np.array([[1j, 0.0]])), {}, "complex128 values"),
+        (np.array([[1j, 0.0]]), {}, "flat sequence of whole numbers"),
+    ],
+)
+def test_baskets_that_define_no_items(learner, baskets, more, message):
+    with pytest.raises(DiversetError, match=message):
+        learner.fit(baskets, **more)
+
+
+def test_complex_numbers_are_refused():
+    with pytest.raises(DiversetError, match="coef is complex"):
+        QualityModel().set_coef([1j])
+    with pytest.raises(DiversetError, match="features is complex"):
+        QualityModel().fit([Instance(np.array([[1j], [1.0]]))], [[0]])
+    with pytest.raises(DiversetError, match="coef is complex"):
+        QualityModel().gradient([Instance([[1.0], [2.0]])], [[0]], [1j])
+    with pytest.raises(DiversetError, match="complex128"):
+        FullRankKernel(init=np.array([[2.0, 1j], [-1j, 2.0]])).fit([[0], [1]])

@@ -1,5 +1,6 @@
 """Model files: what is saved comes back, and what is no model is refused."""
 
+import hashlib
 import json
 import pickle
 
@@ -119,6 +120,72 @@ def test_damage_is_seen(saved, change, message):
     saved.write_bytes(change(raw))
     with pytest.raises(DiversetError, match=message):
         load_model(saved)
+
+
+def forge(path, name, *, parameters=None, names=None, **arrays):
+    """Write a file with a right checksum and any content."""
+    held = {key: np.asarray(value, dtype="<f8") for key, value in arrays.items()}
+    payload = b"".join(array.tobytes() for array in held.values())
+    header = {
+        "class": name,
+        "parameters": parameters or {},
+        "names": names,
+        "arrays": {key: list(array.shape) for key, array in held.items()},
+        "sha256": hashlib.sha256(payload).hexdigest(),
+    }
+    path.write_bytes(f"diverset model 1\n{json.dumps(header)}\n\n".encode() + payload)
+    return path
+
+
+SKEW = {"V": np.eye(2), "B": np.eye(2)}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("IndependentItems", {"p": [5.0, -3.0]}, "p goes from -3 to 5; its entries lie between 0 and 1"),
+        ("IndependentItems", {"p": [[0.5]]}, "'p' has shape"),
+        ("IndependentItems", {"p": []}, "it has no items"),
+        ("IndependentItems", {"p": [0.5], "q": [0.5]}, "'q' is unknown"),
+        ("IndependentItems", {"q": [0.5]}, "'p' is missing"),
+        ("IndependentItems", {"p": [np.nan]}, "not finite"),
+        ("IndependentItems", {"p": [0.5, 0.5], "names": ["a"]}, "not those of 2 items"),
+        ("IndependentItems", {"p": [0.5], "parameters": {"pseudo_count": float("nan")}}, "header cannot be read"),
+        ("PoissonItems", {"weights": [1.0], "rate": [-5.0]}, "rate goes from -5 to -5"),
+        ("PoissonItems", {"weights": [1.0, -1.0], "rate": [1.0]}, "weights goes from -1 to 1"),
+        ("PoissonItems", {"weights": [1.0], "rate": [1.0, 2.0]}, "'rate' has shape"),
+        ("FullRankKernel", {"L": [1.0, 2.0]}, "'L' has shape"),
+        ("FullRankKernel", {"L": np.ones((2, 3))}, "'L' has shape"),
+        ("FullRankKernel", {"L": [[1.0, 2.0], [2.0, 1.0]]}, "eigenvalue -1"),
+        ("FullRankKernel", {"L": [[1.0, 0.5], [0.0, 1.0]]}, "symmetric"),
+        ("LowRankKernel", {"V": [1.0, 2.0]}, "'V' has shape"),
+        ("NonsymmetricKernel", {**SKEW, "C": np.eye(2)}, "C is not skew-symmetric"),
+        ("NonsymmetricKernel", {**SKEW, "C": np.zeros((3, 3))}, "'C' has shape"),
+        ("QualityModel", {"coef": [1.0, 2.0], "covariance": np.eye(3)}, "'covariance' has shape"),
+        ("QualityModel", {"coef": [1.0], "names": ["a"]}, "no attribute 'n_items_'"),
+        ("KDPPMixtureLearner", {"weights": [0.2, 0.2], "gamma": [1.0]}, "weights sum to 0.4"),
+        ("KDPPMixtureLearner", {"weights": [1.5, -0.5], "gamma": [1.0]}, "weights goes from -0.5"),
+        ("MMRMixtureLearner", {"weights": [0.5, 0.5], "gamma": [-1.0]}, "gamma goes from -1"),
+    ],
+)
+def test_what_is_loaded_is_checked(tmp_path, name, content, message):
+    with pytest.raises(DiversetError, match=message):
+        load_model(forge(tmp_path / "model.dvm", name, **content))
+
+
+def test_forged_files_load_where_they_hold_models(tmp_path):
+    path = tmp_path / "model.dvm"
+    assert load_model(forge(path, "IndependentItems", p=[0.0, 1.0])).log_prob([[1]]) == 0.0
+    assert load_model(forge(path, "FullRankKernel", L=[[3.0]])).log_prob([[0]]) == pytest.approx(np.log(0.75))
+    turned = load_model(forge(path, "NonsymmetricKernel", **SKEW, C=[[0.0, 1.0], [-1.0, 0.0]]))
+    assert turned.log_prob([[0, 1]]) == pytest.approx(np.log(2.0 / 5.0))
+
+
+def test_deep_nesting_is_refused(tmp_path):
+    path = tmp_path / "model.dvm"
+    path.write_bytes(b"diverset model 1\n" + b"[" * 100_000 + b"\n\n")
+    with pytest.raises(DiversetError, match="header cannot be read"):
+        load_model(path)
 
 
 def test_only_fitted_models_are_saved(tmp_path):

@@ -1,6 +1,7 @@
 """Phase one: which eigenvectors, by the exact law of the walk through the table and by counts."""
 
 from collections import Counter
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 import reference
 from diverset.errors import SizeError
 from diverset.sampling import eigenvectors
-from diverset.sampling.eigenvectors import TABLE, TILTED, TRIALS, EigenvectorLaw, TableWalk
+from diverset.sampling.eigenvectors import TABLE, TILTED, TRIALS, EigenvectorLaw
 
 SPECTRA = {
     "plain": np.log([0.1, 1.0, 5.0, 200.0]),
@@ -26,6 +27,51 @@ def size_k_law(log_odds, k):
     log_weight = {frozenset(J): sum(log_odds[list(J)]) for J in combinations(range(len(log_odds)), k)}
     top = max(log_weight.values())
     return reference.normalized({J: np.exp(w - top) for J, w in log_weight.items()})
+
+
+@dataclass(frozen=True, eq=False)
+class TableWalk:
+    """The walk back through the table, written as steps so that every branch can be followed."""
+
+    law: EigenvectorLaw
+    n: int = -1
+    items: tuple[int, ...] = ()
+
+    def __post_init__(self):
+        if self.n < 0:
+            object.__setattr__(self, "n", len(self.law.success))
+        if 0 < self.n == self.law.wanted - len(self.items):
+            object.__setattr__(self, "items", (*self.items, *range(self.n - 1, -1, -1)))
+
+    @property
+    def done(self):
+        return len(self.items) == self.law.wanted
+
+    def weights(self):
+        left, n, f = self.law.wanted - len(self.items), self.n, self.law.table
+        take = self.law.success[n - 1] * f[n - 1, left - 1]
+        leave = self.law.failure[n - 1] * f[n - 1, left]
+        return float(leave / (take + leave)), float(take / (take + leave))
+
+    def pick(self, taken):
+        return type(self)(self.law, self.n - 1, (*self.items, self.n - 1) if taken else self.items)
+
+
+def draw_by_steps(law, rng):
+    walk = TableWalk(law)
+    while not walk.done:
+        leave, take = walk.weights()
+        walk = walk.pick(int(rng.random() * (take + leave) < take or leave == 0.0))
+    return sorted(walk.items)
+
+
+@pytest.mark.parametrize("k", [1, 3, 7, 8])
+def test_the_walk_of_a_draw_takes_these_steps(k):
+    law = EigenvectorLaw.of(np.linspace(-3.0, 4.0, 9), k)
+    assert law.method == TABLE
+    for seed in range(50):
+        expected = draw_by_steps(law, np.random.default_rng(seed))
+        assert law.draw(np.random.default_rng(seed)).tolist() == expected
 
 
 def law_of_walk(walk, prob=1.0, law=None):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from diverset.text import words
-from diverset.text.tfidf import count_terms, idf, tfidf
+from diverset.text.tfidf import count_terms, idf, tfidf, unit_rows
 
 TEXTS = ["Red wine and red roses", "White wine", "", "Roses are red, roses are sweet", "Crème brûlée and wine"]
 
@@ -53,3 +53,10 @@ def test_counting_in_given_columns_leaves_other_terms_out():
     assert counts.toarray().tolist() == [[1, 2], [0, 0], [0, 0]]
     assert terms == ["a", "b"]
     np.testing.assert_allclose(idf(counts), [math.log(4)] * 2)
+
+
+def test_unit_rows_leave_their_counts_alone():
+    counts, _ = count_terms([["a", "b"], ["b", "c"], ["c"]])
+    before = counts.toarray()
+    unit_rows(counts, np.array([1.0, 0.0, 2.0]))
+    np.testing.assert_array_equal(counts.toarray(), before)

@@ -14,13 +14,13 @@ from diverset.threads import (
     Corpus,
     citation_graph,
     document_graph,
+    documents,
     example_news,
     is_noise,
-    neighbours,
     salient_terms,
     term_vectors,
 )
-from diverset.threads.neighbours import content_terms
+from diverset.threads.corpus import content_terms
 
 
 @pytest.fixture(scope="module")
@@ -33,8 +33,8 @@ def dense_vectors(texts, least, share):
     found = [Counter(content_terms(text)) for text in texts]
     n = len(texts)
     df = Counter(word for words in found for word in words)
-    terms = sorted(word for word, count in df.items() if least <= count <= share * n)
-    X = np.array([[words[t] * math.log(n / df[t]) for t in terms] for words in found])
+    terms = [word for word, count in df.items() if least <= count <= share * n]
+    X = np.array([[words[t] * math.log((1 + n) / df[t]) for t in terms] for words in found])
     norms = np.linalg.norm(X, axis=1, keepdims=True)
     return X / np.where(norms > 0, norms, 1.0), terms
 
@@ -49,7 +49,7 @@ def test_term_vectors(news):
 
 def test_the_graph_is_what_the_text_says(news, monkeypatch):
     corpus = news[0]
-    monkeypatch.setattr(neighbours, "_BLOCK_BYTES", 40_000)  # several blocks
+    monkeypatch.setattr(documents, "_BLOCK_BYTES", 40_000)  # several blocks
     told = []
     made = document_graph(
         corpus, threshold=0.12, max_similarity=0.6, neighbours=12, progress=lambda *stage: told.append(stage)
@@ -109,8 +109,10 @@ def test_words_of_a_thread(news):
 
 
 def test_bad_corpora():
-    with pytest.raises(DiversetError, match=r"document 'b' \(number 2\) has an empty text"):
+    with pytest.raises(DiversetError, match=r"document 2 \('b'\) has an empty text"):
         Corpus(["x y", "  "], [1, 2], ["a", "b"])
+    with pytest.raises(DiversetError, match=r"document 1 is nan, a float; texts are strings"):
+        Corpus([math.nan, "a"], [1, 2])
     with pytest.raises(LabelError, match=r"documents 1 and 3 are both called 'a'"):
         Corpus(["x", "y", "z"], [1, 2, 3], ["a", "b", "a"])
     with pytest.raises(DiversetError, match=r"no documents"):

@@ -8,7 +8,7 @@ import pytest
 
 import diverset as dv
 from diverset.errors import DiversetError, LabelError, SizeError
-from diverset.threads import Corpus, cluster_threads, compare, density_threads, dots_threads, evaluate, hold_back
+from diverset.threads import Corpus, compare, evaluate, hold_back
 from diverset.threads.corpus import headline
 from diverset.threads.events import pile_vectors, similar_documents
 from diverset.threads.series import find_series, form_overlap, forms
@@ -242,16 +242,3 @@ def test_held_back_words_are_out_of_sight():
     assert judge.shape[1] <= len(everything - seen)
     with pytest.raises(DiversetError, match="share is 1"):
         hold_back(corpus, share=1.0)
-
-
-def test_baselines_tell_the_events_apart():
-    corpus, events = pile()
-    X = pile_vectors(corpus.texts).subjects
-    for threads in (
-        cluster_threads(X, corpus.times, k=3, length=6, rng=0),
-        density_threads(X, corpus.times, k=3, length=6, dims=3),
-        dots_threads(X, corpus.times, k=3, length=6, rng=0),
-    ):
-        score = evaluate(threads, corpus, events=events)
-        assert score.one_to_one > 0.9
-        assert all((np.diff(corpus.times[thread]).astype(float) >= 0).all() for thread in threads)

@@ -315,17 +315,16 @@ def thread_model():
     return threads.ThreadModel(threads.ThreadGraph(EDGES, features=np.abs(X)), length=3, k=2, projection=None, rng=0)
 
 
-def thread_graph(edges, features, weights, length, nodes):
+def thread_graph(edges, features, weights, length):
     made = threads.ThreadGraph(edges, features=features, weights=weights)
-    return [made.n_threads(length), made.longest, made.thread_counts(length), made.without(nodes).n_nodes]
+    return [made.n_threads(length), made.longest, made.thread_counts(length)]
 
 
-def thread_questions(edges, features, length, k, beta, projection, rho, nodes):
+def thread_questions(edges, features, length, k, beta, projection, rho):
     made = threads.ThreadGraph(edges, features=features)
     model = threads.ThreadModel(made, length=length, k=k, beta=beta, projection=projection, rho=rho, rng=0)
     drawn = model.sample(rng=0)
-    return [model.node_marginals(), model.log_prob(drawn.threads), model.best(n_starts=2).log_prob,
-            model.through(nodes).probability]  # fmt: skip
+    return [model.node_marginals(), model.log_prob(drawn.threads), model.best(n_starts=2).log_prob]
 
 
 def corpus(texts, times, which, min_words):
@@ -343,7 +342,6 @@ def document_graph(texts, times, threshold, min_documents, max_share, damping):
 
 NEWS = ["red dog xy rain", "blue cat yz rain", "red dog zx rain", "green cow xx rain"]
 VECTORS = scipy.sparse.csr_matrix(np.abs(X) / np.linalg.norm(X, axis=1, keepdims=True))
-TIMELINE = {DATES[0]: ["It rained."], DATES[1]: ["The river rose."]}
 
 
 # poses --------------------------------------------------------------------------------------------------------------
@@ -525,26 +523,28 @@ CALLS: dict[str, Call] = {
         **SETS,
     ),
     "diverset.NonsymmetricDPP": call(asked(dv.NonsymmetricDPP), L=L + SKEW - SKEW.T, size=2, **SETS),
-    "diverset.kronecker_dpp": call(
-        asked(lambda first, second: dv.kronecker_dpp(first, second)),
+    "diverset.core.kronecker_dpp": call(
+        asked(lambda first, second: dv.core.kronecker_dpp(first, second)),
         first=L[:2, :2],
         second=L[:3, :3],
         size=2,
         **SETS,
     ),
-    "diverset.extended_dpp": call(asked(dv.extended_dpp), L=L, V=X[:, :1], size=2, **SETS),
+    "diverset.core.extended_dpp": call(asked(dv.core.extended_dpp), L=L, V=X[:, :1], size=2, **SETS),
     "diverset.FactorGraph": call(factor_graph, structures=[[0, 1, 2]], dim=1, part=1, values=[0, 2], **GRAPH),
     "diverset.StructuredDPP": call(structured_dpp, expected=1.2, gamma=0.3, **STRUCTURES, **GRAPH),
-    "diverset.StructuredKDPP": call(
+    "diverset.structured.StructuredKDPP": call(
         lambda k, **sets: structured_questions(sdpp().of_size(k), **sets), k=2, **STRUCTURES
     ),
     "diverset.law": call(lambda L: dv.law(dv.DPP(L)), L=L),
-    "diverset.entropy": call(lambda n_samples: dv.entropy(dpp(), n_samples=n_samples, rng=0).value, n_samples=50),
-    "diverset.total_variation": call(lambda L: dv.total_variation(dpp(), dv.DPP(L)), L=L),
-    "diverset.hellinger": call(lambda L: dv.hellinger(dpp(), dv.DPP(L)), L=L),
-    "diverset.kl_divergence": call(lambda L: dv.kl_divergence(dpp(), dv.DPP(L)), L=L + np.eye(6)),
-    "diverset.l1_distance": call(
-        lambda L, n_samples: dv.l1_distance(dpp(), dv.DPP(L), n_samples=n_samples, rng=0).value, L=L, n_samples=20
+    "diverset.core.entropy": call(
+        lambda n_samples: dv.core.entropy(dpp(), n_samples=n_samples, rng=0).value, n_samples=50
+    ),
+    "diverset.core.total_variation": call(lambda L: dv.core.total_variation(dpp(), dv.DPP(L)), L=L),
+    "diverset.core.hellinger": call(lambda L: dv.core.hellinger(dpp(), dv.DPP(L)), L=L),
+    "diverset.core.kl_divergence": call(lambda L: dv.core.kl_divergence(dpp(), dv.DPP(L)), L=L + np.eye(6)),
+    "diverset.core.l1_distance": call(
+        lambda L, n_samples: dv.core.l1_distance(dpp(), dv.DPP(L), n_samples=n_samples, rng=0).value, L=L, n_samples=20
     ),
     "diverset.project": call(dv.project, {"rng": 0}, features=X, dim=2, method="signs"),
     "diverset.project in blocks": call(in_blocks(dv.project), {"rng": 0}, features=X, dim=2),
@@ -586,8 +586,8 @@ CALLS: dict[str, Call] = {
         lambda **given: dv.selection_law(**given).inclusion_probabilities, **_pick, min_quality=0.1
     ),
     "diverset.map_greedy": call(lambda L, k: dv.map_greedy(dv.DPP(L), k), L=L, k=3),
-    "diverset.map_budgeted": call(
-        lambda L, costs, budget, rule: dv.map_budgeted(dv.DPP(L), costs, budget, rule=rule),
+    "diverset.inference.map_budgeted": call(
+        lambda L, costs, budget, rule: dv.inference.map_budgeted(dv.DPP(L), costs, budget, rule=rule),
         L=L,
         costs=Q,
         budget=2.0,
@@ -596,10 +596,12 @@ CALLS: dict[str, Call] = {
     "diverset.map_local_search": call(
         lambda L, k, start: dv.map_local_search(dv.DPP(L), k, start=start), L=L, k=3, start=[0, 1, 2]
     ),
-    "diverset.map_double_greedy": call(lambda L: dv.map_double_greedy(dv.DPP(L), rng=0), L=L),
-    "diverset.map_nonmonotone": call(lambda L, eps: dv.map_nonmonotone(dv.DPP(L), eps=eps), L=L, eps=0.2),
-    "diverset.map_relaxed": call(
-        lambda L, k, tol: dv.map_relaxed(dv.DPP(L), k, max_iter=10, tol=tol), L=L, k=3, tol=1e-4
+    "diverset.inference.map_double_greedy": call(lambda L: dv.inference.map_double_greedy(dv.DPP(L), rng=0), L=L),
+    "diverset.inference.map_nonmonotone": call(
+        lambda L, eps: dv.inference.map_nonmonotone(dv.DPP(L), eps=eps), L=L, eps=0.2
+    ),
+    "diverset.inference.map_relaxed": call(
+        lambda L, k, tol: dv.inference.map_relaxed(dv.DPP(L), k, max_iter=10, tol=tol), L=L, k=3, tol=1e-4
     ),
     "diverset.map_exact": call(
         lambda L, k, gap, time_limit: dv.map_exact(dv.DPP(L), k, gap=gap, time_limit=time_limit),
@@ -608,7 +610,7 @@ CALLS: dict[str, Call] = {
         gap=0.1,
         time_limit=5.0,
     ),
-    "diverset.map_upper_bound": call(lambda L, k: dv.map_upper_bound(dv.DPP(L), k), L=L, k=3),
+    "diverset.inference.map_upper_bound": call(lambda L, k: dv.inference.map_upper_bound(dv.DPP(L), k), L=L, k=3),
     "diverset.theory.exact_cover.exact_cover_dpp": call(
         dv.theory.exact_cover.exact_cover_dpp, n_elements=6, triples=[[0, 1, 2], [3, 4, 5], [1, 2, 3]], gamma=1.1
     ),
@@ -716,9 +718,9 @@ CALLS: dict[str, Call] = {
     "diverset.poses.draw_scene": call(draw_scene, size=(60, 80), n_people=2, n_clutter=2, n_occluders=1),
     "diverset.poses.LimbDetector": call(detector, image=RNG.random((12, 15))),
     "diverset.poses.simulate_maps": call(simulate, poses_=LIMBS[:, :2], spread=0.5, rate=0.1, width=3.0, errors=None),
-    "diverset.threads.ThreadGraph": call(thread_graph, edges=EDGES, features=np.abs(X), weights=Q, length=3, nodes=[2]),
+    "diverset.threads.ThreadGraph": call(thread_graph, edges=EDGES, features=np.abs(X), weights=Q, length=3),
     "diverset.threads.ThreadModel": call(
-        thread_questions, edges=EDGES, features=np.abs(X), length=3, k=1, beta=1.0, projection=None, rho=0.1, nodes=[2]
+        thread_questions, edges=EDGES, features=np.abs(X), length=3, k=1, beta=1.0, projection=None, rho=0.1
     ),
     "diverset.threads.Corpus": call(corpus, texts=TEXTS, times=DATES, which=[0, 2], min_words=2),
     "diverset.threads.is_noise": call(threads.is_noise, texts=TEXTS, min_words=2, deviations=2.0),
@@ -781,13 +783,6 @@ CALLS: dict[str, Call] = {
         threads.kmeans_threads, {"rng": 0}, vectors=VECTORS, times=np.arange(6), k=2, length=2
     ),
     "diverset.threads.time_slices": call(threads.time_slices, times=np.arange(6), n=3),
-    "diverset.threads.date_score": call(threads.date_score, predicted=DATES[:2], references=DATES[1:]),
-    "diverset.threads.timeline_rouge": call(
-        threads.timeline_rouge, predicted=TIMELINE, references=[TIMELINE], mode="concat", n=1
-    ),
-    "diverset.threads.text_cosine": call(
-        threads.text_cosine, vectors=VECTORS, nodes=np.array([0, 2]), target=VECTORS[1]
-    ),
     "diverset.threads.story_score": call(
         threads.story_score, threads=[np.array([0, 2]), np.array([1, 3])], stories=["a", None, "a", "b", "b"]
     ),
@@ -803,9 +798,6 @@ CALLS: dict[str, Call] = {
         trials=3,
     ),
     "diverset.threads.bootstrap_mean": call(threads.bootstrap_mean, values=Q, level=0.9, draws=20),
-    "diverset.threads.tune": call(
-        lambda values: threads.tune(lambda a: -abs(a), {"a": values}, show=False).score, values=[1.0, 2.0]
-    ),
     "diverset.kernels.rbf": call(kernels.rbf, X=X, Y=X[:2], length_scale=0.7),
     "diverset.kernels.matern": call(kernels.matern, X=X, Y=X[:2], nu=1.5, length_scale=0.7),
     "diverset.kernels.cosine": call(kernels.cosine, X=X, Y=X[:2]),
@@ -1115,7 +1107,7 @@ CALLS: dict[str, Call] = {
 
 #: Names that are covered by the call of another: what that call makes, takes or returns.
 WITHIN = {
-    "diverset.Comparison": "diverset.compare",
+    "diverset.metrics.compare.Comparison": "diverset.compare",
     "diverset.integrations.stores.Candidates": "diverset.integrations.stores.from_chroma",
     "diverset.integrations.curation.NearDuplicates": "diverset.integrations.curation.drop_near_duplicates",
     "diverset.threads.find_threads": "diverset.find_threads",
@@ -1125,11 +1117,11 @@ WITHIN = {
     "diverset.threads.EventPaths": "diverset.find_threads",
     "diverset.threads.example_news": "diverset.find_threads",
     "diverset.threads.ThreadScores": "diverset.threads.evaluate",
-    "diverset.SetDistribution": "diverset.DPP",
-    "diverset.Estimate": "diverset.entropy",
+    "diverset.core.SetDistribution": "diverset.DPP",
+    "diverset.core.Estimate": "diverset.core.entropy",
     "diverset.Selection": "diverset.select",
-    "diverset.SamplingTrace": "diverset.sampling_trace",
-    "diverset.Chain": "diverset.mcmc_chain",
+    "diverset.sampling.trace.SamplingTrace": "diverset.sampling_trace",
+    "diverset.sampling.chain.Chain": "diverset.mcmc_chain",
     "diverset.structured.Factor": "diverset.FactorGraph",
     "diverset.structured.BestSet": "diverset.structured.best_set",
     "diverset.structured.Labelings": "diverset.structured.diverse_labelings",
@@ -1141,13 +1133,10 @@ WITHIN = {
     "diverset.poses.Scene": "diverset.poses.draw_scene",
     "diverset.poses.DetectorNoise": "diverset.poses.simulate_maps",
     "diverset.threads.ThreadSet": "diverset.threads.ThreadModel",
-    "diverset.threads.ThreadsThrough": "diverset.threads.ThreadModel",
     "diverset.threads.DocumentGraph": "diverset.threads.document_graph",
     "diverset.threads.Neighbourhoods": "diverset.threads.neighbourhoods",
-    "diverset.threads.Score": "diverset.threads.date_score",
     "diverset.threads.StoryScore": "diverset.threads.story_score",
     "diverset.threads.Bootstrap": "diverset.threads.bootstrap_mean",
-    "diverset.threads.Tuning": "diverset.threads.tune",
     "diverset.theory.classics.Tiling": "diverset.theory.classics.AztecDiamond",
     "diverset.theory.classics.Classic": "diverset.theory.classics.Descents",
     "diverset.theory.classics.ProjectionProcess": "diverset.theory.classics.GUE",
@@ -1206,9 +1195,6 @@ EXCEPTIONS = {
     "diverset.learn.NextItemScores": "a record that compare_next_item fills",
     "diverset.threads.independent_threads": "takes a model and nothing else; the model's own call is fuzzed",
     "diverset.threads.greedy_threads": "takes a model and nothing else; the model's own call is fuzzed",
-    "diverset.threads.cluster_threads": "a baseline that trusts its callers",
-    "diverset.threads.density_threads": "a baseline that trusts its callers",
-    "diverset.threads.dots_threads": "a baseline that trusts its callers",
     "diverset.threads.compare": "takes the results of evaluate and nothing else",
     "diverset.threads.dtm_threads": "seconds a call, in gensim; tests/threads gives it bad input",
     # What reads or writes files is given damaged files by test_fuzz_readers.

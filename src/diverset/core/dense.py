@@ -131,6 +131,11 @@ class DenseLikelihood(Representation):
         check_fits_in_memory(3 * self._L.nbytes, what="the inverse of L + I")
         return hermitian_inverse(self._cholesky)
 
+    @property
+    def _marginal_noise(self) -> FloatArray:
+        """Rounding error of the diagonal of K: that of L, up to its relative error where L is large."""
+        return np.asarray(self._noise / np.maximum(np.diagonal(self._L).real, 1.0))
+
     @cached_property
     def _eigh(self) -> tuple[FloatArray, Array]:
         check_fits_in_memory(4 * self._L.nbytes, what="the eigenvectors of L")
@@ -162,6 +167,16 @@ class DenseLikelihood(Representation):
             return Spectrum.from_likelihood(self._eigh[0], 0.0)
         lam = self._eigh[0] if "_eigh" in self._cache else np.linalg.eigvalsh(self._L)
         return Spectrum.from_likelihood(lam, zero_eigenvalue(self._noise, float(lam[-1])))
+
+    @cached_property
+    def rank(self) -> int:
+        """Full if L less twice what counts as zero is positive definite; else the rank of the spectrum."""
+        if not self._knows_spectrum and not self._graded:
+            top = float(np.abs(self._L).sum(axis=0).max(initial=0.0))
+            lowered = add_to_diagonal(self._L.copy(), -2.0 * zero_eigenvalue(self._noise, top))
+            if cholesky_lower(lowered, overwrite=True) is not None:
+                return self.n
+        return super().rank
 
     @cached_property
     def log_normalizer(self) -> float:
@@ -272,7 +287,7 @@ class DenseLikelihood(Representation):
         order = np.argsort(items)
         K, Kc = self._both_kernels(items[order])
         a, b = np.split(np.argsort(order), [len(inside)])
-        noise = np.minimum(self._noise, EPS)
+        noise = self._marginal_noise
         return log_assignment_probability(
             K[np.ix_(a, a)],
             K[np.ix_(a, b)],
@@ -321,7 +336,7 @@ class DenseLikelihood(Representation):
         scaled = DenseLikelihood((1.0 - rate) * self._L, (1.0 - rate) * self._noise)
         K = scaled._both_kernels(np.arange(self.n))[0]
         gain = rate / (1.0 - rate)
-        return DenseLikelihood(gain * K, gain * (1.0 + top) * np.minimum(scaled._noise, EPS), spectrum)
+        return DenseLikelihood(gain * K, gain * (1.0 + top) * scaled._marginal_noise, spectrum)
 
     def scale(self, log_factor: float) -> Representation:
         """Kernel times exp(log_factor)."""

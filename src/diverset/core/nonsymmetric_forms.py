@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import abc
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -32,7 +33,7 @@ from diverset.numerics.accretive import (
 )
 from diverset.numerics.linalg import positions_outside
 
-__all__ = ["DenseForm", "Form", "OutsideForm", "numerical_rank"]
+__all__ = ["DenseForm", "Form", "OutsideForm", "log_det_of_set", "numerical_rank"]
 
 #: Events rarer than this go by the likelihood kernel, where there is one: K and I - K have absolute errors.
 RARE = math.log(1e-6)
@@ -47,6 +48,8 @@ class Form(Model, abc.ABC):
     """A determinantal process over positions 0..n-1 that can be asked, conditioned and drawn from."""
 
     n: int
+    #: Largest size that is possible.
+    rank: int
 
     @property
     def holds_likelihood(self) -> bool:
@@ -114,6 +117,8 @@ class Form(Model, abc.ABC):
     def log_probability(self, inside: IntArray, outside: IntArray) -> float:
         """Log-probability that all of `inside` and none of `outside` appear."""
         found = log_det_general(self._mixed(inside, outside))
+        if found < RARE and len(inside) > self.rank:
+            return -math.inf
         if self.holds_likelihood and len(outside) and found < RARE:
             found = self._rare(inside, outside)
         return min(found, 0.0)
@@ -150,6 +155,8 @@ class DenseForm(Form):
         Whether the symmetric part of L is positive semidefinite.
     rounding : float, optional
         Relative error of the entries of L.
+    largest : int, optional
+        Rank, where it is known.
     """
 
     def __init__(
@@ -160,8 +167,9 @@ class DenseForm(Form):
         *,
         accretive: bool = True,
         rounding: float | None = None,
+        largest: int | None = None,
     ) -> None:
-        self.L, self.accretive, self.rounding = L, accretive, rounding
+        self.L, self.accretive, self.rounding, self._largest = L, accretive, rounding, largest
         if L is None:
             assert K is not None  # built from L or from both others
             assert Kc is not None
@@ -202,7 +210,7 @@ class DenseForm(Form):
     def rank(self) -> int:
         """Largest size that is possible, from the singular values of the scaled L."""
         if self.L is None or self.n == 0:
-            return self.n
+            return self.n if self._largest is None else min(self._largest, self.n)
         if self._resolvent.rank is not None:
             return self._resolvent.rank
         return numerical_rank(self.L, rounding_of(self.n) if self.rounding is None else self.rounding)
@@ -231,19 +239,18 @@ class DenseForm(Form):
         """Log-probability of exactly this set."""
         if self.L is None:
             return self.log_probability(inside, positions_outside(inside, self.n))
-        found, pivot = log_det_and_pivot(self.L[np.ix_(inside, inside)])
-        # Only where a pivot is small can rounding hide that the set is larger than the rank.
-        if pivot < _SUSPECT and len(inside) > self.rank:
-            return -math.inf
-        return min(found - self.log_normalizer, 0.0)
+        return min(log_det_of_set(self.L[np.ix_(inside, inside)], lambda: self.rank) - self.log_normalizer, 0.0)
 
     def size_moments(self) -> tuple[float, float]:
         """Traces of K and of K (I - K)."""
         return float(np.trace(self.K)), float(np.einsum("ij,ji->", self.K, self.Kc))
 
     def size_law(self) -> FloatArray:
-        """Probability of every size, 0 to n."""
-        return size_law(self.K)
+        """Probability of every size, 0 to n; zero beyond the rank."""
+        pmf = size_law(self.K)
+        pmf[self.rank + 1 :] = 0.0
+        law: FloatArray = pmf / pmf.sum()
+        return law
 
     def excluding(self, outside: IntArray) -> Form:
         """Without these rows and columns of L; else a Schur complement."""
@@ -259,11 +266,12 @@ class DenseForm(Form):
 
     def _given(self, inside: IntArray, outside: IntArray, keep: IntArray) -> Form:
         K = _conditioned(self.K, self.Kc, inside, outside, keep)
-        return DenseForm(K=K, Kc=_conditioned(self.Kc, self.K, outside, inside, keep))
+        largest = self.rank - len(inside)
+        return DenseForm(K=K, Kc=_conditioned(self.Kc, self.K, outside, inside, keep), largest=largest)
 
     def restricted(self, keep: IntArray) -> Form:
         """Blocks of both marginal kernels."""
-        return DenseForm(K=self.marginal_block(keep, keep), Kc=self.outside_block(keep, keep))
+        return DenseForm(K=self.marginal_block(keep, keep), Kc=self.outside_block(keep, keep), largest=self.rank)
 
     def complemented(self) -> Form:
         """The marginal kernels swapped."""
@@ -282,6 +290,20 @@ def _conditioned(K: FloatArray, Kc: FloatArray, inside: IntArray, outside: IntAr
     return rest
 
 
+def log_det_of_set(a: FloatArray, rank: Callable[[], int], width: int = 0) -> float:
+    """Log-determinant of a block of L; -inf where it has more items than the rank, or they are dependent.
+
+    Only where a pivot is small can rounding hide this. The singular values of the scaled block decide then, as they
+    decide the rank of the kernel.
+    """
+    found, pivot = log_det_and_pivot(a, width)
+    if found > -math.inf and pivot < _SUSPECT:
+        m = len(a)
+        if m > rank() or numerical_rank(a, rounding_of(max(m, width))) < m:
+            return -math.inf
+    return found
+
+
 def numerical_rank(L: FloatArray, rounding: float) -> int:
     """Rank of a square matrix after scaling, where its entries have this relative error."""
     sigma = np.linalg.svd(balanced(L, rounding)[0], compute_uv=False)
@@ -293,6 +315,7 @@ class OutsideForm(Form):
 
     def __init__(self, base: Form) -> None:
         self.base, self.n = base, base.n
+        self.rank = self.n
 
     @cached_property
     def log_normalizer(self) -> float:

@@ -14,7 +14,7 @@ import scipy.linalg
 
 from diverset._typing import FloatArray, IntArray
 from diverset.core.cache import cached_property
-from diverset.core.nonsymmetric_forms import RARE, DenseForm, Form, numerical_rank
+from diverset.core.nonsymmetric_forms import RARE, DenseForm, Form, log_det_of_set, numerical_rank
 from diverset.core.representation import no_likelihood_kernel
 from diverset.numerics.accretive import (
     Resolvent,
@@ -178,7 +178,7 @@ class LowRankForm(Form):
         if self.factor is None:
             return self.log_probability(inside, positions_outside(inside, self.n))
         L = congruence(self.factor[0][inside], self.factor[1])
-        return min(log_det_general(L, self.rows.shape[1]) - self.log_normalizer, 0.0)
+        return min(log_det_of_set(L, lambda: self.rank, self.rows.shape[1]) - self.log_normalizer, 0.0)
 
     def log_probability(self, inside: IntArray, outside: IntArray) -> float:
         """Log-probability that all of `inside` and none of `outside` appear."""

@@ -100,6 +100,11 @@ class Representation(Model, abc.ABC):
             self.eigenvectors()
         return self.spectrum
 
+    @property
+    def rank(self) -> int:
+        """Number of nonzero eigenvalues."""
+        return self.spectrum_with_vectors().rank
+
     def without_rounding(self, k: int) -> Representation:
         """The same law for models of sets of k items, without the eigenvalues that count as zero.
 

@@ -1,9 +1,10 @@
 r"""Scores on a common scale, so that the dial means the same whatever the unit of the scores.
 
 ``"rank"``
-    :math:`z_i = -\log_2 r_i` with r the rank, 1 for the best; equal scores share their mean rank. Only the order of the
-    scores matters. Each doubling of the rank costs 1, so picks depend neither on how many poor candidates follow nor on
-    the gaps between scores. The default, chosen on judged data: see the page on the quality of the picks.
+    :math:`z_i = -1.3 \log_2 ((1 + r_i) / 2)` with r the rank, 1 for the best; equal scores share their mean rank. Only
+    the order of the scores matters. The logarithm is the discount of DCG: far down the list each doubling of the rank
+    costs 1.3. So picks depend neither on the number of poor candidates nor on the gaps between scores. The default,
+    chosen on judged data: see the page on the quality of the picks.
 ``"standard"``
     :math:`z_i = (q_i - \bar q) / \mathrm{sd}(q)`. Neither the unit nor the origin of the scores matters; gaps between
     scores count.
@@ -23,9 +24,11 @@ from diverset._typing import FloatArray
 from diverset.errors import DiversetError, DiversetWarning
 from diverset.numerics import _loops
 
-__all__ = ["SCALES", "calibrated", "check_scale", "warn_once"]
+__all__ = ["SCALES", "calibrated", "check_scale", "score_of_rank", "warn_once"]
 
 SCALES = ("rank", "standard", None)
+#: What an item far down the list loses when its rank doubles.
+_DOUBLING = 1.3
 #: Warnings that this process has given already.
 _given: set[str] = set()
 
@@ -51,8 +54,13 @@ def calibrated(scores: FloatArray, scale: str | None) -> FloatArray:
         known = order[int((scores == -math.inf).sum()) :]
         result[order] = math.inf  # the rank of what cannot be picked
     _loops.average_ranks(scores, known, result)
-    np.log2(result, out=result)
-    return np.negative(result, out=result)
+    return score_of_rank(result)
+
+
+def score_of_rank(ranks: FloatArray) -> FloatArray:
+    """Calibrated scores of ranks, of which 1 is the best."""
+    scores: FloatArray = -_DOUBLING * np.log2(0.5 + 0.5 * ranks)
+    return scores
 
 
 def warn_once(topic: str, message: str) -> None:

@@ -20,7 +20,7 @@ from diverset.inference.engine import Picks
 from diverset.inference.inputs import as_column, as_size
 from diverset.inference.result import Selection, describe_places
 from diverset.inference.rows import rounding
-from diverset.inference.scores import calibrated
+from diverset.inference.scores import calibrated, score_of_rank
 from diverset.numerics.linalg import EPS
 
 __all__ = ["ShortLists", "is_short"]
@@ -134,7 +134,7 @@ def _rank_scores(n: int) -> FloatArray:
     """Entry 2r is the calibrated score of rank r, for the ranks of n items and the means of two of them."""
     ranks = np.arange(2 * n + 1) / 2.0
     ranks[:2] = 1.0  # there is no rank below 1
-    scores: FloatArray = -np.log2(ranks)
+    scores = score_of_rank(ranks)
     scores.flags.writeable = False
     return scores
 

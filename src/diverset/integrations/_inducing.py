@@ -107,6 +107,7 @@ def inducing_points(
     length_scale: Any = "median",
     method: Literal["trace", "greedy", "kdpp", "mcmc"] = "trace",
     move: int | None = None,
+    diagonal: float | Callable[[Any], Any] | None = None,
     rng: RNGLike = 0,
 ) -> InducingPoints:
     r"""Choose m inducing points for a Gaussian process with a given kernel.
@@ -119,8 +120,7 @@ def inducing_points(
         How many points. Fewer come back where they explain all there is, up to rounding.
     kernel : {"rbf"} or callable
         ``kernel(A, B)`` gives the matrix of covariances of the rows of A with the rows of B, as the kernels of
-        scikit-learn do. A ``diag`` method is used where there is one. ``"rbf"`` is
-        :math:`\exp(-\lVert x - y\rVert^2/2\ell^2)`.
+        scikit-learn do. ``"rbf"`` is :math:`\exp(-\lVert x - y\rVert^2/2\ell^2)`.
     length_scale : float, array_like of shape (n_features,) or "median"
         :math:`\ell` of ``"rbf"``: one length, one for each feature, or the median distance between rows.
     method : {"trace", "greedy", "kdpp", "mcmc"}
@@ -131,6 +131,9 @@ def inducing_points(
         Steps of L-BFGS that move the points to lower the trace error; they leave the rows of X then. By default 30 for
         ``method="trace"`` with ``kernel="rbf"``, and 0 otherwise. A callable kernel has no gradient here, so its
         points stay.
+    diagonal : float or callable, optional
+        :math:`k(x, x)` of a callable kernel: a number, or a function of rows. By default the ``diag`` method of the
+        kernel; without one, blocks of the matrix are evaluated, in about the time of 100 kernel columns.
     rng : int, Generator or None
         For ``"kdpp"``, ``"mcmc"`` and the sample of rows that large data are represented by.
 
@@ -176,7 +179,12 @@ def inducing_points(
     # With X in units of the length scale the Gaussian kernel has length one.
     units = rows / scale
     function: Kernel = partial(rbf, length_scale=1.0) if isinstance(kernel, str) else kernel
-    diagonal = 1.0 if gaussian else getattr(kernel, "diag", None)
+    if gaussian:
+        if diagonal is not None:
+            raise KernelError("diagonal is given, but that of kernel='rbf' is known; leave it out")
+        diagonal = 1.0
+    elif diagonal is None:
+        diagonal = getattr(kernel, "diag", None)
     entries = KernelFunction(units, function, diagonal=diagonal)
     generator = np.random.default_rng(rng)
     variances = None

@@ -5,97 +5,119 @@ Step j takes the row with the largest variance given the rows taken before,
 .. math::  p_j = \arg\max_i \; v_i, \qquad v = \mathrm{diag}\big(K - K_{\cdot P} K_{PP}^{-1} K_{P \cdot}\big),
 
 which is the greedy search for the largest :math:`\det K_{PP}`. The textbook algorithm updates all n rows in every step
-by a matrix-vector product, which reads the whole factor from memory each time. Variances only fall, however, so an old
-value is an upper bound. Here only a *pool* of rows with the largest old values is kept up to date; a row outside enters
-the pool when its old value exceeds every value inside, and all rows are brought up to date together, by matrix
-products, when the pool has grown too large. The pivots are those of the textbook algorithm.
+by a matrix-vector product, which reads the whole factor from memory each time. Variances only decrease, however, so an
+old value is an upper bound. Here only a *pool* of rows is updated in every step. A row outside the pool enters it when
+its old value exceeds every value inside. When the pool is full, all rows are updated together, by matrix products, and
+a new pool is chosen. The pivots are those of the textbook algorithm.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from diverset._typing import FloatArray, IntArray
-from diverset.numerics.linalg import EPS
+from diverset.numerics.linalg import EPS, solve_lower
 from diverset.numerics.validation import check_fits_in_memory
 from diverset.sampling.kernel_function import ROUNDING, KernelEntries
 
 __all__ = ["greedy_pivots"]
 
-#: Rows in a new pool; the pool at most, as a part of all rows; rows brought up to date in one product.
-_POOL, _LARGEST_PART, _ROWS = 512, 16, 4096
+#: Rows in a new pool, and the largest pool as a part of all rows.
+_POOL, _LARGEST_PART = 1024, 16
+#: Kernel entries evaluated in one call, and rows updated in one product.
+_ENTRIES, _ROWS = 1 << 17, 4096
 
 
 class _Factor:
-    """The factor, a column for each row of the data: as of step `done`, and for the pool as of the present step."""
+    """The factor, a column for each row of the data, as of step `done`; the columns of the pool are up to date."""
 
     def __init__(self, entries: KernelEntries, m: int) -> None:
         self.n = entries.n_items
-        self.limit = max(_POOL, self.n // _LARGEST_PART)
-        width = min(2 * self.limit, self.n)
+        self.limit = min(max(_POOL, self.n // _LARGEST_PART), self.n)
         check_fits_in_memory(
-            8 * (self.n + width) * m, what=f"the factor of {self.n} rows for {m} points", remedy="ask for fewer points"
+            8 * (self.n + self.limit) * m,
+            what=f"the factor of {self.n} rows for {m} points",
+            remedy="ask for fewer points",
         )
         self.entries = entries
         self.variance = np.array(entries.diagonal(), dtype=np.float64)
         self.factor = np.empty((m, self.n))
-        self.pool_factor = np.empty((m, width))
-        self.pool_variance = np.empty(width)
+        self.pool = np.empty(self.limit, dtype=np.int64)
+        self.pool_factor = np.empty((m, self.limit))
+        self.pool_variance = np.empty(self.limit)
         self.lower = np.zeros((m, m))  # the columns of the pivots, transposed: a lower triangular matrix
         self.pivots = np.zeros(m, dtype=np.int64)
         self.step = self.done = 0
         self.start_pool()
 
-    def newer(self, rows: IntArray, where: IntArray | slice) -> FloatArray:
-        """The factor for some rows in the steps since `done`; `where` is the same rows, perhaps as a slice."""
+    def newer(self) -> tuple[FloatArray, FloatArray]:
+        """Matrices that give the factor in the steps since `done`: from the older factor, and from covariances."""
         a, b = self.done, self.step
-        left = self.entries.block(self.pivots[a:b], rows) - self.lower[a:b, :a] @ self.factor[:a, where]
-        return np.asarray(solve_triangular(self.lower[a:b, a:b], left, lower=True, check_finite=False))
+        inverse = solve_lower(self.lower[a:b, a:b], np.eye(b - a))
+        return -inverse @ self.lower[a:b, :a], inverse
 
-    def bring_up_to_date(self) -> None:
-        """All rows, as of the present step."""
-        for start in range(0, self.n, _ROWS):
-            part = slice(start, min(start + _ROWS, self.n))
-            new = self.newer(np.arange(part.start, part.stop), part)
-            self.factor[self.done : self.step, part] = new
-            self.variance[part] -= np.einsum("ji,ji->i", new, new)
-        self.variance[self.pivots[: self.step]] = 0.0
+    def update(self) -> None:
+        """Bring all rows up to date."""
+        a, b = self.done, self.step
+        from_older, from_covariance = self.newer()
+        size = max(_ENTRIES // max(b - a, 1) // _ROWS, 1) * _ROWS
+        for start in range(0, self.n if b > a else 0, size):
+            rows = np.arange(start, min(start + size, self.n))
+            covariance = self.entries.block(self.pivots[a:b], rows)
+            for first in range(0, len(rows), _ROWS):
+                part = slice(start + first, min(start + first + _ROWS, self.n))
+                new = self.factor[a:b, part]
+                np.matmul(from_covariance, covariance[:, first : first + _ROWS], out=new)
+                if a:
+                    new += from_older @ self.factor[:a, part]
+                self.variance[part] -= np.einsum("ji,ji->i", new, new)
         np.maximum(self.variance, 0.0, out=self.variance)
-        self.done = self.step
+        self.variance[self.pivots[:b]] = 0.0
+        self.done = b
 
     def start_pool(self) -> None:
-        """A small pool of the rows with the largest variances; the others wait in order."""
-        self.order = np.argsort(-self.variance, kind="stable")
-        self.size = 0
-        self.enlarge_pool(min(_POOL, self.n))
+        """Put the rows with the largest variances into an empty pool, the first of equal ones."""
+        self.outside, self.size = self.variance.copy(), 0
+        if self.n <= _POOL:
+            self.enter(np.arange(self.n))
+            return
+        least = np.partition(self.variance, self.n - _POOL)[self.n - _POOL]
+        above = np.flatnonzero(self.variance > least)
+        equal = np.flatnonzero(self.variance == least)[: _POOL - len(above)]
+        self.enter(np.sort(np.concatenate([above, equal])))
 
-    def enlarge_pool(self, size: int) -> None:
-        """Let the next rows in the order enter the pool, up to date."""
-        more, where = self.order[self.size : size], slice(self.size, size)
-        self.pool_factor[: self.done, where] = self.factor[: self.done, more]
-        self.pool_variance[where] = self.variance[more]
-        if self.step > self.done:
-            new = self.newer(more, more)
-            self.pool_factor[self.done : self.step, where] = new
-            self.pool_variance[where] = np.maximum(self.variance[more] - np.einsum("ji,ji->i", new, new), 0.0)
-        self.size = size
+    def enter(self, rows: IntArray) -> None:
+        """Add rows to the pool, up to date."""
+        a, b = self.done, self.step
+        where = slice(self.size, self.size + len(rows))
+        self.pool[where] = rows
+        self.pool_factor[:a, where] = self.factor[:a, rows]
+        self.pool_variance[where] = self.variance[rows]
+        if a < b:
+            from_older, from_covariance = self.newer()
+            new = from_covariance @ self.entries.block(self.pivots[a:b], rows)
+            new += from_older @ self.pool_factor[:a, where]
+            self.pool_factor[a:b, where] = new
+            self.pool_variance[where] = np.maximum(self.variance[rows] - np.einsum("ji,ji->i", new, new), 0.0)
+        self.outside[rows] = -1.0
+        self.size += len(rows)
 
     def best(self) -> int:
         """Place in the pool of the row with the largest variance of all."""
         while True:
             i = int(self.pool_variance[: self.size].argmax())
-            if self.size == self.n or self.pool_variance[i] >= self.variance[self.order[self.size]]:
+            if self.outside.max() <= self.pool_variance[i]:
                 return i
-            if self.size > self.limit:
-                self.bring_up_to_date()
-                self.start_pool()
+            above = np.flatnonzero(self.outside > self.pool_variance[i])
+            if self.size + len(above) <= self.limit:
+                self.enter(above)
             else:
-                self.enlarge_pool(min(2 * self.size, self.n))
+                self.update()
+                self.start_pool()
 
     def take(self, i: int) -> None:
         """Make row i of the pool the next pivot."""
-        j, pool, variance = self.step, self.order[: self.size], self.pool_variance[: self.size]
+        j, pool, variance = self.step, self.pool[: self.size], self.pool_variance[: self.size]
         root = float(np.sqrt(variance[i]))
         self.pivots[j] = pool[i]
         self.lower[j, :j] = self.pool_factor[:j, i]
@@ -116,7 +138,7 @@ def greedy_pivots(entries: KernelEntries, m: int) -> tuple[IntArray, FloatArray]
     entries : KernelEntries
         The kernel.
     m : int
-        How many rows; fewer come back where the others have no variance left beyond rounding.
+        How many rows; fewer are returned if the others have no variance left beyond rounding.
 
     Returns
     -------
@@ -137,6 +159,5 @@ def greedy_pivots(entries: KernelEntries, m: int) -> tuple[IntArray, FloatArray]
         if not factor.pool_variance[i] > rounding:
             break
         factor.take(i)
-    if factor.step > factor.done:
-        factor.bring_up_to_date()
+    factor.update()
     return factor.pivots[: factor.step].copy(), factor.variance

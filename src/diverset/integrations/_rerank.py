@@ -20,7 +20,7 @@ from diverset.errors import DiversetError
 from diverset.inference import Selection, select
 from diverset.numerics.validation import check_count
 
-__all__ = ["GAIN", "KEPT", "Candidate", "Choice", "Reranking", "VectorCache", "name_error", "read_score"]
+__all__ = ["GAIN", "KEPT", "Candidate", "Choice", "Reranking", "VectorCache", "check_fetch", "name_error", "read_score"]
 
 #: Entries that are added to the metadata of the picks: what each pick added to the objective, and the share of quality
 #: that all picks keep.
@@ -42,6 +42,13 @@ def name_error(owner: str, name: str, known: Collection[str]) -> str:
     close = difflib.get_close_matches(name, known, n=1)
     rest = f"did you mean {close[0]}?" if close else f"it has {', '.join(sorted(known))}"
     return f"{owner} has no setting {name}; {rest}"
+
+
+def check_fetch(size_name: str, size: int | None, fetch_k: Any) -> None:
+    """Refuse to fetch fewer documents than are returned."""
+    check_count(fetch_k, name="fetch_k")
+    if size is not None and size > fetch_k:
+        raise DiversetError(f"{size_name} is {size} and fetch_k is {fetch_k}; raise fetch_k to at least {size}")
 
 
 @dataclass(frozen=True)
@@ -101,9 +108,9 @@ class Choice:
             chosen["k"] = settings[size_name]
         return cls(**chosen, size_name=size_name)
 
-    def but(self, owner: str, **changes: Any) -> Choice:
-        """These settings with changes for one call."""
-        known = {each.name for each in fields(self)} - {"k", "size_name", "lower_is_better"} | {self.size_name}
+    def but(self, owner: str, /, *also: str, **changes: Any) -> Choice:
+        """These settings with changes for one call; the error for an unknown name may propose those in `also`."""
+        known = {each.name for each in fields(self)} - {"k", "size_name", "lower_is_better"} | {self.size_name, *also}
         for name in changes:
             if name not in known:
                 raise TypeError(name_error(owner, name, known))

@@ -13,7 +13,7 @@ closer pair with more.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,8 +29,13 @@ _BLOCK = 2048
 #: Rows from which the number of bits and tables is computed.
 _SAMPLE = 2000
 _MOST_BITS, _MOST_TABLES, _MOST_BYTES = 24, 400, 4 << 30
-#: Cost of following a row through one table, and of comparing it with a row elsewhere in memory, in multiplications.
-_VISIT, _JUMP = 3000.0, 3000.0
+#: Directions that one digit of a bucket is read from.
+_DIRECTIONS = (1, 4, 16)
+#: Costs in units of about 0.05 ns: following a row through one table, comparing it with a row elsewhere in memory,
+#: finding the largest of some coordinates (for each), and one multiplication in a matrix product.
+_VISIT, _JUMP, _LOOK, _MULTIPLY = 3000.0, 3000.0, 50.0, 0.4
+#: ``method="auto"`` spends at most this cost on a row, about 0.1 ms.
+_BUDGET = 2.5e6
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,8 +168,7 @@ def drop_near_duplicates(
         _among_themselves(unit, empty, block, nearest, cosine, bound)
         groups[block] = np.where(nearest < 0, block, nearest)
         similarity[block] = np.where(nearest < 0, 1.0, cosine)
-        new = nearest < 0
-        index.add(block[new], unit[new], empty[new])
+        index.add(block, nearest < 0, empty)
     kept = np.flatnonzero(groups == np.arange(n))
     np.clip(similarity, -1.0, 1.0, out=similarity)
     if plan is None:
@@ -230,11 +234,11 @@ class _Index:
         self.kept: IntArray = np.zeros(0, dtype=np.int64)
         self.empty = -1
 
-    def add(self, kept: IntArray, unit: Array, empty: BoolArray) -> None:
-        """Keep rows."""
-        if empty.any():
-            self.empty = int(kept[np.argmax(empty)])
-        self.kept = np.concatenate([self.kept, kept[~empty]])
+    def add(self, block: IntArray, new: BoolArray, empty: BoolArray) -> None:
+        """Keep the new rows of the block that was matched last."""
+        if (new & empty).any():
+            self.empty = int(block[np.argmax(new & empty)])
+        self.kept = np.concatenate([self.kept, block[new & ~empty]])
 
     def match(self, unit: Array, empty: BoolArray) -> tuple[IntArray, FloatArray]:
         """For each row a kept row near to it, or -1, and the cosine of the two."""
@@ -257,18 +261,41 @@ class _Index:
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
-    """How to hash: bits and tables, the mean of the data, how far planes pass it, and the recall to expect."""
+    """How to hash: digits of a bucket, directions of a digit, tables, offsets of the directions, expected recall."""
 
-    bits: int
+    digits: int
+    directions: int
     tables: int
     mean: FloatArray
     spread: float
     recall: float
     rng: np.random.Generator
 
+    @property
+    def buckets(self) -> int:
+        return int((2 * self.directions) ** self.digits)
+
+    def draw(self, digits: int) -> tuple[FloatArray, FloatArray]:
+        """Random directions for some digits, and the offsets along them."""
+        W = self.rng.normal(size=(len(self.mean), digits * self.directions))
+        # Off the mean: if most rows are copies, rounding must not decide which digit they have.
+        return W, self.mean @ W + self.spread * self.rng.normal(size=W.shape[1])
+
+
+def _digits(projected: Array, directions: int) -> IntArray:
+    """The direction that each group of coordinates lies closest to, of shape (n, groups)."""
+    groups = projected.reshape(len(projected), -1, directions)
+    if directions == 1:
+        return np.asarray(groups[:, :, 0] > 0, dtype=np.int64)
+    largest = np.abs(groups).argmax(axis=2)
+    return np.asarray(2 * largest + (np.take_along_axis(groups, largest[:, :, None], axis=2)[:, :, 0] > 0))
+
 
 def _planned(rows: _Rows, order: IntArray, least: float, recall: float, rng: RNGLike, method: str) -> _Plan | None:
-    """The cheapest numbers of bits and tables with this recall; None where comparing all pairs costs less."""
+    """The cheapest hash tables with this recall; None if comparing all pairs costs less.
+
+    If ``method="auto"`` can afford neither, the affordable tables with the highest recall.
+    """
     generator = np.random.default_rng(rng)
     n, D = len(order), rows.X.shape[1]
     sample = generator.choice(n, size=min(n, _SAMPLE), replace=False)
@@ -277,45 +304,56 @@ def _planned(rows: _Rows, order: IntArray, least: float, recall: float, rng: RNG
     if len(unit) < 2 or D < 2:
         return None
     mean = unit.mean(axis=0)
-    # Planes pass the mean at some distance: rounding must not decide on which side copies lie, if most rows are copies.
     spread = 0.25 * max(float(np.linalg.norm(unit - mean, axis=1).mean()), 0.01)
     # Pairs at the threshold: each row and one at this angle from it.
     step = generator.normal(size=unit.shape)
     step -= np.einsum("ij,ij->i", step, unit)[:, None] * unit
     other = least * unit + math.sqrt(1.0 - least**2) * step / np.linalg.norm(step, axis=1, keepdims=True)
-    planes = generator.normal(size=(D, 512))
-    offset = mean @ planes + spread * generator.normal(size=512)
-    sides = unit @ planes > offset
-    agree = (sides == (other @ planes > offset)).mean(axis=1)
-    best: tuple[float, _Plan] | None = None
-    for bits in range(4, min(_MOST_BITS, math.ceil(math.log2(n)) + 1) + 1):
-        found = _tables_for(agree**bits, recall)
-        if found is None:
-            continue
-        tables, reached = found
-        if 4 * tables * (n + (1 << bits)) > _MOST_BYTES:
-            continue
-        crowd = np.mean([_meetings(sides[:, at : at + bits]) for at in range(0, 512 - bits, bits)])
-        cost = n * tables * (2.0 * bits * D + _VISIT + 0.5 * n * crowd * (2.0 * D + _JUMP))
-        if best is None or cost < best[0]:
-            best = cost, _Plan(bits, tables, mean, spread, reached, generator)
-    if best is None or (method == "auto" and best[0] > float(n) * n * D):
+    limit = math.inf if method == "hash" else _BUDGET * n
+    all_pairs = 0.5 * _MULTIPLY * n * n * D
+    best: tuple[tuple[float, float], _Plan] | None = None
+    for directions in _DIRECTIONS:
+        trial = _Plan(0, directions, 0, mean, spread, 0.0, generator)
+        W, offset = trial.draw(256)
+        seen = _digits(unit @ W - offset, directions)
+        agree = (seen == _digits(other @ W - offset, directions)).mean(axis=1)
+        digits = 1
+        while (buckets := (2 * directions) ** digits) <= min(1 << _MOST_BITS, 4 * n):
+            crowd = np.mean(
+                [_meetings(seen[:, at : at + digits], 2 * directions) for at in range(0, 256 - digits, digits)]
+            )
+            work = digits * directions * (_MULTIPLY * D + _LOOK) + _VISIT + 0.5 * n * crowd * (2.0 * D + _JUMP)
+            most = min(
+                _MOST_TABLES,
+                int(limit / (n * work)) if limit < math.inf else _MOST_TABLES,
+                _MOST_BYTES // (4 * (n + buckets)),
+            )
+            if most > 0:
+                tables, reached = _tables_for(agree**digits, recall, most)
+                rank = (-min(reached, recall), n * tables * work)
+                if best is None or rank < best[0]:
+                    best = rank, replace(trial, digits=digits, tables=tables, recall=reached)
+            digits += 1
+    if best is None or (method == "auto" and all_pairs < (best[0][1] if best[1].recall >= recall else limit)):
         return None
     return best[1]
 
 
-def _tables_for(shared: FloatArray, recall: float) -> tuple[int, float] | None:
-    """Number of tables that give this recall for pairs that share a bucket with these probabilities, and the recall."""
-    tables = np.arange(1, _MOST_TABLES + 1)
+def _tables_for(shared: FloatArray, recall: float, most: int) -> tuple[int, float]:
+    """How many tables give this recall, at most `most`, and the recall.
+
+    `shared` has the probability of sharing a bucket for each of some pairs.
+    """
+    tables = np.arange(1, most + 1)
     reached = 1.0 - np.exp(np.log1p(-np.minimum(shared, 1.0 - 1e-12))[:, None] * tables).mean(axis=0)
-    at = int(np.searchsorted(reached, recall))
-    return None if at == len(tables) else (int(tables[at]), float(reached[at]))
+    at = min(int(np.searchsorted(reached, recall)), most - 1)
+    return int(tables[at]), float(reached[at])
 
 
-def _meetings(sides: BoolArray) -> float:
+def _meetings(digits: IntArray, base: int) -> float:
     """Share of pairs of rows that fall into the same bucket."""
-    m = len(sides)
-    counts = np.unique(sides @ (1 << np.arange(sides.shape[1])), return_counts=True)[1]
+    m = len(digits)
+    counts = np.unique(digits @ base ** np.arange(digits.shape[1]), return_counts=True)[1]
     return float((counts * (counts - 1)).sum() / (m * (m - 1)))
 
 
@@ -328,23 +366,24 @@ class _Tables(_Index):
     def __init__(self, rows: _Rows, bound: float, plan: _Plan, n: int) -> None:
         super().__init__(rows, bound)
         self.plan = plan
-        planes = plan.rng.normal(size=(len(plan.mean), plan.tables * plan.bits))
-        self.planes = planes.astype(rows.X.dtype)
-        self.offset = (plan.mean @ planes + plan.spread * plan.rng.normal(size=planes.shape[1])).astype(rows.X.dtype)
-        self.head = np.full((plan.tables, 1 << plan.bits), -1, dtype=np.int32)
+        W, offset = plan.draw(plan.tables * plan.digits)
+        self.W, self.offset = W.astype(rows.X.dtype), offset.astype(rows.X.dtype)
+        self.head = np.full((plan.tables, plan.buckets), -1, dtype=np.int32)
         self.before = np.empty((plan.tables, n), dtype=np.int32)
 
     def _codes(self, unit: Array) -> IntArray:
         """Bucket of each row in each table, of shape (tables, n)."""
-        sides = (unit @ self.planes > self.offset).reshape(len(unit), self.plan.tables, self.plan.bits)
+        projected = unit @ self.W
+        projected -= self.offset
+        digits = _digits(projected, self.plan.directions).reshape(len(unit), self.plan.tables, self.plan.digits)
         # Whole numbers up to 2^24 are exact in float32, whose products are fast.
-        weights = (1 << np.arange(self.plan.bits)).astype(np.float32)
-        codes: IntArray = np.ascontiguousarray((sides.astype(np.float32) @ weights).T).astype(np.int64)
+        base = (2 * self.plan.directions) ** np.arange(self.plan.digits)
+        codes: IntArray = np.ascontiguousarray((digits.astype(np.float32) @ base.astype(np.float32)).T).astype(np.int64)
         return codes
 
     def _compare(self, unit: Array, some: IntArray, nearest: IntArray, cosine: FloatArray) -> None:
-        codes = self._codes(unit)
-        for head, before, code in zip(self.head, self.before, codes, strict=True):
+        self.codes = self._codes(unit)
+        for head, before, code in zip(self.head, self.before, self.codes, strict=True):
             some = some[nearest[some] < 0]
             at = some
             place = head[code[at]]
@@ -357,11 +396,11 @@ class _Tables(_Index):
                 nearest[at[hit]], cosine[at[hit]] = self.kept[place[hit]], value[hit]
                 at, place = at[~hit], before[place[~hit]]
 
-    def add(self, kept: IntArray, unit: Array, empty: BoolArray) -> None:
+    def add(self, block: IntArray, new: BoolArray, empty: BoolArray) -> None:
         """Keep rows, at the front of the chains of their buckets."""
         first = len(self.kept)
-        super().add(kept, unit, empty)
-        codes = self._codes(unit[~empty])
+        super().add(block, new, empty)
+        codes = self.codes[:, new & ~empty]
         for head, before, code in zip(self.head, self.before, codes, strict=True):
             order = np.argsort(code, kind="stable")
             code, place = code[order], (order + first).astype(np.int32)

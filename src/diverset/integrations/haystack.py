@@ -29,8 +29,8 @@ from diverset.numerics.validation import check_size
 __all__ = ["DiverseReranker"]
 
 _SETTINGS = (
-    "top_k", "diversity", "keep", "scale", "groups", "per_group", "min_quality", "lower_is_better", "score_key",
-    "cache_size",
+    "top_k", "diversity", "keep", "scale", "given", "groups", "per_group", "min_quality", "lower_is_better",
+    "score_key", "cache_size",
 )  # fmt: skip
 
 if TYPE_CHECKING or found("haystack"):
@@ -59,6 +59,9 @@ if TYPE_CHECKING or found("haystack"):
             Share of relevance to keep, between 0 and 1, instead of `diversity`.
         scale : {"rank", "standard", None}
             How scores are calibrated.
+        given : list, optional
+            Documents that were shown before, or their ids or positions. They are not picked again, and picks differ
+            from them.
         groups : str or list, optional
             Meta field (or one value per document) of which at most `per_group` picks have the same value.
         per_group : int, optional
@@ -94,6 +97,7 @@ if TYPE_CHECKING or found("haystack"):
             *,
             keep: float | None = None,
             scale: str | None = "rank",
+            given: list[Any] | None = None,
             groups: Any = None,
             per_group: int | None = None,
             min_quality: float | None = None,
@@ -110,6 +114,7 @@ if TYPE_CHECKING or found("haystack"):
             self.diversity = diversity
             self.keep = keep
             self.scale = scale
+            self.given = given
             self.groups = groups
             self.per_group = per_group
             self.min_quality = min_quality
@@ -118,12 +123,19 @@ if TYPE_CHECKING or found("haystack"):
             self.text_embedder = text_embedder
             self.document_embedder = document_embedder
             self.cache_size = check_size(cache_size, name="cache_size")
+            if score_key is not None and not isinstance(score_key, str):
+                raise DiversetError(f"score_key is {score_key!r}; name a field of the meta")
+            for name, embedder in (("text_embedder", text_embedder), ("document_embedder", document_embedder)):
+                if embedder is not None and not hasattr(embedder, "run"):
+                    raise DiversetError(f"{name} is {embedder!r}; give a component, such as an embedder of Haystack")
             Choice.of(self.__dict__, "top_k")
             self._cache = VectorCache(cache_size)
 
         def to_dict(self) -> dict[str, Any]:
             """The settings, for a saved pipeline."""
             settings = {name: getattr(self, name) for name in _SETTINGS}
+            if self.given is not None:
+                settings["given"] = [each.to_dict() if isinstance(each, Document) else each for each in self.given]
             for name in ("text_embedder", "document_embedder"):
                 embedder = getattr(self, name)
                 settings[name] = None if embedder is None else component_to_dict(embedder, name)
@@ -133,6 +145,10 @@ if TYPE_CHECKING or found("haystack"):
         @classmethod
         def from_dict(cls, data: dict[str, Any]) -> "DiverseReranker":
             """From the settings of a saved pipeline."""
+            given = data["init_parameters"].get("given")
+            if given is not None:
+                shown = [Document.from_dict(each) if isinstance(each, dict) else each for each in given]
+                data = {**data, "init_parameters": {**data["init_parameters"], "given": shown}}
             for name in ("text_embedder", "document_embedder"):
                 if data["init_parameters"].get(name) is not None:
                     deserialize_component_inplace(data["init_parameters"], key=name)
@@ -171,11 +187,8 @@ if TYPE_CHECKING or found("haystack"):
                 documents fit the query.
             query_embedding : list of float, optional
                 Used where no document has a score.
-            top_k, diversity, keep, scale, groups, per_group, min_quality : optional
+            top_k, diversity, keep, scale, given, groups, per_group, min_quality : optional
                 For this run, in place of the component's own, which None leaves as they are.
-            given : list, optional
-                What was shown before: documents, ids or positions. They are not picked again, and the picks keep away
-                from them.
 
             Returns
             -------

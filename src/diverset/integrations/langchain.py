@@ -24,8 +24,7 @@ from typing import TYPE_CHECKING, Any
 from diverset.errors import DiversetError
 from diverset.integrations._extras import found, stand_in
 from diverset.integrations._langchain_stores import Store, read_store
-from diverset.integrations._rerank import Candidate, Choice, Reranking, VectorCache, name_error, read_score
-from diverset.numerics.validation import check_count, check_size
+from diverset.integrations._rerank import Candidate, Reranking, check_fetch, read_score
 
 __all__ = ["DiverseReranker", "DiverseRetriever"]
 
@@ -36,9 +35,11 @@ if TYPE_CHECKING or found("langchain_core"):
     from langchain_core.runnables import RunnableConfig, RunnableSerializable
     from langchain_core.runnables.config import run_in_executor
     from langchain_core.vectorstores import VectorStore
-    from pydantic import ConfigDict, Field, PrivateAttr, model_validator
+    from pydantic import Field, PrivateAttr, model_validator
 
-    class DiverseReranker(BaseDocumentCompressor, RunnableSerializable[Any, list[Document]]):
+    from diverset.integrations._settings import RerankSettings
+
+    class DiverseReranker(BaseDocumentCompressor, RunnableSerializable[Any, list[Document]], RerankSettings):
         """Document compressor: the best documents that do not repeat each other, best first.
 
         Documents may be ``(document, score)`` pairs. Relevance is that score, or the score in the metadata; if no
@@ -91,34 +92,11 @@ if TYPE_CHECKING or found("langchain_core"):
         ['cats', 'dogs', 'cats again']
         """
 
-        model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
-
         top_n: int | None = 10
-        diversity: float = 0.5
-        keep: float | None = None
-        scale: str | None = "rank"
-        given: Any = None
-        groups: Any = None
-        per_group: int | None = None
-        min_quality: float | None = None
         lower_is_better: bool = False
         embeddings: Embeddings | None = None
         embedding_key: str = "embedding"
         score_key: str | None = None
-        cache_size: int = 10_000
-        _cache: VectorCache = PrivateAttr()
-
-        @model_validator(mode="before")
-        @classmethod
-        def _check(cls, settings: Any) -> Any:
-            _check_names(cls, settings)
-            Choice.of(settings, "top_n")
-            check_size(settings.get("cache_size", 0), name="cache_size")
-            return settings
-
-        def model_post_init(self, context: Any) -> None:
-            """Start with no vectors."""
-            self._cache = VectorCache(self.cache_size)
 
         def compress_documents(
             self, documents: Sequence[Any], query: str | None = None, callbacks: Any = None, **settings: Any
@@ -183,8 +161,9 @@ if TYPE_CHECKING or found("langchain_core"):
             return result
 
         def _work(self, documents: Sequence[Any], settings: dict[str, Any]) -> Reranking:
-            choice = Choice.of(self.__dict__, "top_n").but("DiverseReranker", **settings)
-            return Reranking(choice, [self._read(each) for each in documents], self._read, self._cache)
+            return Reranking(
+                self._choice(**settings), [self._read(each) for each in documents], self._read, self._cache
+            )
 
         def _read(self, each: Any) -> Candidate:
             document, score = each if isinstance(each, tuple) and len(each) == 2 else (each, None)
@@ -202,7 +181,7 @@ if TYPE_CHECKING or found("langchain_core"):
             remedy = f"store it as metadata[{self.embedding_key!r}], or pass embeddings="
             return [_with_metadata(document, more) for document, more in work.finish(vectors, query, remedy)]
 
-    class DiverseRetriever(BaseRetriever):
+    class DiverseRetriever(BaseRetriever, RerankSettings):
         """Retriever over a vector store: `fetch_k` documents are fetched, and `k` that do not repeat each other kept.
 
         Vectors and scores come from the store where it gives them: ``InMemoryVectorStore``, ``FAISS``, ``Chroma`` and
@@ -242,32 +221,20 @@ if TYPE_CHECKING or found("langchain_core"):
         ['cats', 'dogs']
         """
 
-        model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+        size_name = "k"
 
         vectorstore: VectorStore
         k: int | None = 10
         fetch_k: int = 100
         filter: Any = None
         search_kwargs: dict[str, Any] = Field(default_factory=dict)
-        diversity: float = 0.5
-        keep: float | None = None
-        scale: str | None = "rank"
-        given: Any = None
-        groups: Any = None
-        per_group: int | None = None
-        min_quality: float | None = None
         embeddings: Embeddings | None = None
-        cache_size: int = 10_000
-        _cache: VectorCache = PrivateAttr()
         _store: Store = PrivateAttr()
 
         @model_validator(mode="before")
         @classmethod
-        def _check(cls, settings: Any) -> Any:
-            _check_names(cls, settings)
-            Choice.of(settings, "k")
-            _check_fetch(settings.get("k", 10), settings.get("fetch_k", 100))
-            check_size(settings.get("cache_size", 0), name="cache_size")
+        def _check_search(cls, settings: Any) -> Any:
+            check_fetch("k", settings.get("k", 10), settings.get("fetch_k", 100))
             options = settings.get("search_kwargs") or {}
             for name in ("k", "fetch_k", "lambda_mult"):
                 if name in options:
@@ -281,8 +248,7 @@ if TYPE_CHECKING or found("langchain_core"):
             return settings
 
         def model_post_init(self, context: Any) -> None:
-            """Look at the store, and start with no vectors."""
-            self._cache = VectorCache(self.cache_size)
+            """Look at the store."""
             self._store = read_store(self.vectorstore)
 
         @property
@@ -305,8 +271,8 @@ if TYPE_CHECKING or found("langchain_core"):
             """Fetch documents, with their vectors and scores; `settings` are those of this call."""
             fetch_k = settings.pop("fetch_k", self.fetch_k)
             wanted = settings.pop("filter", self.filter)
-            choice = Choice.of(self.__dict__, "k").but("DiverseRetriever", **settings)
-            _check_fetch(choice.k, fetch_k)
+            choice = self._choice(**settings)
+            check_fetch("k", choice.k, fetch_k)
             options = self.search_kwargs if wanted is None else {**self.search_kwargs, "filter": wanted}
             found = self._store.search(query, query_vector, fetch_k, **options)
             shown = [document for document in choice.given if isinstance(document, Document)]
@@ -350,16 +316,6 @@ if TYPE_CHECKING or found("langchain_core"):
                 f"got a dictionary with {', '.join(sorted(map(repr, value)))}; give 'documents' and 'query'"
             )
         return value["documents"], value.get("query")
-
-    def _check_names(cls: Any, settings: Mapping[str, Any]) -> None:
-        for name in settings:
-            if name not in cls.model_fields:
-                raise ValueError(name_error(cls.__name__, name, cls.model_fields))
-
-    def _check_fetch(k: int | None, fetch_k: Any) -> None:
-        check_count(fetch_k, name="fetch_k")
-        if k is not None and k > fetch_k:
-            raise DiversetError(f"k is {k} and fetch_k is {fetch_k}; fetch at least as many documents as are returned")
 
 else:
     DiverseReranker = stand_in("DiverseReranker", needs="langchain-core", extra="langchain")

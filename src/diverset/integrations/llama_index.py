@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 from diverset.errors import DiversetError
 from diverset.integrations._extras import found, stand_in
-from diverset.integrations._rerank import GAIN, KEPT, Candidate, Choice, Reranking, VectorCache, name_error
-from diverset.numerics.validation import check_count, check_size
+from diverset.integrations._rerank import GAIN, KEPT, Candidate, Choice, Reranking, VectorCache, check_fetch
+from diverset.numerics.validation import check_size
 
 __all__ = ["DiverseReranker", "DiverseRetriever"]
 
@@ -31,11 +31,13 @@ if TYPE_CHECKING or found("llama_index.core"):
     from llama_index.core import Settings
     from llama_index.core.base.base_retriever import BaseRetriever
     from llama_index.core.base.embeddings.base import BaseEmbedding
-    from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr, SerializeAsAny, model_validator
+    from llama_index.core.bridge.pydantic import Field, SerializeAsAny
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
     from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, QueryBundle
 
-    class DiverseReranker(BaseNodePostprocessor):
+    from diverset.integrations._settings import RerankSettings
+
+    class DiverseReranker(BaseNodePostprocessor, RerankSettings):
         """Node postprocessor: the best nodes that do not repeat each other, best first.
 
         Relevance is the score of each node; if no node has one, the cosine similarity to the query; without an
@@ -49,23 +51,13 @@ if TYPE_CHECKING or found("llama_index.core"):
         ----------
         top_n : int or None
             How many to keep; None keeps all, in the new order.
-        diversity : float
-            0 ranks by relevance alone, 1 by diversity alone.
-        keep : float, optional
-            Share of relevance to keep, between 0 and 1, instead of `diversity`.
-        scale : {"rank", "standard", None}
-            How scores are calibrated.
+        diversity, keep, scale, per_group, min_quality, lower_is_better
+            As for :func:`diverset.select`: `diversity` 0 ranks by relevance alone, 1 by diversity alone.
         given : list, optional
-            What was shown before: nodes, node ids or positions. They are not picked again, and the picks keep away from
+            Nodes that were shown before, or their ids or positions. They are not picked again, and picks differ from
             them.
         groups : str or list, optional
             Metadata entry (or one value per node) of which at most `per_group` picks have the same value.
-        per_group : int, optional
-            See `groups`.
-        min_quality : float, optional
-            Nodes with a lower score are left out.
-        lower_is_better : bool
-            Whether scores are distances.
         embed_model : BaseEmbedding, optional
             Embeds the nodes that carry no embedding, in one call, and the query if no node has a score. By default
             ``Settings.embed_model``, if a node has no embedding.
@@ -83,37 +75,13 @@ if TYPE_CHECKING or found("llama_index.core"):
         ['cats', 'dogs', 'cats again']
         """
 
-        model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+        added_names = frozenset({"class_name"})
 
         top_n: int | None = Field(default=10, description="How many nodes to keep; None keeps all.")
-        diversity: float = Field(default=0.5, description="0 ranks by relevance alone, 1 by diversity alone.")
-        keep: float | None = Field(default=None, description="Share of relevance to keep, instead of diversity.")
-        scale: str | None = Field(default="rank", description="How scores are calibrated.")
-        given: Any = Field(default=None, description="Nodes, node ids or positions that were shown before.")
-        groups: Any = Field(default=None, description="Metadata entry of which picks may share a value.")
-        per_group: int | None = Field(default=None, description="At most so many picks share a value of groups.")
-        min_quality: float | None = Field(default=None, description="Nodes with a lower score are left out.")
         lower_is_better: bool = Field(default=False, description="Whether scores are distances.")
         embed_model: SerializeAsAny[BaseEmbedding] | None = Field(
             default=None, description="Embeds nodes without an embedding."
         )
-        cache_size: int = Field(default=10_000, description="Number of embedded texts that are remembered.")
-        _cache: VectorCache = PrivateAttr()
-
-        @model_validator(mode="before")
-        @classmethod
-        def _check(cls, settings: Any) -> Any:
-            for name in settings:
-                if name not in cls.model_fields and name != "class_name":
-                    raise ValueError(name_error(cls.__name__, name, cls.model_fields))
-            Choice.of(settings, "top_n")
-            check_size(settings.get("cache_size", 0), name="cache_size")
-            return {name: value for name, value in settings.items() if name != "class_name"}
-
-        def model_post_init(self, context: Any) -> None:
-            """Start with no vectors."""
-            super().model_post_init(context)
-            self._cache = VectorCache(self.cache_size)
 
         @classmethod
         def class_name(cls) -> str:
@@ -135,8 +103,7 @@ if TYPE_CHECKING or found("llama_index.core"):
             return _picks(work, await _aembedded(work, model), await _aquery_vector(work, model, query_bundle))
 
         def _work(self, nodes: Sequence[NodeWithScore]) -> Reranking:
-            choice = Choice.of(self.__dict__, "top_n")
-            return Reranking(choice, [_candidate(node) for node in nodes], _candidate, self._cache)
+            return Reranking(self._choice(), [_candidate(node) for node in nodes], _candidate, self._cache)
 
     class DiverseRetriever(BaseRetriever):
         """Retriever over an index: `fetch_k` nodes are fetched, and those that do not repeat each other kept.
@@ -187,36 +154,21 @@ if TYPE_CHECKING or found("llama_index.core"):
             similarity_top_k: int | None = 10,
             *,
             fetch_k: int = 100,
-            diversity: float = 0.5,
-            keep: float | None = None,
-            scale: str | None = "rank",
-            given: Any = None,
-            groups: Any = None,
-            per_group: int | None = None,
-            min_quality: float | None = None,
             lower_is_better: bool = False,
             filters: Any = None,
             retriever_kwargs: Mapping[str, Any] | None = None,
             embed_model: BaseEmbedding | None = None,
             cache_size: int = 10_000,
             callback_manager: Any = None,
-            **unknown: Any,
+            **settings: Any,
         ) -> None:
-            for name in unknown:
-                known = ("similarity_top_k", "fetch_k", "diversity", "keep", "scale", "given", "groups", "per_group")
-                raise TypeError(name_error("DiverseRetriever", name, known))
-            settings = {
-                "similarity_top_k": similarity_top_k, "diversity": diversity, "keep": keep, "scale": scale,
-                "given": given, "groups": groups, "per_group": per_group, "min_quality": min_quality,
-                "lower_is_better": lower_is_better,
-            }  # fmt: skip
-            self._choice = Choice.of(settings, "similarity_top_k")
-            check_count(fetch_k, name="fetch_k")
-            if similarity_top_k is not None and similarity_top_k > fetch_k:
-                raise DiversetError(
-                    f"similarity_top_k is {similarity_top_k} and fetch_k is {fetch_k}; fetch at least as many nodes as "
-                    "are returned"
-                )
+            choice = Choice(similarity_top_k, lower_is_better=lower_is_better, size_name="similarity_top_k")
+            self._choice = choice.but("DiverseRetriever", "fetch_k", "filters", "retriever_kwargs", **settings)
+            check_fetch("similarity_top_k", similarity_top_k, fetch_k)
+            if not hasattr(index, "as_retriever") or not hasattr(index, "vector_store"):
+                raise TypeError(f"index is a {type(index).__name__}; give a VectorStoreIndex")
+            if embed_model is not None and not isinstance(embed_model, BaseEmbedding):
+                raise TypeError(f"embed_model is {embed_model!r}; give an embedding model of LlamaIndex")
             options = dict(retriever_kwargs or {})
             if embed_model is not None:
                 options["embed_model"] = embed_model

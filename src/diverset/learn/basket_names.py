@@ -96,6 +96,8 @@ def positions_of(items: Any, names: Array) -> IntArray:
 
 
 def _from_matrix(matrix: Any) -> Baskets:
+    if matrix.dtype.kind not in "biuf":
+        raise DiversetError(f"the matrix of baskets holds {matrix.dtype} values; entries are real numbers")
     held = matrix.tocsr().copy()
     held.sum_duplicates()
     held.eliminate_zeros()

@@ -10,7 +10,7 @@ import numpy as np
 
 from diverset._typing import FloatArray, IntArray
 from diverset.errors import DiversetError, LabelError, SizeError
-from diverset.numerics.validation import check_count, find_positions
+from diverset.numerics.validation import check_count, check_fits_in_memory, find_positions
 
 __all__ = ["Baskets", "Group", "check_sizes", "read_baskets"]
 
@@ -108,7 +108,7 @@ class Baskets:
         return np.asarray((held.T @ held).toarray(), dtype=np.float64)
 
 
-def read_baskets(baskets: Any, n_items: Any = None, *, allow_none: bool = False) -> Baskets:
+def read_baskets(baskets: Any, n_items: Any = None) -> Baskets:
     """Check baskets; without `n_items` the largest item says how many there are.
 
     Parameters
@@ -117,15 +117,13 @@ def read_baskets(baskets: Any, n_items: Any = None, *, allow_none: bool = False)
         Item numbers from 0; the order within a basket does not matter. Empty baskets are baskets.
     n_items : int, optional
         Size of the ground set.
-    allow_none : bool
-        Whether there may be no basket at all.
     """
     if isinstance(baskets, Baskets):
         return baskets
     if isinstance(baskets, str | bytes) or not hasattr(baskets, "__iter__"):
         raise DiversetError(f"baskets is a {type(baskets).__name__}; pass a sequence of sequences of item numbers")
     listed: Sequence[Any] = list(baskets)
-    if not listed and not allow_none:
+    if not listed:
         raise DiversetError("there are no baskets; learning needs at least one")
     arrays = [_as_items(basket, t) for t, basket in enumerate(listed)]
     sizes = np.array([len(array) for array in arrays], dtype=np.int64)
@@ -133,6 +131,10 @@ def read_baskets(baskets: Any, n_items: Any = None, *, allow_none: bool = False)
     owner = np.repeat(np.arange(len(arrays)), sizes)
     largest = int(flat.max(initial=-1))
     n = largest + 1 if n_items is None else check_count(n_items, name="n_items")
+    if n == 0:
+        raise DiversetError("no basket names an item, so the items are unknown; give n_items, or baskets with items")
+    remedy = "n_items counts the items; number them 0, 1, 2, ..."
+    check_fits_in_memory(64 * n, what=f"a model of {n} items", remedy=remedy)
     outside = np.flatnonzero((flat < 0) | (flat >= n))
     if len(outside):
         t, item = owner[outside[0]], flat[outside[0]]

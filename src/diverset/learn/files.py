@@ -12,6 +12,7 @@ import json
 import math
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,9 @@ import diverset.learn.quality as quality
 import diverset.learn.quality_baselines as quality_baselines
 from diverset._typing import FloatArray
 from diverset.errors import DiversetError
-from diverset.io.files import atomic_write
+from diverset.io.files import atomic_write, open_file
 from diverset.learn.kernel_forms import Dense, Factor, Skew
+from diverset.numerics.validation import as_hermitian, check_positive_semidefinite
 
 __all__ = ["load_model", "save_model"]
 
@@ -35,6 +37,85 @@ _LONGEST_HEADER = 1 << 24  # names of a million items fit
 Arrays = dict[str, FloatArray]
 
 
+@dataclass(frozen=True)
+class _Kind:
+    """How a class is stored.
+
+    `shapes` has a letter for every dimension of an array, the same for equal lengths, and "1" for a length of one.
+    `optional` names the arrays that may be missing, `check` returns what is wrong with the values, or None.
+    """
+
+    cls: type[Any]
+    fitted: str
+    shapes: dict[str, str]
+    restore: Callable[[Any, Arrays], None]
+    check: Callable[[Arrays], str | None]
+    optional: frozenset[str] = frozenset()
+
+    def arrays_of(self, model: Any) -> Arrays:
+        """The arrays of a fitted model; attributes have an underscore behind the name."""
+        held = {name: getattr(model, f"{name}_", None) for name in self.shapes}
+        return {
+            name: np.ascontiguousarray(np.atleast_1d(value), dtype="<f8")
+            for name, value in held.items()
+            if value is not None
+        }
+
+    def check_arrays(self, arrays: Arrays) -> None:
+        """Refuse arrays from which no model can be made."""
+        if missing := [name for name in self.shapes if name not in arrays and name not in self.optional]:
+            raise ValueError(f"array {missing[0]!r} is missing")
+        if unknown := [name for name in arrays if name not in self.shapes]:
+            raise ValueError(f"array {unknown[0]!r} is unknown")
+        lengths = {"1": 1}
+        for name, array in arrays.items():
+            pairs = zip(self.shapes[name], array.shape, strict=False)
+            if len(self.shapes[name]) != array.ndim or any(lengths.setdefault(x, size) != size for x, size in pairs):
+                raise ValueError(f"array {name!r} has shape {array.shape}")
+        if lengths.get("n") == 0:
+            raise ValueError("it has no items")
+        if wrong := self.check(arrays):
+            raise ValueError(wrong)
+
+
+def _within(name: str, least: float = -math.inf, most: float = math.inf) -> Callable[[Arrays], str | None]:
+    """Check that the entries of an array lie within bounds."""
+
+    def check(arrays: Arrays) -> str | None:
+        low, high = arrays[name].min(initial=math.inf), arrays[name].max(initial=-math.inf)
+        if low >= least and high <= most:
+            return None
+        return f"{name} goes from {low:g} to {high:g}; its entries lie between {least:g} and {most:g}"
+
+    return check
+
+
+def _check_kernel(arrays: Arrays) -> None:
+    L = as_hermitian(arrays["L"], name="L")
+    check_positive_semidefinite(L, name="L", given=L, remedy="the file was changed; fit the model again")
+
+
+def _check_skew(arrays: Arrays) -> str | None:
+    C = arrays["C"]
+    gap = float(np.abs(C + C.T).max(initial=0.0))
+    return f"C is not skew-symmetric: entries of C + C^T go up to {gap:g}" if gap > 1e-9 * np.abs(C).max() else None
+
+
+def _check_covariance(arrays: Arrays) -> None:
+    if "covariance" in arrays:
+        as_hermitian(arrays["covariance"], name="covariance")
+
+
+def _check_poisson(arrays: Arrays) -> str | None:
+    return _within("weights", 0.0)(arrays) or _within("rate", 0.0)(arrays)
+
+
+def _check_mixture(arrays: Arrays) -> str | None:
+    total = float(arrays["weights"].sum())
+    wrong = f"weights sum to {total:g}; those of a mixture sum to 1" if abs(total - 1.0) > 1e-6 else None
+    return _within("weights", 0.0)(arrays) or _within("gamma", 0.0)(arrays) or wrong
+
+
 def _restore_quality(model: Any, arrays: Arrays) -> None:
     model.set_coef(arrays["coef"])
     if "covariance" in arrays:
@@ -42,56 +123,52 @@ def _restore_quality(model: Any, arrays: Arrays) -> None:
         model.standard_errors_ = np.sqrt(np.maximum(np.diagonal(model.covariance_), 0.0))
 
 
-def _quality_arrays(model: Any) -> Arrays:
-    kept = {"coef": model.coef_}
-    return kept | ({"covariance": model.covariance_} if hasattr(model, "covariance_") else {})
-
-
 def _restore_mixture(model: Any, arrays: Arrays) -> None:
     model.weights_ = arrays["weights"]
     model.gamma_ = float(arrays["gamma"][0])
 
 
-def _mixture_arrays(model: Any) -> Arrays:
-    return {"weights": model.weights_, "gamma": np.array([model.gamma_])}
+def _quality(cls: type[Any]) -> _Kind:
+    shapes = {"coef": "d", "covariance": "dd"}
+    return _Kind(cls, "coef_", shapes, _restore_quality, _check_covariance, frozenset({"covariance"}))
 
 
-#: For every class: the attribute that shows a fit, the arrays of a model, and how it takes them back.
-_KINDS: dict[str, tuple[type[Any], str, Callable[[Any], Arrays], Callable[[Any, Arrays], None]]] = {
-    "QualityModel": (quality.QualityModel, "coef_", _quality_arrays, _restore_quality),
-    "LogisticQuality": (quality_baselines.LogisticQuality, "coef_", _quality_arrays, _restore_quality),
-    "FullRankKernel": (
-        full_rank.FullRankKernel,
-        "form_",
-        lambda model: {"L": model.L_},
-        lambda model, arrays: model._keep(Dense(arrays["L"])),
+def _mixture(cls: type[Any]) -> _Kind:
+    return _Kind(cls, "weights_", {"weights": "d", "gamma": "1"}, _restore_mixture, _check_mixture)
+
+
+_KINDS: dict[str, _Kind] = {
+    "QualityModel": _quality(quality.QualityModel),
+    "LogisticQuality": _quality(quality_baselines.LogisticQuality),
+    "FullRankKernel": _Kind(
+        full_rank.FullRankKernel, "form_", {"L": "nn"}, lambda model, a: model._keep(Dense(a["L"])), _check_kernel
     ),
-    "LowRankKernel": (
-        low_rank.LowRankKernel,
-        "form_",
-        lambda model: {"V": model.V_},
-        lambda model, arrays: model._keep(Factor(arrays["V"])),
+    "LowRankKernel": _Kind(
+        low_rank.LowRankKernel, "form_", {"V": "nr"}, lambda model, a: model._keep(Factor(a["V"])), lambda a: None
     ),
-    "NonsymmetricKernel": (
+    "NonsymmetricKernel": _Kind(
         low_rank.NonsymmetricKernel,
         "form_",
-        lambda model: {"V": model.V_, "B": model.B_, "C": model.C_},
-        lambda model, arrays: model._keep(Skew(arrays["V"], arrays["B"], arrays["C"])),
+        {"V": "nr", "B": "ns", "C": "ss"},
+        lambda model, a: model._keep(Skew(a["V"], a["B"], a["C"])),
+        _check_skew,
     ),
-    "IndependentItems": (
+    "IndependentItems": _Kind(
         basket_baselines.IndependentItems,
         "p_",
-        lambda model: {"p": model.p_},
-        lambda model, arrays: model._keep(arrays["p"]),
+        {"p": "n"},
+        lambda model, a: model._keep(a["p"]),
+        _within("p", 0.0, 1.0),
     ),
-    "PoissonItems": (
+    "PoissonItems": _Kind(
         basket_baselines.PoissonItems,
         "weights_",
-        lambda model: {"weights": model.weights_, "rate": np.array([model.rate_])},
-        lambda model, arrays: model._keep(arrays["weights"], float(arrays["rate"][0])),
+        {"weights": "n", "rate": "1"},
+        lambda model, a: model._keep(a["weights"], float(a["rate"][0])),
+        _check_poisson,
     ),
-    "KDPPMixtureLearner": (comparisons.KDPPMixtureLearner, "weights_", _mixture_arrays, _restore_mixture),
-    "MMRMixtureLearner": (comparisons.MMRMixtureLearner, "weights_", _mixture_arrays, _restore_mixture),
+    "KDPPMixtureLearner": _mixture(comparisons.KDPPMixtureLearner),
+    "MMRMixtureLearner": _mixture(comparisons.MMRMixtureLearner),
 }
 
 
@@ -125,12 +202,12 @@ def save_model(model: Any, path: str | os.PathLike[str], *, note: str = "") -> N
     True
     """
     name = type(model).__name__
-    if name not in _KINDS or type(model) is not _KINDS[name][0]:
+    kind = _KINDS.get(name)
+    if kind is None or type(model) is not kind.cls:
         raise DiversetError(f"a {name} cannot be saved; these can: {', '.join(_KINDS)}")
-    _, fitted, arrays_of, _ = _KINDS[name]
-    if not hasattr(model, fitted):
+    if not hasattr(model, kind.fitted):
         raise DiversetError(f"this {name} has not been fitted, so there is nothing to save")
-    arrays = {key: np.ascontiguousarray(array, dtype="<f8") for key, array in arrays_of(model).items()}
+    arrays = kind.arrays_of(model)
     payload = b"".join(array.tobytes() for array in arrays.values())
     header = {
         "class": name,
@@ -185,10 +262,9 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     DiversetError
         If the file is no model file, is damaged, or comes from a later version.
     """
-    with open(path, "rb") as file:
+    with open_file(path) as file:
         header = _read_header(file, path)
         name, shapes = header["class"], header["arrays"]
-        kind, _, _, restore = _KINDS[name]
         wanted = 8 * sum(math.prod(shape) for shape in shapes.values())
         # Before anything of the size that the header claims is made.
         there = os.fstat(file.fileno()).st_size - file.tell()
@@ -206,11 +282,13 @@ def load_model(path: str | os.PathLike[str]) -> Any:
         if not np.isfinite(arrays[key]).all():
             raise DiversetError(f"{path} is damaged: array {key!r} holds numbers that are not finite")
     try:
-        model = kind(**header["parameters"])
-        restore(model, arrays)
+        kind = _KINDS[name]
+        kind.check_arrays(arrays)
+        model = kind.cls(**header["parameters"])
+        kind.restore(model, arrays)
         if header.get("names") is not None:
             model.names_ = _names(header["names"], model.n_items_)
-    except (TypeError, KeyError, IndexError, ValueError) as error:
+    except (TypeError, AttributeError, ValueError) as error:
         raise DiversetError(f"{path} does not hold what a {name} needs: {error}") from None
     return model
 
@@ -240,6 +318,7 @@ def _read_header(file: Any, path: Any) -> dict[str, Any]:
         fine = (
             header["class"] in _KINDS
             and isinstance(header["parameters"], dict)
+            and all(_is_plain(value) for value in header["parameters"].values())
             and isinstance(header["sha256"], str)
             and all(
                 isinstance(size, int) and not isinstance(size, bool) and 0 <= size < 2**40
@@ -247,7 +326,7 @@ def _read_header(file: Any, path: Any) -> dict[str, Any]:
                 for size in shape
             )
         )
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         fine = False
     if not fine:
         raise DiversetError(f"{path} is damaged: its header cannot be read")

@@ -34,9 +34,8 @@ from diverset.numerics.linalg import (
 )
 from diverset.numerics.validation import (
     LARGEST,
+    as_finite,
     as_hermitian,
-    as_real_or_complex,
-    check_finite,
     check_nonnegative,
     check_positive_semidefinite,
     find_positions,
@@ -186,13 +185,8 @@ def read_instance(instance: Any, name: str, rho: float, n_features: int | None =
 
 
 def _read_features(features: Any, name: str, n_features: int | None) -> FloatArray:
-    F = as_real_or_complex(features.toarray() if is_sparse(features) else features, name=f"{name}: features", ndim=2)
-    if np.iscomplexobj(F):
-        raise KernelError(f"{name}: features are complex; quality features are real numbers")
-    F = np.array(F, dtype=np.float64, order="C")
-    check_finite(F, name=f"{name}: features")
-    if F.size and np.abs(F).max() > LARGEST:
-        raise KernelError(f"{name}: features go up to {np.abs(F).max():.6g}, too large to be squared; scale them")
+    dense = features.toarray() if is_sparse(features) else features
+    F = np.array(as_finite(dense, name=f"{name}: features", shape=(None, None)), order="C")
     if n_features is not None and F.shape[1] != n_features:
         raise KernelError(f"{name}: features have {F.shape[1]} columns where the others have {n_features}")
     return F

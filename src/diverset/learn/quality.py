@@ -15,7 +15,7 @@ from diverset.learn._estimator import Convergence, Estimator, check_fitted, prog
 from diverset.learn.instances import Example, Instance, read_examples, read_instance
 from diverset.learn.quality_likelihood import fisher_information, log_likelihood_and_gradient
 from diverset.learn.separability import find_separation
-from diverset.numerics.validation import LARGEST, check_count, check_nonnegative, check_positive
+from diverset.numerics.validation import LARGEST, as_finite, check_count, check_nonnegative, check_positive
 
 __all__ = ["QualityModel", "log_likelihoods"]
 
@@ -228,10 +228,7 @@ class QualityModel(Estimator):
         coef : array_like of shape (n_features,)
             Weights theta.
         """
-        theta = np.array(coef, dtype=np.float64)
-        if theta.ndim != 1 or not np.isfinite(theta).all():
-            raise DiversetError(f"coef has shape {theta.shape}; give one finite weight per feature")
-        self.coef_ = theta
+        theta = self.coef_ = as_finite(coef, name="coef", shape=(None,)).copy()
         self.n_features_in_ = len(theta)
         return self
 
@@ -261,7 +258,7 @@ class QualityModel(Estimator):
         coef : array_like of shape (n_features,), optional
             Where; at the model's weights by default.
         """
-        theta = self.coef_ if coef is None else np.asarray(coef, dtype=np.float64)
+        theta = self.coef_ if coef is None else as_finite(coef, name="coef", shape=(None,))
         examples = read_examples(instances, sets, self.rho)
         parts = [log_likelihood_and_gradient(example, theta, fixed_size=self.fixed_size)[1] for example in examples]
         total: FloatArray = np.sum(parts, axis=0)

@@ -25,7 +25,7 @@ from diverset.errors import SizeError
 from diverset.numerics import symmetric
 from diverset.numerics.logistic import expit
 
-__all__ = ["TABLE", "TILTED", "TRIALS", "EigenvectorLaw", "TableWalk", "prefix_table"]
+__all__ = ["TABLE", "TILTED", "TRIALS", "EigenvectorLaw", "prefix_table"]
 
 #: Ways to choose, as the compiled loop knows them: independent trials, a walk through a table, trials until k succeed.
 TRIALS, TABLE, TILTED = 0, 1, 2
@@ -141,12 +141,7 @@ class EigenvectorLaw:
     def draw(self, rng: np.random.Generator) -> IntArray:
         """Ascending indices of the eigenvectors in one draw: the plain twin of the compiled loop."""
         if self.method == TABLE:
-            walk = TableWalk(self)
-            while not walk.done:
-                # One of the two is certain where the other has no weight, whatever rounding does to the uniform.
-                leave, take = walk.weights()
-                walk = walk.pick(int(rng.random() * (take + leave) < take or leave == 0.0))
-            chosen = np.sort(np.array(walk.items, dtype=np.int64))
+            chosen = self._walk(rng)
         else:
             while True:
                 chosen = np.flatnonzero(rng.random(len(self.success)) < self.success)
@@ -155,34 +150,16 @@ class EigenvectorLaw:
         first_certain = len(self.success)
         return np.concatenate([chosen, np.arange(first_certain, first_certain + self.n_certain)])
 
-
-@dataclass(frozen=True, eq=False)
-class TableWalk:
-    """State of the walk back through the table, written as steps so that a test can follow every branch."""
-
-    law: EigenvectorLaw
-    n: int = -1
-    items: tuple[int, ...] = ()
-
-    def __post_init__(self) -> None:
-        if self.n < 0:
-            object.__setattr__(self, "n", len(self.law.success))
+    def _walk(self, rng: np.random.Generator) -> IntArray:
+        """Walk back through the table, which takes or leaves the last eigenvector not yet looked at."""
+        f, n, left = self.table, len(self.success), self.wanted
+        chosen = []
+        while 0 < left < n:
+            n -= 1
+            take, leave = self.success[n] * f[n, left - 1], self.failure[n] * f[n, left]
+            # One of the two is certain where the other has no weight, whatever rounding does to the uniform.
+            if rng.random() * (take + leave) < take or leave == 0.0:
+                chosen.append(n)
+                left -= 1
         # With as many left to choose as there are, the rest is settled.
-        if 0 < self.n == self.law.wanted - len(self.items):
-            object.__setattr__(self, "items", (*self.items, *range(self.n - 1, -1, -1)))
-
-    @property
-    def done(self) -> bool:
-        """Whether all that were wanted are chosen."""
-        return len(self.items) == self.law.wanted
-
-    def weights(self) -> tuple[float, float]:
-        """Probabilities of leaving and of taking the next eigenvector, the last not yet looked at."""
-        left, n, f = self.law.wanted - len(self.items), self.n, self.law.table
-        take = self.law.success[n - 1] * f[n - 1, left - 1]
-        leave = self.law.failure[n - 1] * f[n - 1, left]
-        return float(leave / (take + leave)), float(take / (take + leave))
-
-    def pick(self, taken: int) -> TableWalk:
-        """State after leaving (0) or taking (1) it."""
-        return TableWalk(self.law, self.n - 1, (*self.items, self.n - 1) if taken else self.items)
+        return np.concatenate([np.arange(left), chosen[::-1]]).astype(np.int64)

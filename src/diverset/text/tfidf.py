@@ -73,7 +73,9 @@ def unit_rows(counts: Any, weights: FloatArray) -> Any:
     rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
     norms = np.sqrt(np.bincount(rows, data**2, minlength=counts.shape[0]))
     norms[norms == 0.0] = 1.0
-    matrix = sparse.csr_matrix((data / norms[rows], counts.indices, counts.indptr), shape=counts.shape)
+    # Copies, since zeros are eliminated in place.
+    indices, ends = counts.indices.copy(), counts.indptr.copy()
+    matrix = sparse.csr_matrix((data / norms[rows], indices, ends), shape=counts.shape)
     matrix.eliminate_zeros()
     return matrix
 

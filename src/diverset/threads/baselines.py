@@ -15,9 +15,6 @@ from diverset.structured.quality_model import QualityModel
 from diverset.threads.model import ThreadModel, ThreadSet
 
 __all__ = [
-    "cluster_threads",
-    "density_threads",
-    "dots_threads",
     "dtm_threads",
     "greedy_threads",
     "independent_threads",
@@ -66,7 +63,7 @@ def kmeans_threads(vectors: Any, times: Array, *, k: int, length: int, rng: RNGL
     for part in time_slices(times, length):
         if len(part) < k:
             raise SizeError(f"a time slice has {len(part)} documents, fewer than the {k} threads; take fewer of either")
-        X = _short_indices(vectors[part])
+        X = short_indices(vectors[part])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of documents that are alike there are fewer clusters than asked for
             fitted = KMeans(k, n_init=4, random_state=int(generator.integers(2**31))).fit(X)
@@ -84,87 +81,6 @@ def kmeans_threads(vectors: Any, times: Array, *, k: int, length: int, rng: RNGL
     return list(threads)
 
 
-def cluster_threads(vectors: Any, times: Array, *, k: int, length: int, rng: RNGLike = None) -> list[IntArray]:
-    """Cluster all documents by k-means, and put those nearest to each centre in order of time.
-
-    Parameters
-    ----------
-    vectors : scipy.sparse or ndarray of shape (n, n_terms)
-        Rows of length 1.
-    times : ndarray of shape (n,)
-        When.
-    k, length : int
-        Number of clusters, and of documents taken from each.
-    rng : int, Generator or None
-        Seed or generator.
-    """
-    seed = int(np.random.default_rng(rng).integers(2**31))
-    X = _short_indices(vectors)
-    fitted = _sklearn().KMeans(check_count(k, name="k"), n_init=10, random_state=seed).fit(X)
-    distance = fitted.transform(X)
-    return _nearest(fitted.labels_, [distance[:, c] for c in range(k)], times, length)
-
-
-def density_threads(
-    vectors: Any, times: Array, *, k: int, length: int, min_cluster_size: int = 5, dims: int = 20
-) -> list[IntArray]:
-    """The k largest HDBSCAN clusters of the leading singular vectors; their surest documents in order of time.
-
-    Parameters
-    ----------
-    vectors : scipy.sparse of shape (n, n_terms)
-        Rows of length 1.
-    times : ndarray of shape (n,)
-        When.
-    k, length : int
-        Number of clusters, and of documents taken from each. There may be fewer clusters.
-    min_cluster_size, dims : int
-        Of HDBSCAN, and how many singular vectors it sees.
-    """
-    from scipy.sparse.linalg import svds
-
-    found = svds(vectors.astype(np.float64), k=min(dims, min(vectors.shape) - 1), random_state=0)
-    U = found[0] * found[1]
-    norms = np.linalg.norm(U, axis=1, keepdims=True)
-    fitted = _sklearn().HDBSCAN(min_cluster_size=min_cluster_size, copy=True).fit(U / np.where(norms > 0, norms, 1.0))
-    sizes = np.bincount(fitted.labels_[fitted.labels_ >= 0])
-    largest = np.argsort(-sizes, kind="stable")[: check_count(k, name="k")]
-    labels = np.full(len(fitted.labels_), -1)
-    for new, old in enumerate(largest.tolist()):
-        labels[fitted.labels_ == old] = new
-    return _nearest(labels, [-fitted.probabilities_] * len(largest), times, length)
-
-
-def dots_threads(vectors: Any, times: Array, *, k: int, length: int, rng: RNGLike = None) -> list[IntArray]:
-    """Connect the dots ([ShahafGuestrin2010]_): the path with the strongest weakest link between two documents.
-
-    The ends are the first and the last document of each k-means cluster; the path may pass through all documents.
-    """
-    seed = int(np.random.default_rng(rng).integers(2**31))
-    labels = (
-        _sklearn().KMeans(check_count(k, name="k"), n_init=10, random_state=seed).fit(_short_indices(vectors)).labels_
-    )
-    S = _dense(vectors @ vectors.T)
-    weight = np.where(times[:, None] < times[None, :], S, -1.0)
-    threads = []
-    for c in range(k):
-        own = np.flatnonzero(labels == c)
-        own = own[np.argsort(times[own], kind="stable")]
-        weakest = np.full(len(times), -1.0)
-        weakest[own[0]] = np.inf
-        back, reached = [], [weakest]
-        for _ in range(length - 1):
-            through = np.minimum(reached[-1][:, None], weight)
-            back.append(through.argmax(axis=0))
-            reached.append(through.max(axis=0))
-        steps = max((r for r in range(length) if reached[r][own[-1]] > 0.0), default=0)
-        path = [int(own[-1])]
-        for r in range(steps, 0, -1):
-            path.append(int(back[r - 1][path[-1]]))
-        threads.append(np.array(path[::-1], dtype=np.int64))
-    return threads
-
-
 def _sklearn() -> Any:
     try:
         import sklearn.cluster
@@ -173,23 +89,12 @@ def _sklearn() -> Any:
     return sklearn.cluster
 
 
-def _short_indices(X: Any) -> Any:
+def short_indices(X: Any) -> Any:
     """scikit-learn takes short indices only."""
     if is_sparse(X):
         X = X.copy()
         X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     return X
-
-
-def _nearest(labels: IntArray, distances: Sequence[FloatArray], times: Array, length: int) -> list[IntArray]:
-    """Of each cluster that is not empty the `length` nearest documents, in order of time."""
-    threads = []
-    for c, distance in enumerate(distances):
-        own = np.flatnonzero(labels == c)
-        near = own[np.argsort(distance[own], kind="stable")][:length]
-        if len(near):
-            threads.append(near[np.argsort(times[near], kind="stable")])
-    return threads
 
 
 def dtm_threads(
@@ -277,26 +182,16 @@ def independent_threads(model: ThreadModel, *, rng: RNGLike = None) -> ThreadSet
 
 def greedy_threads(model: ThreadModel) -> ThreadSet:
     """The best thread by quality, then the best without its nodes, and so on."""
-    from diverset.threads.chain import ThreadChain
-
-    chain = model._chain
-    found: list[IntArray] = []
-    allowed = np.ones(chain.n, dtype=bool)
+    found = np.zeros((0, model.length), dtype=np.int64)
+    allowed = np.ones(model.graph.n_nodes, dtype=bool)
     for _ in range(model.k):
-        start = np.repeat(np.arange(chain.n), np.diff(chain.edges.indptr))
-        kept = allowed[start] & allowed[chain.edges.indices]
-        if chain.length > 1 and not kept.any():
-            break
         try:
-            graph = ThreadChain(
-                chain.nodes, chain.edges, chain.features, chain.length, chain.min_length, chain.profile
-            ).factor_graph(kept_edges=kept, starts=allowed)
-            thread = chain.threads(QualityModel(graph).n_best(1))[0]
-        except DiversetError:
+            thread = QualityModel(model._factor_graph(allowed)).n_best(1)
+        except DiversetError:  # no path is left
             break
-        found.append(thread)
-        allowed[thread] = False
-    return model._set(chain.rows(found))
+        found = np.concatenate([found, thread])
+        allowed[thread[0]] = False
+    return model._set(found)
 
 
 def _dense(matrix: Any) -> FloatArray:

@@ -22,7 +22,6 @@ from diverset.structured.quality_model import QualityModel
 
 if TYPE_CHECKING:
     from diverset.threads.model import ThreadModel, ThreadSet
-    from diverset.threads.through import ThreadsThrough
 
 __all__ = ["best_threads"]
 
@@ -34,11 +33,9 @@ _MOST_ROUNDS = 50
 class _Search:
     """Coordinate ascent over the nodes of one thread."""
 
-    def __init__(self, model: ThreadModel, held: IntArray) -> None:
-        self.chain = model._chain
-        self.edges = self.chain.edges
+    def __init__(self, model: ThreadModel) -> None:
+        self.nodes, self.edges = model._nodes, model._edges
         self.back = self.edges.T.tocsr()
-        self.held = held
 
     def _row(self, matrix: Any, node: int) -> tuple[IntArray, FloatArray]:
         part = slice(matrix.indptr[node], matrix.indptr[node + 1])
@@ -47,7 +44,7 @@ class _Search:
     def _options(self, thread: IntArray, r: int) -> tuple[IntArray, FloatArray]:
         """Nodes that can stand at position r, and the log-qualities of their edges to both neighbours."""
         if r == 0 and len(thread) == 1:
-            return np.arange(self.chain.n), np.zeros(self.chain.n)
+            return np.arange(len(self.nodes)), np.zeros(len(self.nodes))
         if r == 0:
             return self._row(self.back, int(thread[1]))
         nodes, log_q = self._row(self.edges, int(thread[r - 1]))
@@ -59,12 +56,10 @@ class _Search:
 
     def value(self, thread: IntArray, X: FloatArray) -> float:
         """Twice the log-quality plus the log of the squared length of the features, for a possible thread."""
-        log_q = float(self.chain.nodes[thread].sum())
+        log_q = float(self.nodes[thread].sum())
         for a, b in itertools.pairwise(thread.tolist()):
             nodes, weights = self._row(self.edges, a)
             log_q += float(weights[np.searchsorted(nodes, b)])
-        if self.chain.stops:
-            log_q += float(self.chain.profile[len(thread) - self.chain.min_length])
         total = X[thread].sum(axis=0)
         with np.errstate(divide="ignore"):
             return 2.0 * log_q + float(np.log(total @ total))
@@ -76,15 +71,13 @@ class _Search:
         for _ in range(_MOST_ROUNDS):
             before = value
             for r in range(len(thread)):
-                if thread[r] in self.held:
-                    continue
                 nodes, log_q = self._options(thread, r)
                 if len(nodes) == 0:
                     continue
                 now = int(np.flatnonzero(nodes == thread[r])[0])
                 others = X[thread].sum(axis=0) - X[thread[r]]
                 with np.errstate(divide="ignore"):
-                    gain = 2.0 * (log_q + self.chain.nodes[nodes]) + np.log(row_norms_squared(X[nodes] + others))
+                    gain = 2.0 * (log_q + self.nodes[nodes]) + np.log(row_norms_squared(X[nodes] + others))
                 top = int(np.argmax(gain))
                 if gain[top] > gain[now] + _PROGRESS:
                     value += float(gain[top] - gain[now])
@@ -99,7 +92,6 @@ def best_threads(
     *,
     n_starts: int = 16,
     rng: RNGLike = 0,
-    through: ThreadsThrough | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> ThreadSet:
     """Grow a set of k threads, each the best found beside those before it.
@@ -112,10 +104,8 @@ def best_threads(
         Draws that the search for each thread starts from.
     rng : int, Generator or None
         Seed or generator of the draws.
-    through : ThreadsThrough, optional
-        What the first thread must pass through.
     progress : callable, optional
-        Told how many threads of how many are found.
+        Called with the number of threads found and the number of all threads.
 
     Notes
     -----
@@ -123,42 +113,27 @@ def best_threads(
     """
     starts = check_count(n_starts, name="n_starts")
     generator = np.random.default_rng(rng)
-    chain, whole = model._chain, model.structured
-    X = chain.features
-    chosen: list[IntArray] = []
+    whole, search = model.structured, _Search(model)
+    X = model._features
+    chosen = np.zeros((0, model.length), dtype=np.int64)
     rest = whole.dpp
     for i in range(model.k):
         if progress is not None:
             progress(i, model.k)
-        forced = through is not None and i == 0
-        if forced:
-            assert through is not None
-            found = [through.sample(rng=generator)[0] for _ in range(min(starts, 4))]
-            found.append(_best_by_quality(chain, through._graph))
-            search = _Search(model, through.nodes)
-        else:
-            draws = rest.of_size(1).sample(starts, rng=generator)
-            found = [chain.threads(rows)[0] for rows in draws]
-            if not chosen:
-                found.append(_best_by_quality(chain, whole._space.graph))
-            search = _Search(model, np.zeros(0, dtype=np.int64))
-        taken = {tuple(thread.tolist()) for thread in chosen}
+        found = [rows[0] for rows in rest.of_size(1).sample(starts, rng=generator)]
+        if i == 0:
+            found.append(QualityModel(whole._space.graph).n_best(1)[0])
         improved = [search.improve(thread, X) for thread in found]
-        improved = [pair for pair in improved if tuple(pair[0].tolist()) not in taken]
+        improved = [pair for pair in improved if not (chosen == pair[0]).all(axis=1).any()]
         thread = max(improved, key=lambda pair: pair[1])[0]
-        chosen.append(thread)
-        if len(chosen) < model.k:
-            rest = rest.condition(include=chain.rows([thread]))
+        chosen = np.concatenate([chosen, thread[None, :]])
+        if i + 1 < model.k:
+            rest = rest.condition(include=thread[None, :])
             X = _without(X, X[thread].sum(axis=0))
-    return model._set(chain.rows(chosen), whole.log_prob(chain.rows(chosen)))
-
-
-def _best_by_quality(chain: Any, graph: Any) -> IntArray:
-    rows = QualityModel(graph).n_best(1)
-    return np.asarray(chain.threads(rows)[0])
+    return model._set(chosen, whole.log_prob(chosen))
 
 
 def _without(X: FloatArray, direction: FloatArray) -> FloatArray:
-    """Features without what lies along one direction."""
+    """Features without their component along one direction."""
     unit = direction / np.sqrt(direction @ direction)
     return np.asarray(X - np.outer(X @ unit, unit))

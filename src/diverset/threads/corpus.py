@@ -14,10 +14,9 @@ import numpy as np
 from diverset._typing import Array, BoolArray, IntArray
 from diverset.errors import DiversetError, LabelError
 from diverset.numerics.validation import check_nonnegative, check_rows, check_size
-from diverset.text import words
-from diverset.threads.graph import read_times
+from diverset.text.words import STOP_WORDS, words
 
-__all__ = ["Corpus", "example_news", "headline", "is_noise"]
+__all__ = ["Corpus", "content_terms", "example_news", "headline", "is_noise", "read_times"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,14 +50,17 @@ class Corpus:
         if n == 0:
             raise DiversetError("the corpus has no documents")
         ids = tuple(range(n)) if self.ids is None else tuple(self.ids)
+        for i, text in enumerate(texts):
+            if not isinstance(text, str):
+                raise DiversetError(f"document {i + 1} is {text!r}, a {type(text).__name__}; texts are strings")
+            if not text.strip():
+                named = "" if self.ids is None or len(ids) != n else f" ({ids[i]!r})"
+                raise DiversetError(f"document {i + 1}{named} has an empty text; leave it out")
         titles = tuple(headline(text) for text in texts) if self.titles is None else tuple(self.titles)
         links, sources = (None if given is None else tuple(given) for given in (self.links, self.sources))
         for name, column in (("ids", ids), ("titles", titles), ("links", links), ("sources", sources)):
             if column is not None and len(column) != n:
                 raise DiversetError(f"{name} has {len(column)} entries for {n} texts; give one for each")
-        for i, text in enumerate(texts):
-            if not isinstance(text, str) or not text.strip():
-                raise DiversetError(f"document {ids[i]!r} (number {i + 1}) has an empty text; leave it out")
         first: dict[Any, int] = {}
         for i, label in enumerate(ids):
             if first.setdefault(label, i) != i:
@@ -114,6 +116,32 @@ def is_noise(texts: Sequence[str], *, min_words: int = 400, deviations: float = 
     return np.asarray(
         (length < shortest) | (length > length.mean() + far * length.std()) | (odd > odd.mean() + far * odd.std())
     )
+
+
+def read_times(given: Any, n: int) -> Array:
+    """Times as numbers or ``datetime64``, one for each of n."""
+    values = np.asarray(given)
+    if values.dtype.kind == "O":
+        try:
+            values = np.asarray(given, dtype="datetime64[us]")
+        except (ValueError, TypeError):
+            odd = next((t for t in given if t is None), given[0])
+            raise DiversetError(f"times hold {odd!r}; give numbers, dates or datetime64 for every node") from None
+    elif values.dtype.kind in "US":
+        try:
+            values = values.astype("datetime64[us]")
+        except ValueError as error:
+            raise DiversetError(f"times cannot be read as dates ({error}); write them as 2005-02-24") from None
+    if values.dtype.kind not in "iufM" or values.shape != (n,):
+        raise DiversetError(f"times have shape {values.shape} and type {values.dtype}; give a number or date per node")
+    if bool(np.isnat(values).any() if values.dtype.kind == "M" else np.isnan(values).any()):
+        raise DiversetError("times hold a value that is no time; every node needs one")
+    return values
+
+
+def content_terms(text: str) -> list[str]:
+    """The words of a text without stop words, numbers and single letters."""
+    return [word for word in words(text) if len(word) > 1 and word not in STOP_WORDS and not word.isdigit()]
 
 
 def headline(text: str, length: int = 100) -> str:

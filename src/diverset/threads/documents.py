@@ -2,22 +2,31 @@ r"""From documents and citations to graphs ([KuleszaTaskar2012]_, sections 6.6.3
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from diverset._typing import IntArray
+from diverset._typing import FloatArray, IntArray
 from diverset.errors import DiversetError
-from diverset.numerics.validation import check_count, is_sparse
+from diverset.numerics.validation import check_count, check_nonnegative, check_rows, check_size, is_sparse
 from diverset.text import lexrank
-from diverset.threads.corpus import Corpus
-from diverset.threads.graph import ThreadGraph, read_times
-from diverset.threads.neighbours import Neighbourhoods, neighbourhoods, salient_terms, term_vectors
+from diverset.threads.corpus import Corpus, content_terms, read_times
+from diverset.threads.graph import ThreadGraph
 
-__all__ = ["DocumentGraph", "citation_graph", "document_graph"]
+__all__ = [
+    "DocumentGraph",
+    "Neighbourhoods",
+    "citation_graph",
+    "document_graph",
+    "neighbourhoods",
+    "salient_terms",
+    "term_vectors",
+]
 
+#: Bytes of a block of similarities.
+_BLOCK_BYTES = 1 << 26
 Progress = Callable[[str, int, int], None]
 
 
@@ -206,3 +215,165 @@ def _unit(vectors: Any) -> Any:
     X = csr_array(vectors, dtype=np.float64)
     norms = np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())
     return csr_array(diags_array(1.0 / np.where(norms > 0.0, norms, 1.0)) @ X).astype(np.float32)
+
+
+# words and similarities -----------------------------------------------------------------------------------
+
+
+def term_vectors(
+    texts: Any, *, min_documents: int = 2, max_share: float = 0.15, analyzer: Callable[[str], list[str]] | None = None
+) -> tuple[Any, list[str]]:
+    """Tf-idf vectors of documents, of unit length, without words that are too rare or too common.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        The documents.
+    min_documents : int
+        Words in fewer documents are left out: 2 for citations, 20 for a large news corpus in the monograph.
+    max_share : float
+        Words in a larger share of the documents are left out: 0.1 and 0.15 in the monograph.
+    analyzer : callable, optional
+        From a text to its terms; by default its words without stop words and numbers.
+
+    Returns
+    -------
+    matrix : csr_array of shape (n, n_terms)
+        Rows have length 1, or 0 where no word is left; see :func:`diverset.text.tfidf.tfidf`.
+    terms : list of str
+        The word of every column.
+    """
+    from scipy.sparse import csr_array
+
+    from diverset.text.tfidf import tfidf
+
+    least, most = check_count(min_documents, name="min_documents"), check_nonnegative(max_share, name="max_share")
+    if not least <= most * len(texts):
+        raise DiversetError(
+            f"no word can be in {least} documents or more and in at most {most:.0%} of {len(texts)}; lower "
+            "min_documents or raise max_share"
+        )
+    chosen = content_terms if analyzer is None else analyzer
+    matrix, terms = tfidf(texts, analyzer=chosen, min_documents=least, max_share=most)
+    if not terms:
+        raise DiversetError(
+            f"no word is in {least} documents or more and in at most {most:.0%} of them; lower min_documents or raise "
+            "max_share"
+        )
+    return csr_array(matrix), terms
+
+
+class Neighbourhoods(NamedTuple):
+    """Similar pairs, and the most similar documents of each."""
+
+    similar: Any  # CSR (n, n): cosine of every pair at the threshold or above, the diagonal left out
+    nearest: Any  # CSR (n, n) of ones: the most similar documents, itself among them
+
+
+def neighbourhoods(
+    vectors: Any,
+    *,
+    threshold: float,
+    nearest: int,
+    progress: Callable[[int, int], None] | None = None,
+    client: Any = None,
+) -> Neighbourhoods:
+    """Similar pairs and nearest documents of unit vectors.
+
+    Parameters
+    ----------
+    vectors : csr_array of shape (n, n_terms)
+        Rows of length 1 or 0.
+    threshold : float
+        Least cosine of a similar pair.
+    nearest : int
+        How many of the most similar documents to list for each; those with nothing in common are not listed.
+    progress : callable, optional
+        Told how many documents of how many are done.
+    client : dask.distributed.Client, optional
+        Compare blocks of documents on its workers. The vectors are sent to each once; what comes back is the result.
+
+    Notes
+    -----
+    O(n) memory for each document of a block, beside the result; time is that of the sparse product, and a partial
+    sort of every row.
+    """
+    from scipy.sparse import csr_array
+
+    n = vectors.shape[0]
+    if n == 0:
+        raise DiversetError("there are no documents to compare; give at least one")
+    near = min(check_count(nearest, name="nearest"), n)
+    if vectors.dtype.kind != "f":
+        vectors = vectors.astype(np.float64)
+    # No cosine is above 1, and 2 is still a number in single precision.
+    least = min(max(check_nonnegative(threshold, name="threshold"), float(np.finfo(np.float32).tiny)), 2.0)
+    step = max(1, _BLOCK_BYTES // (4 * n))
+    starts = range(0, n, step)
+    found: list[_Compared] = []
+    for start, block in zip(starts, _blocks(vectors, starts, step, near, least, client), strict=True):
+        found.append(block)
+        if progress is not None:
+            progress(min(start + step, n), n)
+    ends = np.concatenate([[0], np.cumsum(np.concatenate([block.counts for block in found]))])
+    listed = np.concatenate([block.listed for block in found])
+    neighbours = csr_array((np.ones(len(listed), dtype=np.float32), listed, ends), shape=(n, n))
+    rows = np.concatenate([block.rows for block in found])
+    ends = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
+    cosines = np.minimum(np.concatenate([block.cosines for block in found]), 1.0)
+    similar = csr_array((cosines, np.concatenate([block.columns for block in found]), ends), shape=(n, n))
+    return Neighbourhoods(similar, neighbours)
+
+
+class _Compared(NamedTuple):
+    """What is kept of a block of similarities: the nearest of every row, and the pairs that are similar."""
+
+    counts: IntArray
+    listed: IntArray
+    rows: IntArray
+    columns: IntArray
+    cosines: FloatArray
+
+
+def _blocks(vectors: Any, starts: range, step: int, near: int, least: float, client: Any) -> Iterator[_Compared]:
+    """Blocks of documents compared with all, in their order; here, or on the workers of a cluster."""
+    across = vectors.T.tocsr()
+    if client is None:
+        for start in starts:
+            yield _compare(vectors, across, start, step, near, least)
+        return
+    shared, turned = client.scatter([vectors, across], broadcast=True)
+    jobs = [client.submit(_compare, shared, turned, start, step, near, least, pure=False) for start in starts]
+    for job in jobs:
+        block: _Compared = job.result()
+        yield block
+        job.release()
+
+
+def _compare(vectors: Any, across: Any, start: int, step: int, near: int, least: float) -> _Compared:
+    """One block: its similarities to all documents are made, read, and forgotten."""
+    n = vectors.shape[0]
+    block = (vectors[start : start + step] @ across).toarray()
+    own = np.arange(len(block))
+    # Every document is the most similar to itself, also one without words, and is no pair.
+    block[own, own + start] = np.inf
+    if near < n:
+        top = np.argpartition(block, n - near, axis=1)[:, n - near :]
+    else:
+        top = np.tile(np.arange(n), (len(own), 1))
+    top = np.sort(top, axis=1)
+    some = np.take_along_axis(block, top, axis=1) > 0.0
+    block[own, own + start] = -1.0
+    rows, columns = np.nonzero(block >= least)
+    return _Compared(
+        some.sum(axis=1), top[some].astype(np.int32), rows + start, columns.astype(np.int32), block[rows, columns]
+    )
+
+
+def salient_terms(vectors: Any, terms: list[str], nodes: IntArray, n: int = 6) -> list[str]:
+    """The terms with the highest summed tf-idf in some documents."""
+    if vectors.shape[1] != len(terms):
+        raise DiversetError(f"vectors have {vectors.shape[1]} columns for {len(terms)} terms; give one for each")
+    total = np.asarray(vectors[check_rows(nodes, vectors.shape[0], name="nodes")].sum(axis=0)).ravel()
+    order = np.argsort(-total, kind="stable")[: check_size(n, name="n")]
+    return [terms[j] for j in order if total[j] > 0.0]

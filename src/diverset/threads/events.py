@@ -11,8 +11,6 @@ like it, documents of one time more strongly, and the leading eigenvectors of th
 from __future__ import annotations
 
 import re
-from array import array
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +19,7 @@ import numpy as np
 
 from diverset._typing import FloatArray, IntArray
 from diverset.errors import DiversetError
-from diverset.text import STOP_WORDS, words
+from diverset.text.words import STOP_WORDS, words
 
 __all__ = ["PileVectors", "Similar", "cluster", "pile_vectors", "similar_documents", "spectral_plane"]
 
@@ -66,32 +64,23 @@ def pile_vectors(texts: Sequence[str], *, min_documents: int = 2, max_share: flo
     """
     from scipy.sparse import csr_array
 
-    number: dict[str, int] = {}
-    columns, values, ends = array("i"), array("i"), array("q", [0])
-    for text in texts:
-        found = Counter(_terms(text))
-        columns.extend(number.setdefault(term, len(number)) for term in found)
-        values.extend(found.values())
-        ends.append(len(columns))
-    n, terms = len(texts), list(number)
-    shape = (n, len(terms))
-    counts = csr_array((np.array(values, dtype=np.float32), np.array(columns), np.array(ends)), shape=shape)
-    frequency = np.bincount(counts.indices, minlength=len(terms))
-    kept = np.flatnonzero((frequency >= min_documents) & (frequency <= max(max_share * n, min_documents)))
+    from diverset.text.tfidf import count_terms, idf, unit_rows
+
+    n = len(texts)
+    counts, terms = count_terms(map(_terms, texts))
+    holders = np.bincount(counts.indices, minlength=len(terms))
+    kept = np.flatnonzero((holders >= min_documents) & (holders <= max(max_share * n, min_documents)))
     if len(kept) == 0:
         raise DiversetError(
             f"no word is in {min_documents} documents or more and in at most {max_share:.0%} of {n}; give more "
             "documents, lower min_documents, or raise max_share"
         )
-    counts, frequency = csr_array(counts[:, kept]), frequency[kept]
-    terms = [terms[j] for j in kept]
-    rarity = np.log(n / frequency)
+    counts, terms = counts[:, kept].astype(np.float32), [terms[j] for j in kept]
+    rarity = idf(counts).astype(np.float32)
     phrase = np.array([" " in term for term in terms])
-    return PileVectors(
-        _unit(counts, counts.data, np.where(phrase, 0.0, rarity)),
-        _unit(counts, np.sqrt(counts.data), 1.0 + rarity),
-        terms,
-    )
+    subjects = unit_rows(counts, np.where(phrase, np.float32(0.0), rarity))
+    details = unit_rows(np.sqrt(counts), np.float32(1.0) + rarity)
+    return PileVectors(csr_array(subjects, dtype=np.float32), csr_array(details, dtype=np.float32), terms)
 
 
 def _terms(text: str) -> list[str]:
@@ -110,18 +99,6 @@ def _terms(text: str) -> list[str]:
             found.append(f"{last} {word}")
         last = word if name else ""
     return found
-
-
-def _unit(counts: Any, values: FloatArray, weights: FloatArray) -> Any:
-    from scipy.sparse import csr_array
-
-    data = (values * weights[counts.indices]).astype(np.float32)
-    rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
-    norms = np.sqrt(np.bincount(rows, data.astype(np.float64) ** 2, minlength=counts.shape[0]))
-    data /= np.where(norms > 0.0, norms, 1.0)[rows].astype(np.float32)
-    made = csr_array((data, counts.indices.copy(), counts.indptr.copy()), shape=counts.shape)
-    made.eliminate_zeros()
-    return made
 
 
 @dataclass(frozen=True, eq=False)

@@ -42,8 +42,9 @@ def find_threads(
     events: int | None = None,
     beta: float | None = None,
     burst: float = 0.5,
-    max_gap: float = 3.0,
+    max_gap: float = 5.0,
     keep_series: bool = False,
+    shared: bool = False,
     through: Any = None,
     sample: bool = False,
     rng: RNGLike = 0,
@@ -53,9 +54,12 @@ def find_threads(
     text: str | None = None,
     title: str | None = None,
     label: str | None = None,
+    day_first: bool | None = None,
+    date_format: str | None = None,
+    encoding: str | None = None,
     progress: Progress | None = None,
 ) -> FoundThreads:
-    r"""Find k threads in dated documents: each tells one event, step by step; no document is in two of them.
+    r"""Find k threads in dated documents: each tells one event, step by step, and no document is in two.
 
     Parameters
     ----------
@@ -77,6 +81,9 @@ def find_threads(
         thread.
     keep_series : bool
         Keep formulaic series: earnings, weather, market tables. They are left out and counted by default.
+    shared : bool
+        Let threads share documents: a document that is similar to those of another event as well, at least half as
+        much as to those of its own, may also be in that event's thread. By default no document is in two threads.
     through : optional
         Id of a document that one of the threads must pass through.
     sample : bool
@@ -87,6 +94,12 @@ def find_threads(
         Words in fewer documents, or in a larger share of them, do not count.
     time, text, title, label : str, optional
         Columns of a table; guessed from their names if left out.
+    day_first : bool, optional
+        Whether 3/4/2020 is 3 April; left out, only dates that can be read in one way are accepted.
+    date_format : str, optional
+        Format of the dates, as for ``datetime.strptime``.
+    encoding : str, optional
+        Encoding of the files; UTF-8 is tried first if left out.
     progress : callable, optional
         Told the stage, how much is done, and of how much.
 
@@ -112,7 +125,8 @@ def find_threads(
     [(('barometer', 'high', 'knots'), 32)]
     """
     tell: Progress = (lambda *_: None) if progress is None else progress
-    documents, rows, notes = _read(corpus, time=time, text=text, title=title, label=label)
+    reading = {"day_first": day_first, "date_format": date_format, "encoding": encoding}
+    documents, rows, notes = _read(corpus, time=time, text=text, title=title, label=label, **reading)
     k, length = check_count(k, name="k"), check_count(length, name="length")
     shortest = max(min(2, length), length // 2) if min_length is None else check_count(min_length, name="min_length")
     if shortest > length:
@@ -155,8 +169,9 @@ def find_threads(
 
     labels, modularity, n_events = _divide(similar, t, k, events, length, generator, members)
     groups = members(labels)
+    told = [int(labels[own[0]]) for own in groups]
     if not keep_series:
-        useful = {int(labels[own[0]]) for own in groups}
+        useful = set(told)
         rest = [labels == e for e in np.unique(labels).tolist() if e not in useful]
         series += [name_series(documents.texts, kept[own]) for own in rest if own.sum() >= shortest and routine(own)]
         series.sort(key=lambda each: (-len(each), int(each.documents[0])))
@@ -166,9 +181,14 @@ def find_threads(
         beta, tried = as_number(beta, name="beta"), {}
     rules = replace(rules, beta=beta)
     tell("choosing threads", 0, 1)
+    if shared:
+        alone = (first == np.arange(len(first))) & (np.arange(len(first)) != wanted)
+        groups = [
+            np.union1d(own, more) for own, more in zip(groups, _between(similar, labels, alone, told), strict=True)
+        ]
     found = [event_paths(own, vectors.details, F, t, length, rules, min_length=shortest) for own in groups]
     paths = [each for each in found if each is not None]
-    told = [int(labels[each.nodes[0]]) for each in paths]
+    told = [e for e, each in zip(told, found, strict=True) if each is not None]
     if len(paths) < k:
         raise SizeError(
             f"k is {k}, but only {len(paths)} events of {len(kept)} documents have a thread of {shortest} documents; "
@@ -177,8 +197,9 @@ def find_threads(
     model = EventModel(
         paths,
         k=k,
-        weights=_importance(paths, labels, vectors.details, t),
+        weights=_importance(paths, labels, told, vectors.details, t),
         similarity=_alike(vectors.subjects, labels, told),
+        shared=shared,
     )
     forced = None if wanted is None else int(first[wanted])
     chosen = model.sample(rng=generator, through=forced) if sample else model.best(through=forced)
@@ -187,7 +208,7 @@ def find_threads(
     settings = {
         "k": k, "length": length, "events": n_events, "modularity": round(modularity, 3), "beta": beta,
         "beta_tried": tried, "burst": rules.burst, "max_gap": rules.max_gap, "keep_series": keep_series,
-        "sample": sample, "through": through,
+        "shared": shared, "sample": sample, "through": through,
     }  # fmt: skip
     return FoundThreads(
         corpus=documents,
@@ -197,19 +218,18 @@ def find_threads(
         copies=copies,
         settings=settings,
         notes=tuple(notes),
-        log_prob=model.log_prob(chosen),
         vectors=vectors,
         kept=kept,
         model=model,
     )
 
 
-def _read(corpus: Any, **columns: str | None) -> tuple[Corpus, IntArray, list[str]]:
+def _read(corpus: Any, **options: Any) -> tuple[Corpus, IntArray, list[str]]:
     if isinstance(corpus, Corpus):
         return corpus, np.arange(len(corpus)), []
-    from diverset.io.dated import read_documents
+    from diverset.io.documents import read_corpus
 
-    return read_documents(corpus, **columns)
+    return read_corpus(corpus, **options)
 
 
 def _days(times: Any) -> FloatArray:
@@ -297,7 +317,18 @@ def _modularity(similar: Similar, labels: IntArray) -> float:
     return inside - float(share @ share)
 
 
-def _importance(paths: Sequence[EventPaths], labels: IntArray, details: Any, t: FloatArray) -> FloatArray:
+def _between(similar: Similar, labels: IntArray, alone: BoolArray, told: Sequence[int]) -> list[IntArray]:
+    """For each event, documents of other events that are at least half as similar to it as to their own."""
+    total = np.zeros((len(labels), int(labels.max()) + 1))
+    for a, b in ((similar.rows, similar.columns), (similar.columns, similar.rows)):
+        np.add.at(total, (a, labels[b]), similar.cosines)
+    near = (total > 0.0) & (total >= 0.5 * total[np.arange(len(labels)), labels][:, None]) & alone[:, None]
+    return [np.flatnonzero(near[:, e]) for e in told]
+
+
+def _importance(
+    paths: Sequence[EventPaths], labels: IntArray, told: Sequence[int], details: Any, t: FloatArray
+) -> FloatArray:
     r"""How much each event matters: its burst, times the squared mean cosine of neighbours along its best thread.
 
     The burst is :math:`n_e\,\mathrm{KL}(p_e \| p) / \sqrt{n_e}`, where :math:`p_e` and p are the shares of the days in
@@ -307,8 +338,8 @@ def _importance(paths: Sequence[EventPaths], labels: IntArray, details: Any, t: 
     day = np.floor((t - t.min()) / width).astype(np.int64)
     usual = np.bincount(day) / len(day)
     weights = []
-    for event in paths:
-        own = np.bincount(day[labels == labels[event.nodes[0]]], minlength=len(usual))
+    for event, e in zip(paths, told, strict=True):
+        own = np.bincount(day[labels == e], minlength=len(usual))
         some = own > 0
         excess = float((own[some] * np.log(own[some] / own.sum() / usual[some])).sum())
         # A random sample of the pile has an expected excess of about half the number of days.

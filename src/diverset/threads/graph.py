@@ -2,18 +2,18 @@ r"""The graph that threads run through: nodes with weights, features, labels and
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from diverset._typing import Array, FloatArray, IntArray
+from diverset._typing import FloatArray, IntArray
 from diverset.errors import DiversetError, KernelError, LabelError
-from diverset.numerics.validation import LARGEST, as_real_or_complex, check_count, check_rows, is_sparse
+from diverset.numerics.validation import LARGEST, as_real_or_complex, check_count, is_sparse
+from diverset.threads.corpus import read_times
 
-__all__ = ["ThreadGraph", "read_times"]
+__all__ = ["ThreadGraph"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,11 +140,7 @@ class ThreadGraph:
     @cached_property
     def longest(self) -> int:
         """Number of nodes on the longest path."""
-        return self.reach(self.n_nodes)
-
-    def reach(self, length: int) -> int:
-        """Number of nodes on the longest path, or `length` if there is one as long as that. O(length edges)."""
-        return int(np.count_nonzero(self.thread_counts(length)))
+        return int(np.count_nonzero(self.thread_counts(self.n_nodes)))
 
     def n_threads(self, length: int) -> float:
         """How many threads of this many nodes there are; a float, since it may be beyond all whole numbers."""
@@ -177,15 +173,6 @@ class ThreadGraph:
 
         ones = np.ones(self.n_edges)
         return csr_array((ones, self.edges.indices, self.edges.indptr), shape=self.edges.shape)
-
-    @cached_property
-    def order(self) -> IntArray:
-        """Place of every node in an order in which all edges lead to later places."""
-        if self._strictly_forward:
-            place = np.empty(self.n_nodes, dtype=np.int64)
-            place[np.argsort(self.times, kind="stable")] = np.arange(self.n_nodes)
-            return place
-        return _topological(self.edges)
 
     @cached_property
     def _strictly_forward(self) -> bool:
@@ -222,40 +209,10 @@ class ThreadGraph:
                 "do not lead forward (from the earlier to the later node)"
             )
 
-    # new graphs ------------------------------------------------------------------------------------------
-
-    def without(self, nodes: Sequence[int]) -> ThreadGraph:
-        """The graph with the edges of some nodes, given by number, taken away; its nodes keep their numbers."""
-        from scipy.sparse import csr_array
-
-        gone = np.zeros(self.n_nodes, dtype=bool)
-        gone[check_rows(nodes, self.n_nodes, name="nodes")] = True
-        start, end = _ends(self.edges)
-        kept = ~(gone[start] | gone[end])
-        edges = csr_array((self.edges.data[kept], (start[kept], end[kept])), shape=self.edges.shape)
-        return replace(self, edges=edges)
-
 
 def _ends(edges: Any) -> tuple[IntArray, IntArray]:
     """Both ends of every edge."""
     return np.repeat(np.arange(edges.shape[0]), np.diff(edges.indptr)), edges.indices
-
-
-def _topological(edges: Any) -> IntArray:
-    """Places of the nodes, sources first, peeled off level by level."""
-    n = edges.shape[0]
-    waiting = np.bincount(edges.indices, minlength=n)
-    place = np.empty(n, dtype=np.int64)
-    level, done = np.flatnonzero(waiting == 0), 0
-    while len(level):
-        place[level] = np.arange(done, done + len(level))
-        done += len(level)
-        lengths = np.diff(edges.indptr)[level]
-        at = np.arange(lengths.sum()) + np.repeat(edges.indptr[level] - np.cumsum(lengths) + lengths, lengths)
-        reached = edges.indices[at]
-        np.subtract.at(waiting, reached, 1)
-        level = np.unique(reached[waiting[reached] == 0])
-    return place
 
 
 def _read_edges(given: Any) -> Any:
@@ -327,24 +284,3 @@ def _read_labels(given: Any, n: int) -> tuple[Any, ...]:
         twice = next(label for label in labels if label in seen or seen.add(label))  # type: ignore[func-returns-value]
         raise LabelError(f"label {twice!r} is given to two nodes; labels tell nodes apart")
     return labels
-
-
-def read_times(given: Any, n: int) -> Array:
-    """Times as numbers or ``datetime64``, one for each of n."""
-    values = np.asarray(given)
-    if values.dtype.kind == "O":
-        try:
-            values = np.asarray(given, dtype="datetime64[us]")
-        except (ValueError, TypeError):
-            odd = next((t for t in given if t is None), given[0])
-            raise DiversetError(f"times hold {odd!r}; give numbers, dates or datetime64 for every node") from None
-    elif values.dtype.kind in "US":
-        try:
-            values = values.astype("datetime64[us]")
-        except ValueError as error:
-            raise DiversetError(f"times cannot be read as dates ({error}); write them as 2005-02-24") from None
-    if values.dtype.kind not in "iufM" or values.shape != (n,):
-        raise DiversetError(f"times have shape {values.shape} and type {values.dtype}; give a number or date per node")
-    if bool(np.isnat(values).any() if values.dtype.kind == "M" else np.isnan(values).any()):
-        raise DiversetError("times hold a value that is no time; every node needs one")
-    return values

@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 import numpy as np
 
-from diverset._typing import FloatArray, IntArray, RNGLike
-from diverset.errors import DiversetError, ImpossibleEventError, SizeError
+from diverset._typing import BoolArray, FloatArray, IntArray, RNGLike
+from diverset.errors import DiversetError, LabelError, SizeError
 from diverset.numerics.projection import project
 from diverset.numerics.validation import (
     as_number,
@@ -21,13 +21,10 @@ from diverset.numerics.validation import (
     check_size,
     is_sparse,
 )
+from diverset.structured.graph import FactorGraph
 from diverset.structured.ksdpp import StructuredKDPP
 from diverset.structured.sdpp import StructuredDPP
-from diverset.threads.chain import ThreadChain
 from diverset.threads.graph import ThreadGraph
-
-if TYPE_CHECKING:
-    from diverset.threads.through import ThreadsThrough
 
 __all__ = ["ThreadModel", "ThreadSet"]
 
@@ -112,13 +109,6 @@ class ThreadModel:
         at 1, the edges of all threads within m nodes contribute no more than m to their summed squared quality.
     rng : int, Generator or None
         Seed or generator, for the projection and for draws that bring none of their own.
-    min_length : int, optional
-        Threads may stop early, but not before so many nodes; `length` by default.
-    length_weights : array_like of shape (length - min_length + 1,), optional
-        How much of the quality goes to threads of each length, from the shortest; equal shares by default. There are
-        so many more long threads than short ones that without it hardly any would stop.
-    projection_method : {"signs", "gaussian", "sparse"}
-        See :func:`diverset.project`; the text has ``gaussian``.
 
     Notes
     -----
@@ -150,41 +140,30 @@ class ThreadModel:
         smoothing: int = 0,
         balance: float = 0.0,
         rng: RNGLike = None,
-        min_length: int | None = None,
-        length_weights: Any = None,
-        projection_method: str = "signs",
     ) -> None:
         if not isinstance(graph, ThreadGraph):
             raise DiversetError(f"graph is a {type(graph).__name__}; build a ThreadGraph")
         self._graph = graph
         self._length, self._k = check_count(length, name="length"), check_count(k, name="k")
-        shortest = self._length if min_length is None else check_count(min_length, name="min_length")
-        if shortest > self._length:
-            raise SizeError(f"min_length is {shortest}, more than length, {self._length}")
         self._beta = _read_beta(beta)
         self._rho = check_nonnegative(rho, name="rho")
         self._rng = np.random.default_rng(rng)
         counts = graph.thread_counts(self._length)
-        reach = int(np.count_nonzero(counts))
-        if reach < shortest:
+        if counts[-1] < 1.0:
+            reach = int(np.count_nonzero(counts))
             raise SizeError(
-                f"no path of the graph has {shortest} nodes: the longest has {reach}; ask for threads of that length "
-                "or less, or let more edges in"
+                f"no path of the graph has {self._length} nodes: the longest has {reach}; ask for threads of that "
+                "length or less, or let more edges in"
             )
-        count = float(counts[shortest - 1 :].sum())
-        if count < self._k:
+        if counts[-1] < self._k:
             raise SizeError(
-                f"k is {self._k}, but the graph has only {count:.0f} threads of this length; ask for fewer or shorter "
-                "threads, or let more edges in"
+                f"k is {self._k}, but the graph has only {counts[-1]:.0f} threads of this length; ask for fewer or "
+                "shorter threads, or let more edges in"
             )
-        features = _node_features(graph.features, self._rho, projection, self._rng, projection_method)
-        features = _smoothed(features, graph.edges, check_size(smoothing, name="smoothing"))
-        edges = _edge_qualities(graph.edges, self._beta[1], _read_balance(balance))
-        lengths = self._length - shortest + 1
-        chain = ThreadChain(self._beta[0] * graph.weights, edges, features, self._length, shortest, np.zeros(lengths))
-        if chain.stops:
-            chain = _with_profile(chain, _read_shares(length_weights, lengths))
-        self._chain = chain
+        features = _node_features(graph.features, self._rho, projection, self._rng)
+        self._features = _smoothed(features, graph.edges, check_size(smoothing, name="smoothing"))
+        self._nodes = self._beta[0] * graph.weights
+        self._edges = _edge_qualities(graph.edges, self._beta[1], _read_balance(balance))
 
     def __repr__(self) -> str:
         return f"ThreadModel({self._graph!r}, length={self._length}, k={self._k}, beta={self._beta}, rho={self._rho:g})"
@@ -201,13 +180,13 @@ class ThreadModel:
 
     @property
     def length(self) -> int:
-        """Nodes of a thread, at most."""
+        """Nodes of a thread."""
         return self._length
 
     @cached_property
     def structured(self) -> StructuredKDPP:
-        """The k-SDPP over threads as structures: one part for each position; nodes are values, the last one is stop."""
-        dpp = StructuredDPP(self._chain.factor_graph())
+        """The k-SDPP over threads as structures: one part for each position, whose values are nodes."""
+        dpp = StructuredDPP(self._factor_graph())
         if self._k > dpp.rank:
             raise SizeError(
                 f"k is {self._k}, but the features of all threads span only {dpp.rank} dimensions, and diverse sets "
@@ -219,38 +198,14 @@ class ThreadModel:
 
     def log_prob(self, threads: Sequence[Any]) -> float:
         """Log-probability that a draw is exactly this set of threads, each a sequence of node numbers."""
-        return self.structured.log_prob(self._chain.rows(threads))
+        return self.structured.log_prob(self._rows(threads))
 
     def node_marginals(self) -> FloatArray:
         r"""Expected number of threads of a draw that pass through each node.
 
         .. math::  \mu(v) = \sum_r \sum_{y:\, y_r = v} \Pr(y \in Y)
         """
-        return np.asarray(np.sum(self.structured.part_marginals(), axis=0)[: self._chain.n])
-
-    def expected_coverage(self, groups: Sequence[Any] | None = None) -> Any:
-        """Expected number of nodes that the threads of a draw visit, in all or in each group.
-
-        A node that several threads visit counts for each of them.
-
-        Parameters
-        ----------
-        groups : sequence of length n, optional
-            A group for each node, such as its topic or its week.
-
-        Returns
-        -------
-        float, or dict of float by group
-        """
-        mu = self.node_marginals()
-        if groups is None:
-            return float(mu.sum())
-        if len(groups) != len(mu):
-            raise DiversetError(f"groups has {len(groups)} entries for {len(mu)} nodes; give one for each node")
-        covered: dict[Any, float] = {}
-        for group, value in zip(groups, mu.tolist(), strict=True):
-            covered[group] = covered.get(group, 0.0) + value
-        return covered
+        return np.asarray(np.sum(self.structured.part_marginals(), axis=0))
 
     # draws -----------------------------------------------------------------------------------------------
 
@@ -279,14 +234,38 @@ class ThreadModel:
 
         return best_threads(self, n_starts=n_starts, rng=rng, progress=progress)
 
-    def through(self, nodes: Any) -> ThreadsThrough:
-        """The law given that one thread of the set passes through all of these nodes: a number, or several."""
-        from diverset.threads.through import ThreadsThrough
-
-        return ThreadsThrough(self, nodes)
-
     def _set(self, rows: IntArray, log_prob: float | None = None) -> ThreadSet:
-        return ThreadSet(self._graph, tuple(self._chain.threads(rows)), log_prob)
+        return ThreadSet(self._graph, tuple(rows), log_prob)
+
+    def _factor_graph(self, allowed: BoolArray | None = None) -> FactorGraph:
+        """The factor graph of all threads, or of those through allowed nodes only.
+
+        One part for each position, all over the same nodes and edges, so that their arrays are held once.
+        """
+        factors = FactorGraph([self._graph.n_nodes] * self._length)
+        log_node = self._nodes if allowed is None else np.where(allowed, self._nodes, -np.inf)
+        parts = [[r] for r in range(self._length)]
+        factors.add_factors(parts, features=self._features, log_quality=log_node, name="nodes")
+        if self._length > 1:
+            steps = [[r, r + 1] for r in range(self._length - 1)]
+            factors.add_factors(steps, log_quality=self._edges, name="edges")
+        return factors
+
+    def _rows(self, threads: Sequence[Any]) -> IntArray:
+        """Threads, given as sequences of nodes, as the rows of one array."""
+        rows = np.zeros((len(threads), self._length), dtype=np.int64)
+        for i, thread in enumerate(threads):
+            nodes = np.asarray(thread)
+            if nodes.ndim != 1 or nodes.dtype.kind not in "iu":
+                raise LabelError(f"thread {i} is {thread!r}; a thread is a sequence of node numbers")
+            if len(nodes) != self._length:
+                raise LabelError(f"thread {i} has {len(nodes)} nodes; the threads of this model have {self._length}")
+            if not 0 <= int(nodes.min()) <= int(nodes.max()) < self._graph.n_nodes:
+                raise LabelError(
+                    f"thread {i} names node {int(nodes.max())}; nodes are numbered 0 to {self._graph.n_nodes - 1}"
+                )
+            rows[i] = nodes
+        return rows
 
 
 def _read_beta(beta: Any) -> tuple[float, float]:
@@ -342,33 +321,7 @@ def _log_sums(log_values: FloatArray, counts: IntArray) -> FloatArray:
     return sums
 
 
-def _read_shares(weights: Any, lengths: int) -> FloatArray:
-    if weights is None:
-        return np.zeros(lengths)
-    shares = np.asarray(weights, dtype=np.float64)
-    if shares.shape != (lengths,) or not (np.isfinite(shares).all() and (shares >= 0.0).all() and shares.any()):
-        raise DiversetError(
-            f"length_weights is {weights!r}; give {lengths} nonnegative numbers, one for each length from "
-            "min_length to length"
-        )
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(shares))
-
-
-def _with_profile(chain: ThreadChain, log_shares: FloatArray) -> ThreadChain:
-    """Log-qualities of lengths such that each has its share of the summed squared quality."""
-    masses = chain.log_masses()
-    possible = (masses > -math.inf) & (log_shares > -math.inf)
-    if not possible.any():
-        raise ImpossibleEventError("no thread has a length with a positive weight in length_weights")
-    # What does not exist needs no weight; a share of zero is as good as forbidden, in a range that squares survive.
-    profile = np.where(possible, 0.5 * (log_shares - np.where(possible, masses, 0.0)), 0.0)
-    low = float(profile[possible].min()) - 300.0
-    profile[(masses > -math.inf) & ~possible] = low
-    return ThreadChain(chain.nodes, chain.edges, chain.features, chain.length, chain.min_length, profile)
-
-
-def _node_features(features: Any, rho: float, dim: int | None, rng: np.random.Generator, method: str) -> FloatArray:
+def _node_features(features: Any, rho: float, dim: int | None, rng: np.random.Generator) -> FloatArray:
     """Features of the nodes with the constant one, projected."""
     n, D = features.shape
     if dim is None:
@@ -376,10 +329,10 @@ def _node_features(features: Any, rho: float, dim: int | None, rng: np.random.Ge
             check_fits_in_memory(8 * n * D, what="the dense form of the features", remedy="project them")
             features = features.toarray()
         return np.asarray(features) if rho == 0.0 else np.column_stack([features, np.full(n, rho)])
-    Z = np.asarray(project(features, dim, rng, method=method), dtype=np.float64)
+    Z = np.asarray(project(features, dim, rng), dtype=np.float64)
     if rho > 0.0:
         # The constant feature has a row of its own in the projection, drawn like the others.
-        Z = Z + project(np.full((1, 1), rho), dim, rng, method=method)
+        Z = Z + project(np.full((1, 1), rho), dim, rng)
     return Z
 
 

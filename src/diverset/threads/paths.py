@@ -1,6 +1,6 @@
 r"""Sets of threads of different events: the structured DPP whose features are those of events.
 
-Every document belongs to one event, and every step of a thread stays inside its event. For threads y and z of the
+Every step of a thread stays inside one event. For threads y and z of the
 events e(y) and e(z) the kernel is
 
 .. math::
@@ -9,24 +9,30 @@ events e(y) and e(z) the kernel is
     q^2(y) = w^2_{e(y)}\, p(y), \qquad p(y) \propto \exp\Bigl(2 \sum_r a(y_r) + 2 \sum_r b(y_{r-1}, y_r)\Bigr),
 
 where p sums to one over the threads of each event. The features of a thread depend on its event alone, so that two
-threads of one event have parallel features and probability 0 together. Hence **no document is in two threads of a
-set**. The k-DPP over all threads factorises: the events follow the k-DPP with kernel :math:`w_e S_{ef} w_f`, and given
-the events, the threads are independent, each with law p. Draws are exact, and cost one pass of messages over the edges.
+threads of one event have parallel features and probability 0 together. Where every document belongs to one event,
+**no document is in two threads of a set**. With ``shared=True`` a document may belong to several events; a thread is
+then a path together with its event, and a set of paths has the summed probability of its assignments to events.
+
+The k-DPP over all threads factorises: the events follow the k-DPP with kernel :math:`w_e S_{ef} w_f`, and given the
+events, the threads are independent, each with law p. Draws are exact, and cost one pass of messages over the edges.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from diverset._typing import FloatArray, IntArray, RNGLike
-from diverset.core import DPP, KDPP
 from diverset.errors import DiversetError, ImpossibleEventError, LabelError, SizeError
 from diverset.numerics.validation import check_count
+
+if TYPE_CHECKING:
+    from diverset.core import KDPP
 
 __all__ = ["EventModel", "EventPaths"]
 
@@ -165,13 +171,15 @@ class EventModel:
     Parameters
     ----------
     paths : sequence of EventPaths
-        The threads of each event; events share no document.
+        The threads of each event; events share no document, unless `shared`.
     k : int
         Number of threads.
     weights : array_like of shape (n_events,), optional
         w, how much each event matters; 1 by default.
     similarity : array_like of shape (n_events, n_events), optional
         S, positive semidefinite with ones on the diagonal; the identity by default.
+    shared : bool
+        Whether a document may belong to several events.
 
     Examples
     --------
@@ -187,7 +195,15 @@ class EventModel:
     0.1111
     """
 
-    def __init__(self, paths: Sequence[EventPaths], *, k: int, weights: Any = None, similarity: Any = None) -> None:
+    def __init__(
+        self,
+        paths: Sequence[EventPaths],
+        *,
+        k: int,
+        weights: Any = None,
+        similarity: Any = None,
+        shared: bool = False,
+    ) -> None:
         self.paths = tuple(paths)
         self.k = check_count(k, name="k")
         if self.k > len(self.paths):
@@ -201,39 +217,65 @@ class EventModel:
         for e, event in enumerate(self.paths):
             if not np.isfinite(event.log_total):
                 raise ImpossibleEventError(f"event {e} has no thread of {event.length} documents")
-        self.events = KDPP(DPP(S * np.outer(w, w)), self.k)
-        self._at = {int(i): (e, j) for e, event in enumerate(self.paths) for j, i in enumerate(event.nodes.tolist())}
-        if len(self._at) < sum(len(event.nodes) for event in self.paths):
-            raise LabelError("a document is in two events; every document belongs to one event at most")
+        self._L = S * np.outer(w, w)
+        #: The events of each document, with its place in each.
+        self._at: dict[int, dict[int, int]] = {}
+        for e, event in enumerate(self.paths):
+            for j, i in enumerate(event.nodes.tolist()):
+                self._at.setdefault(i, {})[e] = j
+        if not shared and any(len(places) > 1 for places in self._at.values()):
+            raise LabelError("a document is in two events; every document belongs to one event (or pass shared=True)")
 
     def __repr__(self) -> str:
         return f"EventModel({len(self.paths)} events, {len(self._at):,} documents, k={self.k})"
 
-    def _place(self, thread: Any) -> tuple[int, IntArray]:
-        found = [self._at.get(int(i)) for i in thread]
-        known = [pair for pair in found if pair is not None]
-        if len(known) < len(found) or not known or len({e for e, _ in known}) > 1:
-            return -1, np.zeros(0, dtype=np.int64)
-        return known[0][0], np.array([j for _, j in known], dtype=np.int64)
+    @cached_property
+    def events(self) -> KDPP:
+        """The k-DPP of the events."""
+        from diverset.core import DPP, KDPP
+
+        return KDPP(DPP(self._L), self.k)
 
     def log_prob(self, threads: Sequence[Any]) -> float:
-        """Log-probability that a draw is exactly this set of threads."""
-        placed = [self._place(thread) for thread in threads]
-        events = [e for e, _ in placed]
-        if len(events) != self.k or min(events) < 0 or len(set(events)) < self.k:
+        """Log-probability that a draw consists of exactly these threads."""
+        found = [tuple(int(i) for i in thread) for thread in threads]
+        if len(found) != self.k:
             return -np.inf
-        paths = sum(self.paths[e].log_prob(places) for e, places in placed)
-        return float(self.events.log_prob(sorted(events))) + paths
+        options = [self._log_probs(thread) for thread in found]
+        # Assignments of threads to different events; equal threads can be swapped, which gives the same set.
+        sets = {
+            frozenset(zip(events, found, strict=True)): sum(own[e] for own, e in zip(options, events, strict=True))
+            for events in itertools.product(*options)
+            if len(set(events)) == self.k
+        }
+        terms = [value + self._log_prob_of_events(e for e, _ in labelled) for labelled, value in sets.items()]
+        return float(np.logaddexp.reduce(terms)) if terms else -np.inf
+
+    def _log_probs(self, thread: tuple[int, ...]) -> dict[int, float]:
+        """Log-probability of a thread in each event that has it."""
+        known = [self._at.get(i, {}) for i in thread]
+        events = set(known[0]).intersection(*known[1:]) if known else set()
+        values = {e: self.paths[e].log_prob(np.array([at[e] for at in known])) for e in sorted(events)}
+        return {e: value for e, value in values.items() if value > -np.inf}
+
+    def _log_prob_of_events(self, events: Iterable[int]) -> float:
+        return 0.0 if len(self.paths) == self.k else float(self.events.log_prob(sorted(events)))
 
     def node_marginals(self, n: int) -> FloatArray:
-        """Probability that some thread of a draw passes through each of n documents."""
+        """Expected number of threads of a draw that pass through each of n documents.
+
+        Where no document is shared, this is the probability that some thread passes through it.
+        """
         total = np.zeros(n)
         for event, p in zip(self.paths, self.events.inclusion_probabilities, strict=True):
-            total[event.nodes] = p * event.node_marginals()
+            total[event.nodes] += p * event.node_marginals()
         return total
 
     def sample(self, *, rng: RNGLike = None, through: int | None = None) -> list[IntArray]:
-        """Draw a set of threads, each as positions of documents; given that one passes through a document."""
+        """Draw a set of threads, each as positions of documents.
+
+        With `through`, the thread of that document's event (the first one listed, if it has several) passes through it.
+        """
         generator = np.random.default_rng(rng)
         paths, chosen = self._given(through)
         law = self.events if chosen is None else self.events.condition(include=[chosen])
@@ -241,16 +283,16 @@ class EventModel:
         return [paths[e].nodes[paths[e].sample(generator)] for e in events]
 
     def best(self, *, through: int | None = None) -> list[IntArray]:
-        """The most probable events, and in each the most probable thread.
+        """The most probable events, and in each the most probable thread; `through` as for :meth:`sample`.
 
         The threads are exact (Viterbi). So are the events if there are k of them; of more, greedy picks improved by
         exchanges are taken, which is a heuristic.
         """
-        from diverset.inference import map_local_search
-
         paths, chosen = self._given(through)
         events: Sequence[int] = range(len(paths))
         if len(paths) > self.k:
+            from diverset.inference import map_local_search
+
             dpp = self.events.dpp if chosen is None else self.events.dpp.condition(include=[chosen])
             more = self.k if chosen is None else self.k - 1
             found = map_local_search(dpp, more).indices.tolist() if more else []
@@ -262,8 +304,7 @@ class EventModel:
             return self.paths, None
         if int(through) not in self._at:
             raise LabelError(f"document {through} is in no event of the model")
-        e, place = self._at[int(through)]
+        e, place = next(iter(self._at[int(through)].items()))
         only = self.paths[e].through(place)
-        length = only.longest(only.length)
-        only = replace(only, length=length)
+        only = replace(only, length=only.longest(only.length))
         return (*self.paths[:e], only, *self.paths[e + 1 :]), e

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from diverset._typing import BoolArray, FloatArray, IntArray
+from diverset.threads.corpus import content_terms
 from diverset.threads.events import Similar
-from diverset.threads.neighbours import content_terms
 
 __all__ = [
     "COPY",

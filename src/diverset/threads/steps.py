@@ -15,7 +15,7 @@ import numpy as np
 
 from diverset._typing import FloatArray, IntArray
 from diverset.threads.paths import EventPaths
-from diverset.threads.series import SAME_FORM, form_overlap
+from diverset.threads.series import form_overlap
 
 __all__ = ["BETAS", "StepRules", "choose_beta", "event_paths"]
 
@@ -24,6 +24,8 @@ _MOST_EDGES = 50
 #: Weight of a document's cosine with its event; the steepest reach in which volume is counted, in days.
 _CENTRAL, _BURST_DAYS = 3.0, 2.0
 _BLOCK = 2048
+#: A step leads to no document that shares more than this part of its masked phrases.
+_REPEAT = 0.25
 #: Values of beta that are tried, on so many of the largest events, and so many documents of each. The first is taken
 #: unless another one does better by the given share.
 BETAS, _BETTER = (8.0, 4.0, 16.0), 0.01
@@ -50,8 +52,8 @@ class StepRules:
 
     beta: float = 8.0
     burst: float = 0.5
-    max_similarity: float = 0.8
-    max_gap: float = 3.0
+    max_similarity: float = 0.9
+    max_gap: float = 5.0
     slowness: float = 0.5
 
 
@@ -149,7 +151,7 @@ def _edges(X: Any, F: Any, t: FloatArray, least: float, most: float, beat: float
         some = np.isfinite(np.take_along_axis(score, top, axis=1))
         r, c = np.nonzero(some)[0], top[some]
         if np.isfinite(rules.max_similarity):
-            news = form_overlap(F, r + start, c) <= SAME_FORM
+            news = form_overlap(F, r + start, c) <= _REPEAT
             r, c = r[news], c[news]
         rows.append(r + start)
         columns.append(c)

@@ -1,4 +1,4 @@
-r"""How good threads are: against timelines that people wrote, and by themselves.
+r"""Threads against timelines that people wrote.
 
 A *timeline* is a mapping from days to texts. The date-aware variants of ROUGE are those of [MartschatMarkert2017]_:
 days are compared with days, as a whole (``concat``), where both timelines have an entry (``agree``), or after days have
@@ -14,23 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from diverset._typing import FloatArray, IntArray, RNGLike
-from diverset.errors import DiversetError, SizeError
-from diverset.numerics.validation import as_finite, as_number, check_count, check_finite, check_rows
+from diverset._typing import FloatArray, IntArray
+from diverset.errors import DiversetError
+from diverset.numerics.validation import check_count
 from diverset.text import STOP_WORDS, rouge_words
 
-__all__ = [
-    "Bootstrap",
-    "Score",
-    "StoryScore",
-    "bootstrap_mean",
-    "coherence",
-    "date_score",
-    "interlopers_found",
-    "story_score",
-    "text_cosine",
-    "timeline_rouge",
-]
+__all__ = ["Score", "date_score", "text_cosine", "timeline_rouge"]
 
 Timeline = Mapping[date, str | Sequence[str]]
 MODES = ("concat", "agree", "align", "align-many")
@@ -191,149 +180,8 @@ def _to_best(cost: FloatArray) -> list[tuple[int, int]]:
     return [(i, int(j)) for i, j in enumerate(cost.argmin(axis=1))] if cost.size else []
 
 
-# by themselves --------------------------------------------------------------------------------------------
-
-
-def text_cosine(vectors: Any, nodes: IntArray, target: Any) -> float:
-    """Cosine between the summed vectors of some documents and a target vector: the text's metric, between 0 and 1."""
-    ours = np.asarray(vectors[check_rows(nodes, vectors.shape[0], name="nodes")].sum(axis=0), dtype=np.float64).ravel()
-    theirs = np.asarray(target.toarray() if hasattr(target, "toarray") else target, dtype=np.float64).ravel()
-    for name, vector in (("vectors", ours), ("target", theirs)):
-        as_finite(vector, name=name, shape=(vectors.shape[1],))
-    lengths = float(np.linalg.norm(ours)) * float(np.linalg.norm(theirs))
-    return float(ours @ theirs) / lengths if lengths > 0.0 else 0.0
-
-
-def coherence(vectors: Any, threads: Iterable[IntArray]) -> float:
-    """Mean cosine between neighbours along the threads."""
-    found = []
-    check_finite(vectors.data, name="vectors")
-    for thread in threads:
-        thread = check_rows(thread, vectors.shape[0], name="a thread")
-        if len(thread) > 1:
-            steps = vectors[thread[:-1]].multiply(vectors[thread[1:]]).sum(axis=1)
-            found.append(float(np.mean(np.asarray(steps))))
-    return float(np.mean(found)) if found else 0.0
-
-
-def interlopers_found(
-    vectors: Any, threads: Iterable[IntArray], *, n: int = 2, trials: int = 20, rng: RNGLike = None
-) -> float:
-    """How many of n strangers put into a thread a text model picks out, on average.
-
-    The stand-in for the text's paid raters: the model points at the n documents that are least similar, by the mean
-    cosine, to the others of the thread. Easily found strangers mean a coherent thread. Of documents that are equally
-    dissimilar, as those that share no word with any other, it points at any.
-
-    Parameters
-    ----------
-    vectors : csr_array of shape (n_documents, n_terms)
-        Unit vectors.
-    threads : iterable of ndarray
-        The threads.
-    n : int
-        Strangers put into each.
-    trials : int
-        Random choices of strangers for each thread.
-    rng : int, Generator or None
-        Seed or generator.
-    """
-    generator = np.random.default_rng(rng)
-    count, rounds = check_count(n, name="n"), check_count(trials, name="trials")
-    found = []
-    check_finite(vectors.data, name="vectors")
-    for thread in threads:
-        thread = check_rows(thread, vectors.shape[0], name="a thread")
-        others = np.setdiff1d(np.arange(vectors.shape[0]), thread)
-        if len(others) < count:
-            raise SizeError(
-                f"n is {count}, and {len(others)} documents are outside of a thread; put in fewer strangers"
-            )
-        for _ in range(rounds):
-            strangers = generator.choice(others, size=count, replace=False)
-            X = vectors[np.concatenate([thread, strangers])]
-            S = np.asarray((X @ X.T).toarray())
-            np.fill_diagonal(S, 0.0)
-            likeness, stranger = S.mean(axis=1), np.arange(len(S)) >= len(thread)
-            last = np.partition(likeness, count - 1)[count - 1]
-            sure, tied = likeness < last, likeness == last
-            found.append((sure & stranger).sum() + (count - sure.sum()) * stranger[tied].mean())
-    return float(np.mean(found)) if found else 0.0
-
-
-class StoryScore(NamedTuple):
-    """How well threads follow known stories; see :func:`story_score`."""
-
-    purity: float
-    matched: float
-    coverage: float
-
-
-def story_score(threads: Iterable[IntArray], stories: Sequence[Any]) -> StoryScore:
-    """Purity of threads, where the story of every document is known.
-
-    Parameters
-    ----------
-    threads : iterable of ndarray
-        The threads, as numbers of documents.
-    stories : sequence
-        The story of every document; None for documents that belong to none.
-
-    Returns
-    -------
-    purity : float
-        Share of the documents of a thread in its most frequent story, averaged over threads: the purity of
-        clusterings. Threads that all tell one story can reach 1.
-    matched : float
-        The same, but each story counts for one thread only, in the best matching of threads and stories (Hungarian
-        algorithm): what is asked of a set of threads.
-    coverage : float
-        Stories that make up more than half of some thread, as a share of those that the threads could tell.
-
-    Examples
-    --------
-    >>> story_score([[0, 1], [2, 4], [3, 4]], ["a", "a", "b", "a", None])
-    StoryScore(purity=0.6666666666666666, matched=0.5, coverage=0.5)
-    """
-    from scipy.optimize import linear_sum_assignment
-
-    names = {story: j for j, story in enumerate(dict.fromkeys(story for story in stories if story is not None))}
-    found = [np.asarray(thread, dtype=np.int64) for thread in threads]
-    if not names or not found or min(map(len, found)) == 0:
-        raise DiversetError("there is nothing to score; give threads that are not empty, and documents with stories")
-    shares = np.zeros((len(found), len(names)))
-    for t, thread in enumerate(found):
-        for i in thread.tolist():
-            if stories[i] is not None:
-                shares[t, names[stories[i]]] += 1.0 / len(thread)
-    rows, columns = linear_sum_assignment(shares, maximize=True)
-    told = np.unique(shares.argmax(axis=1)[shares.max(axis=1) > 0.5])
-    return StoryScore(
-        float(shares.max(axis=1).mean()),
-        float(shares[rows, columns].sum() / len(found)),
-        len(told) / min(shares.shape),
-    )
-
-
-class Bootstrap(NamedTuple):
-    """A mean with an interval, and the probability that it is above zero."""
-
-    mean: float
-    low: float
-    high: float
-    above_zero: float
-
-
-def bootstrap_mean(values: Any, *, level: float = 0.95, draws: int = 10_000, rng: RNGLike = 0) -> Bootstrap:
-    """Mean of values with a percentile interval; of differences between two systems, their significance."""
-    x = np.asarray(values, dtype=np.float64)
-    if x.ndim != 1 or len(x) == 0:
-        raise DiversetError(f"values have shape {x.shape}; give at least one number")
-    as_finite(x, name="values", shape=(None,))
-    level = as_number(level, name="level")
-    if not 0.0 < level < 1.0:
-        raise DiversetError(f"level is {level}; it must lie between 0 and 1")
-    generator = np.random.default_rng(rng)
-    means = x[generator.integers(0, len(x), size=(check_count(draws, name="draws"), len(x)))].mean(axis=1)
-    low, high = np.quantile(means, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
-    return Bootstrap(float(x.mean()), float(low), float(high), float((means > 0.0).mean()))
+def text_cosine(vectors: Any, nodes: IntArray, target: FloatArray) -> float:
+    """Cosine between the summed vectors of some documents and a target vector: the monograph's measure."""
+    ours = np.asarray(vectors[nodes].sum(axis=0), dtype=np.float64).ravel()
+    lengths = float(np.linalg.norm(ours)) * float(np.linalg.norm(target))
+    return float(ours @ target) / lengths if lengths > 0.0 else 0.0
