@@ -24,7 +24,8 @@ was used to choose settings (the decoder, and how much late sentences of a docum
 fitted to it. Learning by the likelihood of whole summaries, and by that likelihood given the limit, was tried on the
 same data: the second was worse on development clusters by 0.7 ROUGE-1F, the first better by 0.7 with an interval from
 -0.4 to 1.9 and worse on news, so neither is used. Meant for English articles, reviews or comments about one thing; on
-other languages it works by the words that sentences share. It knows nothing of truth or tone: read the sources it points to."""
+other languages it works by the words that sentences share. It knows nothing of truth or tone: read the
+sources it points to."""
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -161,14 +161,8 @@ def accepted_sums(example: Example, theta: FloatArray, n_draws: int, rng: np.ran
 def relative_likelihood(step: FloatArray, own: FloatArray, sums: FloatArray) -> tuple[float, FloatArray]:
     """Change of the log-likelihood of one summary, and its gradient.
 
-    Parameters
-    ----------
-    step : ndarray of shape (d,)
-        Change of the weights since the draws were made.
-    own : ndarray of shape (d,)
-        Feature sum of the summary.
-    sums : ndarray of shape (m, d)
-        Feature sums of accepted draws.
+    `step` is the change of the weights since the draws were made, `own` the feature sum of the summary, and the rows of
+    `sums` are those of accepted draws.
     """
     exponents = sums @ step
     top = exponents.max()
