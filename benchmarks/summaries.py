@@ -69,7 +69,7 @@ def default() -> Iterator[Row]:
         yield state(
             f"dv.summarize of {25 * n_documents:,} sentences, first call with imports",
             f"{first:.2f} s, then {second:.2f} s, {megabytes:.0f} MB",
-            f"asked for: at most {most_seconds:g} s, {'met' if met else 'MISSED'}",
+            f"target: at most {most_seconds:g} s, {'met' if met else 'MISSED'}",
             seconds=first,
         )
 
@@ -88,7 +88,7 @@ def lexrank_peers() -> Iterator[Row]:
     documents = made_up_documents()
     cluster = Cluster(documents)
     yield compare(
-        "default summary, beside our LexRank",
+        "default summary, compared with our LexRank",
         lambda: dv.summarize(documents),
         lambda: LexRank().summarize(cluster),
         name="our LexRank",
@@ -97,7 +97,7 @@ def lexrank_peers() -> Iterator[Row]:
         with contextlib.redirect_stdout(io.StringIO()):
             theirs = package.LexRank(documents, stopwords=package.STOPWORDS["en"])
         yield compare(
-            "default summary, beside lexrank 0.1",
+            "default summary, compared with lexrank 0.1",
             lambda: dv.summarize(documents),
             lambda: theirs.get_summary(list(cluster.sentences), summary_size=5, threshold=None),
             name="lexrank",

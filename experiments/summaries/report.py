@@ -33,7 +33,9 @@ def tables(found: dict[str, Scores], grids: dict[str, Table], items: list[Item])
     held_out[DEFAULT] = {k: row for k, row in found[DEFAULT].items() if k in {key(item) for item in tests}}
     same = {name: scores for name, scores in halves.items() if name in rivals} | {DEFAULT: halves[OWN]}
     own = [name for name in own_systems(items) if name in found and name not in (DEFAULT, "random", "oracle")]
-    changed = [name for name in own if not name.startswith("without")]
+    trained = [name for name in own if ", " in name]
+    left_out = [name for name in own if name.startswith("without")]
+    changed = [name for name in own if name not in trained and name not in left_out]
     everything = found | halves
     made = {
         "summaries_verdict.rst": verdict(everything, rivals),
@@ -46,8 +48,10 @@ def tables(found: dict[str, Scores], grids: dict[str, Table], items: list[Item])
     }
     if changed:
         made["summaries_changed.rst"] = systems(found, [DEFAULT, *changed])
-    if len(changed) < len(own):
-        made["summaries_ablation.rst"] = verdict(found, [name for name in own if name.startswith("without")])
+    if trained:
+        made["summaries_training.rst"] = systems(found, trained)
+    if left_out:
+        made["summaries_ablation.rst"] = verdict(found, left_out)
     return made
 
 

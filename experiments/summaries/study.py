@@ -18,7 +18,7 @@ from diverset import summarize
 from diverset.io.files import atomic_write
 from diverset.text import Oracle, Random, Summarizer, rouge
 from diverset.text.quality import FEATURE_GROUPS, FEATURE_NAMES
-from experiments.summaries.data import FOLDS, KINDS, LEARNED, Item
+from experiments.summaries.data import FOLDS, KINDS, LEARNED, Item, some_news
 
 __all__ = ["DEFAULT", "learn", "own_systems", "run", "score_system"]
 
@@ -79,7 +79,7 @@ def own_systems(items: list[Item]) -> dict[str, Callable[[], System]]:
         )
     for method in ("mbr", "greedy", "sample"):
         systems[f"--method {method}"] = lambda method=method: ours(learn(items), method=method, **few)
-    for training in ("dpp", "logistic", "dpp-budget"):
+    for training in ("regression", "dpp", "logistic", "dpp-budget"):
         for method in ("coverage", "mbr"):
             systems[f"{training}, {method}"] = lambda training=training, method=method: ours(
                 learn(items, training=training, max_iter=60), method=method, **few
@@ -119,5 +119,5 @@ def run(items: list[Item], keep: Path, say: Callable[[str], None] = print) -> di
         say(f"{name}: " + ", ".join(f"{100 * value:.2f}" for value in means))
 
     for name, build in own_systems(items).items():
-        finish(name, items, build)
+        finish(name, items if name in (DEFAULT, "random", "oracle") else some_news(items), build)
     return found

@@ -21,8 +21,11 @@ et al. 2020, "Few-shot learning for opinion summarization" (github.com/abrazinsk
 {opinions} topics of review sentences with 3 to 5 human summaries each, from Opinosis (Ganesan et al. 2010,
 github.com/kavgan/opinosis-summarization, Apache License 2.0). News of Timeline17, whose terms allow research only,
 was used to choose settings (the decoder, and how much late sentences of a document lose) and to test; no weight was
-fitted to it. Meant for English articles, reviews or comments about one thing; on other languages it works by the
-words that sentences share. It knows nothing of truth or tone: read the sources it points to."""
+fitted to it. Learning by the likelihood of whole summaries, and by that likelihood given the limit, was tried on the
+same data: the second was worse on development clusters by 0.7 ROUGE-1F, the first better by 0.7 with an interval from
+-0.4 to 1.9 and worse on news, so neither is used. Meant for English articles, reviews or comments about one thing; on
+other languages it works by the words that sentences share. It knows nothing of truth or tone: read the
+sources it points to."""
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -26,7 +26,7 @@ from diverset._typing import IntArray
 from diverset.io.files import atomic_write
 from diverset.text import Cluster, Summarizer, decode, law, lexrank, quality, rouge
 from diverset.text.terms import Terms
-from experiments.summaries.data import KINDS, LEARNED, Item
+from experiments.summaries.data import KINDS, LEARNED, Item, some_news
 from experiments.summaries.packages import PackageRival, package_rivals
 from experiments.summaries.study import FEWER_DRAWS, key, learn
 
@@ -260,12 +260,6 @@ def score_grid(settings: Settings, items: list[Item], path: Path) -> Table:
     with atomic_write(path) as temporary:
         temporary.write_text(json.dumps(table), encoding="utf-8")
     return table
-
-
-def some_news(items: list[Item]) -> list[Item]:
-    """All clusters of the kinds that are learned from, and every third of the others."""
-    learned = [item for item in items if item.kind in LEARNED]
-    return learned + [item for item in items if item.kind not in LEARNED][::3]
 
 
 def run_grids(items: list[Item], keep: Path, say: Callable[[str], None] = print) -> dict[str, Table]:

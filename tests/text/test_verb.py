@@ -206,7 +206,7 @@ def test_an_update_says_what_is_new():
     summary = dv.summarize(REPORTS, 30, update_since=known)
     assert not set(summary.sentences) & set(Cluster(known).sentences)
     nothing = dv.summarize(REPORTS, 30, update_since=REPORTS)
-    assert "no sentence is new" in nothing.notes[0]
+    assert "every sentence repeats what was read" in nothing.notes[0]
     assert dv.summarize(REPORTS, 30, update_since=[]).text == dv.summarize(REPORTS, 30).text
 
 
@@ -306,5 +306,5 @@ def test_files_and_frames_are_summarised_as_texts_are(kind, tmp_path):
 def test_missing_cells_of_a_frame_are_left_out():
     frame = pytest.importorskip("pandas").DataFrame({"text": ["It rained.", float("nan"), "It poured."], "body": "-"})
     assert dv.summarize(frame).cluster.documents[0] == ("It rained.",)
-    with pytest.raises(DiversetError, match="row 0 has no text"):
+    with pytest.raises(DiversetError, match="the frame has no text"):
         dv.summarize(frame[["body"]].rename(columns={"body": "other"}))

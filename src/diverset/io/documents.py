@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Document",
-    "cluster_of_frame",
     "html_text",
     "markdown_text",
     "read_cluster",
@@ -301,11 +300,6 @@ def read_cluster(sources: Any, stdin: TextIO | None = None, **options: Any) -> "
         names=[document.name for document in documents],
         dates=[document.date for document in documents],
     )
-
-
-def cluster_of_frame(frame: Any) -> "Cluster":
-    """Documents in the rows of a pandas or polars frame, as a :class:`diverset.text.Cluster`."""
-    return read_cluster(frame)
 
 
 def read_corpus(sources: Any, **options: Any) -> tuple["Corpus", IntArray, list[str]]:

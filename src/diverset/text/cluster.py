@@ -154,10 +154,9 @@ def as_cluster(documents: Any) -> Cluster:
     """
     if isinstance(documents, Cluster):
         return documents
-    if isinstance(documents, os.PathLike) or (isinstance(documents, str) and _exists(documents)):
-        return cast(Cluster, import_module("diverset.io.documents").read_cluster([os.fspath(documents)]))
-    if hasattr(documents, "columns") and (hasattr(documents, "to_dict") or hasattr(documents, "to_dicts")):
-        return cast(Cluster, import_module("diverset.io.documents").cluster_of_frame(documents))
+    is_path = isinstance(documents, os.PathLike) or (isinstance(documents, str) and _exists(documents))
+    if is_path or (hasattr(documents, "columns") and hasattr(documents, "to_dict")):
+        return cast(Cluster, import_module("diverset.io.documents").read_cluster(documents))
     return Cluster(documents)
 
 

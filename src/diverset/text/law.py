@@ -84,16 +84,7 @@ class SummaryLaw:
     The factor a makes a draw cost 85% of the room on average before it is accepted or rejected. ``low`` is half the
     room, or half of what all sentences cost; it is halved as long as fewer than 2% of the draws would be accepted.
 
-    Parameters
-    ----------
-    quality : ndarray of shape (n,)
-        Positive qualities.
-    similarity : ndarray of shape (n, n)
-        Positive semidefinite.
-    costs : ndarray of int64, of shape (n,)
-        Positive costs.
-    room : int
-        What a summary may cost.
+    Qualities and costs are positive, the similarity is positive semidefinite, and `room` is the largest cost.
     """
 
     def __init__(self, quality: FloatArray, similarity: FloatArray, costs: IntArray, room: int) -> None:

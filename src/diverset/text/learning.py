@@ -21,10 +21,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import Bounds, minimize
 
 from diverset._typing import FloatArray, IntArray
 from diverset.errors import DiversetError
@@ -161,14 +161,8 @@ def accepted_sums(example: Example, theta: FloatArray, n_draws: int, rng: np.ran
 def relative_likelihood(step: FloatArray, own: FloatArray, sums: FloatArray) -> tuple[float, FloatArray]:
     """Change of the log-likelihood of one summary, and its gradient.
 
-    Parameters
-    ----------
-    step : ndarray of shape (d,)
-        Change of the weights since the draws were made.
-    own : ndarray of shape (d,)
-        Feature sum of the summary.
-    sums : ndarray of shape (m, d)
-        Feature sums of accepted draws.
+    `step` is the change of the weights since the draws were made, `own` the feature sum of the summary, and the rows of
+    `sums` are those of accepted draws.
     """
     exponents = sums @ step
     top = exponents.max()
@@ -190,7 +184,7 @@ def fit_given_budget(
         sums = [accepted_sums(example, theta, _DRAWS, generator) for example in examples]
         parts = [(share, o, s) for share, o, s in zip(shares, own, sums, strict=True) if len(s)]
 
-        def loss(new: FloatArray, theta: FloatArray = theta, parts: list = parts) -> tuple[float, FloatArray]:
+        def loss(new: Any, theta: FloatArray = theta, parts: list[Any] = parts) -> tuple[float, FloatArray]:
             value, gradient = 0.5 * float(new @ new) / prior_variance, new / prior_variance
             for share, o, s in parts:
                 more, slope = relative_likelihood(new - theta, o, s)
@@ -199,9 +193,7 @@ def fit_given_budget(
 
         # The approximation by draws is good near the weights they were made at, so steps get shorter.
         reach = _STEP / (1.0 + turn / 3.0)
-        theta = minimize(
-            loss, theta, jac=True, method="L-BFGS-B", bounds=np.column_stack([theta - reach, theta + reach])
-        ).x
+        theta = minimize(loss, theta, jac=True, method="L-BFGS-B", bounds=Bounds(theta - reach, theta + reach)).x
         if turn >= _ROUNDS // 2:
             kept.append(theta)
     return np.asarray(np.mean(kept, axis=0))

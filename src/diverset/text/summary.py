@@ -13,8 +13,7 @@ from diverset._result import Result
 from diverset._typing import FloatArray, IntArray, RNGLike
 from diverset.errors import DiversetError
 from diverset.text.cluster import Budget, Cluster
-from diverset.text.decode import Draws
-from diverset.text.law import SummaryLaw
+from diverset.text.law import Draws, SummaryLaw
 from diverset.text.sentences import opens_dependent
 
 __all__ = ["Summary", "finish", "reading_order"]

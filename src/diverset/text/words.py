@@ -109,7 +109,7 @@ def _mended(rest: str) -> str:
     return rest + "e" if _is_short(rest) else rest
 
 
-def _replace(word: str, rules: tuple[tuple[str, str], ...]) -> str:
+def _replace(word: str, rules: list[tuple[str, str]]) -> str:
     # The longest suffix of those listed is the one that counts, as the first match from the left would be.
     found = max((rule for rule in rules if word.endswith(rule[0])), key=lambda rule: len(rule[0]), default=None)
     if found is not None:
