@@ -55,6 +55,33 @@ def test_each_event_is_told_once_and_in_order():
     assert found.log_prob >= dv.find_threads(corpus, k=3, length=6, sample=True, rng=1).log_prob
 
 
+def test_threads_share_documents_if_allowed():
+    corpus, _ = pile()
+    # Articles about two events at once, on days without others.
+    mixed = [" ".join(["flood", "trial", *EVENTS["flood"][:6], *EVENTS["trial"][:6], f"both{i}"]) for i in range(6)]
+    days = [START + timedelta(days=61 + 2 * i) for i in range(6)]
+    whole = Corpus([*corpus.texts, *mixed], [*corpus.times.astype("datetime64[D]").tolist(), *days])
+
+    def places(shared):
+        found = dv.find_threads(whole, k=3, length=12, events=3, shared=shared)
+        assert found.settings["shared"] is shared
+        assert np.isfinite(found.log_prob)
+        return np.concatenate(found.places)
+
+    alone, together = places(False), places(True)
+    assert len(np.unique(alone)) == len(alone)
+    assert len(np.unique(together)) < len(together)
+    twice = np.flatnonzero(np.bincount(together) > 1)
+    assert (twice >= len(corpus)).all()
+
+
+def test_no_home_is_needed(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path / "missing"))
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    assert len(dv.find_threads(pile()[0], k=3, length=6)) == 3
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_draws_follow_the_seed():
     corpus, events = pile()
     draws = [dv.find_threads(corpus, k=3, length=6, sample=True, rng=seed).threads for seed in (1, 1, 2)]
