@@ -25,6 +25,7 @@ help:
 	@echo "make docs         the documentation, in docs/_build/html"
 	@echo "make experiments  every module of experiments/, on the public data in DATA=../shared/data"
 	@echo "make fuzz         the fuzzers of tests/trust with many more inputs (FUZZ=1000 a function)"
+	@echo "make mutants      one fault at a time in the source: which ones the quick tests miss (MUTANTS=20 a package)"
 	@echo "make dist         wheel and sdist in dist/, and the tests on the installed wheel alone"
 	@echo "make lint         ruff and mypy only"
 	@echo "make clean        remove .venv and all that was built"
@@ -70,6 +71,10 @@ test-lowest: $(VENV)/.pip
 FUZZ ?= 1000
 fuzz: $(VENV)/.test
 	DIVERSET_FUZZ=$(FUZZ) $(PYTEST) tests/trust/test_fuzz_functions.py tests/trust/test_fuzz_readers.py
+
+MUTANTS ?= 20
+mutants: $(VENV)/.test
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/trust/mutants.py --count $(MUTANTS)
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

@@ -1,7 +1,8 @@
-// Titles first: a page that begins with what was asked for comes before objects that merely contain it.
+// Index entries first, then titles that begin with the query, then the rest.
 var Scorer = {
   score: function (result) {
-    var title = result[1], score = result[4];
+    var title = result[1], score = result[4], kind = String(result[6]);
+    if (kind === "index") return score + 200;
     var asked = (new URLSearchParams(window.location.search).get("q") || "").trim().toLowerCase();
     return asked && title.toLowerCase().startsWith(asked) ? score + 100 : score;
   },

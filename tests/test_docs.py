@@ -4,8 +4,11 @@ import contextlib
 import doctest
 import importlib
 import io
+import json
 import re
 import runpy
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -116,17 +119,18 @@ def test_every_public_name_is_in_the_reference(module):
     # What the front page lists needs no second entry.
     known = {"__version__", "errors", "kernels"}
     if module == ".structured":
-        known |= {"FactorGraph", "StructuredDPP", "StructuredKDPP"}
+        known |= {"FactorGraph", "StructuredDPP"}
     assert public - known == listed
 
 
 def test_the_map_of_the_monograph_names_tests_and_scripts_that_exist():
     text = (ROOT / "docs" / "monograph.rst").read_text(encoding="utf-8")
     named = re.findall(r"``(tests/[\w/]+\.py)``", text)
-    scripts = re.findall(r"sphx_glr_auto_examples_(\w+\.py)", text)
+    scripts = re.findall(r"sphx_glr_auto_examples_([a-z]+)_(plot_\w+\.py)", text)
     assert len(set(named)) > 30
     assert [path for path in named if not (ROOT / path).is_file()] == []
-    assert [name for name in scripts if not (ROOT / "examples" / name).is_file()] == []
+    assert len(scripts) > 20
+    assert [name for name in scripts if not ROOT.joinpath("examples", *name).is_file()] == []
 
 
 def mapped(title):
@@ -152,7 +156,7 @@ def test_the_map_leaves_nothing_of_the_monograph_out():
     for title, count in whole.items():
         assert sorted(mapped(title), key=int) == [str(number) for number in range(1, count + 1)]
     for number, row in mapped("Figures").items():
-        assert "sphx_glr_auto_examples_plot_" in row, f"figure {number} has no script"
+        assert re.search(r"sphx_glr_auto_examples_[a-z]+_plot_", row), f"figure {number} has no script"
     statements = {2: 9, 3: 4, 4: 2, 5: 2, 6: 4, 7: 1}
     expected = {f"{section}.{number}" for section, count in statements.items() for number in range(1, count + 1)}
     assert set(mapped("Theorems and the like")) == expected
@@ -171,3 +175,54 @@ def test_gallery_script(path, monkeypatch):
     runpy.run_path(str(path), run_name="__main__")
     assert plt.get_fignums()
     plt.close("all")
+
+
+SITE = ROOT / "docs" / "_build" / "html"
+FIRST = {
+    "greedy": "exact",
+    "minibatch": "howto/minibatches",
+    "inducing": "howto/inducing_points",
+    "beam": "howto/nbest_beam",
+    "k-DPP": "theory/kdpp",
+    "MMR": "howto/from_mmr",
+    "RAG": "howto/rag",
+    "CSV": "howto/csv_parquet",
+    "baskets": "howto/baskets",
+    "marginals": "howto/marginals",
+}
+
+
+@pytest.mark.skipif(not (SITE / "searchindex.js").is_file(), reason="the documentation is not built")
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+def test_the_search_gives_the_right_page_first():
+    script = Path(__file__).with_name("search_pages.js")
+    done = subprocess.run(["node", script, SITE, *FIRST], capture_output=True, text=True, check=True)
+    assert {query: pages[0] for query, pages in json.loads(done.stdout).items()} == FIRST
+
+
+@pytest.mark.skipif(not (SITE / "searchindex.js").is_file(), reason="the documentation is not built")
+def test_every_page_has_a_title():
+    index = json.loads((SITE / "searchindex.js").read_text(encoding="utf-8")[len("Search.setIndex(") : -1])
+    assert [name for name, title in zip(index["docnames"], index["titles"], strict=True) if "no title" in title] == []
+
+
+def command_lines():
+    """Calls of the program in the README and the documentation: where they are, the command and its options."""
+    for path in [*documents(".md"), *documents(".rst")]:
+        for command, rest in re.findall(r"^\s*\$ diverset (\w+)(.*)$", path.read_text(encoding="utf-8"), re.MULTILINE):
+            yield by_name(path), command, re.findall(r"(?<=\s)(--?[a-z][\w-]*)", rest)
+
+
+def test_every_command_line_has_options_that_exist():
+    from typer.main import get_command
+
+    from diverset.cli import app
+
+    commands = get_command(app).commands
+    calls = list(command_lines())
+    assert len(calls) > 20
+    for where, command, options in calls:
+        known = {
+            option for parameter in commands[command].params for option in (*parameter.opts, *parameter.secondary_opts)
+        }
+        assert set(options) <= known, where

@@ -9,11 +9,12 @@ import diverset
 
 PACKAGE = Path(diverset.__file__).parent
 # What each part of the package may import at module level, besides itself.
-BASE = {"_on_use", "_plain_cython", "_progress", "_typing", "_uncompiled", "errors"}
+BASE = {"_on_use", "_plain_cython", "_progress", "_result", "_typing", "_uncompiled", "errors"}
 ALLOWED = {
     "_on_use": set(),
     "_plain_cython": set(),
     "_progress": set(),
+    "_result": {"errors"},
     "_typing": set(),
     "_uncompiled": {"errors"},
     "errors": set(),
@@ -36,7 +37,7 @@ ALLOWED = {
     "plots": BASE | {"numerics", "kernels", "core", "sampling", "inference", "structured", "diverset"},
     "io": BASE | {"numerics", "text", "threads"},
     "pages": BASE | {"numerics", "inference", "metrics", "diverset", "images", "io", "text", "threads", "cli"},
-    "demo": BASE | {"numerics", "core", "diverset", "inference", "io", "plots", "text", "threads", "cli"},
+    "demo": BASE | {"numerics", "core", "diverset", "inference", "io", "pages", "plots", "text", "threads", "cli"},
     "cli": BASE
     | {"numerics", "core", "inference", "metrics", "diverset", "demo", "images", "io", "pages", "plots"}
     | {"text", "threads"},
@@ -49,8 +50,8 @@ ALLOWED_INSIDE_FUNCTIONS = {
     "core": {"sampling", "distributed"},
     "inference": {"distributed"},
     "cli": {"numerics"},
-    "text": {"cli", "io"},
-    "threads": {"io", "pages", "inference", "cli"},
+    "text": {"io"},
+    "threads": {"io", "inference"},
 }
 FILES = sorted(PACKAGE.rglob("*.py"))
 

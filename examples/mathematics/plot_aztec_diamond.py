@@ -93,3 +93,5 @@ for line, colour in ((5, "#9ecae1"), (15, "#1f4e8c"), (25, "#c8102e")):
     axes[1].plot(probability[on], "o", ms=4, color=colour, label=f"line {line}")
 axes[1].set(xlabel="place on the line", ylabel="probability", title="Kasteleyn (dots) and Krawtchouk (lines)")
 axes[1].legend(frameon=False)
+
+# sphinx_gallery_thumbnail_number = 2

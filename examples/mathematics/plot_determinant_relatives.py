@@ -51,15 +51,21 @@ places = np.arange(9)
 L = np.exp(-0.5 * (np.subtract.outer(places, places) / 1.2) ** 2)
 uniform = 4 * 3 / (9 * 8)
 shapes = partitions(4)[::-1]
-figure, axes = plt.subplots(1, len(shapes), figsize=(13, 3.3), layout="constrained")
-for ax, shape in zip(axes, shapes, strict=True):
+figure, axes = plt.subplots(2, 3, figsize=(8.5, 6), layout="constrained")
+for ax, shape in zip(axes.flat, shapes, strict=False):
     together = immanantal(L, shape).pair_probabilities() - uniform
     np.fill_diagonal(together, 0.0)
     image = plot_kernel(together, colorbar=False, ax=ax)
     image.set_clim(-uniform, uniform)
-    ax.set(title=f"{shape}\ndimension {character(shape, (1, 1, 1, 1))}", xlabel="place", ylabel="", xticks=[0, 4, 8])
-axes[0].set_ylabel("place")
-figure.colorbar(image, ax=axes, shrink=0.75, label="together, less 1/6")
+    ax.set(
+        title=f"{shape}\ndimension {character(shape, (1, 1, 1, 1))}",
+        xlabel="place",
+        ylabel="place",
+        xticks=[0, 4, 8],
+        yticks=[0, 4, 8],
+    )
+axes[1, 2].axis("off")  # five partitions, six panels
+figure.colorbar(image, ax=axes[1, 2], location="left", fraction=0.6, aspect=12, label="together, less 1/6")
 plt.show()
 
 # %%
@@ -101,3 +107,5 @@ for alpha in (-1.0, -0.5, 0.5, 1.0, 2.0):
     process = AlphaPermanental(K, alpha)
     counts = process.sample(20_000, rng=1)
     print(f"alpha {alpha:4}: E[N0 N1] = {process.factorial_moment([1, 1]):.3f}, drawn {counts.prod(axis=1).mean():.3f}")
+
+# sphinx_gallery_thumbnail_number = 3

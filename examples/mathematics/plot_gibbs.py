@@ -94,3 +94,5 @@ ax.axvline(0.06, color="0.7", linestyle="--", label="true radius")
 ax.set(xlabel="radius", ylabel="log-pseudolikelihood", title="Ten patterns of Strauss's process")
 ax.legend(frameon=False)
 plt.show()
+
+# sphinx_gallery_thumbnail_number = 3

@@ -71,3 +71,5 @@ plt.show()
 jammed = adsorption(torus, 0.02, rng=1)
 line = adsorption(Box((20_000.0,), torus=True), 1.0, rng=1)
 print(f"plane: {len(jammed) * np.pi * 0.01**2:.3f}, line: {len(line) / 20_000:.3f}")
+
+# sphinx_gallery_thumbnail_number = 2

@@ -95,22 +95,30 @@ groups = {
     "quasirandom": ["Halton", "Sobol"],
 }
 r = np.linspace(0.004, 0.2, 60)
-figure, axes = plt.subplots(4, 3, figsize=(11, 12), layout="constrained", sharex=True, sharey="col")
+figure, axes = plt.subplots(4, 2, figsize=(9, 11), layout="constrained", sharex=True, sharey="col")
 for row, (group, members) in zip(axes, groups.items(), strict=True):
     for name in ["Poisson", *members]:
         style = {"color": "0.6", "linestyle": "--"} if name == "Poisson" else {}
         patterns = processes[name]
         row[0].plot(r, pair_correlation(patterns, torus, r, bandwidth=0.008), label=name, **style)
-        row[1].plot(r, ripley_k(patterns, torus, r) / (np.pi * r**2), **style)
-        row[2].plot(r, nearest_neighbour_g(patterns, torus, r), **style)
+        row[1].plot(r, ripley_k(patterns, torus, r) / (np.pi * r**2), label=name, **style)
     row[0].set(ylabel=group, ylim=(0, 3.2))
     row[1].set_ylim(0, 2.1)
-    row[0].legend(frameon=False, fontsize=8, loc="upper right")
-for ax, title in zip(
-    axes[0], ("pair correlation", r"Ripley's $K(r) / \pi r^2$", "nearest-neighbour $G(r)$"), strict=True
-):
+    row[1].legend(frameon=False, fontsize=10, loc="upper right")
+for ax, title in zip(axes[0], ("pair correlation", r"Ripley's $K(r) / \pi r^2$"), strict=True):
     ax.set_title(title)
 for ax in axes[-1]:
     ax.set_xlabel("distance r")
 figure.suptitle("Related processes, about 80 points each; dashed: Poisson")
+plt.show()
+
+# %%
+# The distance to the nearest neighbour, for one process of each group:
+
+figure, ax = plt.subplots(figsize=(6.5, 4), layout="constrained")
+for name in ("Poisson", "permanental", "DPP, projection", "Matérn II", "hard core", "Sobol"):
+    style = {"color": "0.6", "linestyle": "--"} if name == "Poisson" else {}
+    ax.plot(r, nearest_neighbour_g(processes[name], torus, r), label=name, **style)
+ax.set(xlabel="distance r", ylabel="share of points with a nearer neighbour", title="Nearest-neighbour $G(r)$")
+ax.legend(frameon=False)
 plt.show()

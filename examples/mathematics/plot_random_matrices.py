@@ -40,14 +40,14 @@ figure.suptitle(f"{n} eigenvalues of the complex Ginibre ensemble, and {n} indep
 #
 # The density of the eigenvalues of a Hermitian matrix approaches a semicircle. For small n it has one ripple for each.
 
-figure, axes = plt.subplots(1, 2, figsize=(10.5, 3.8), layout="constrained")
+figure, axis = plt.subplots(figsize=(7, 3.8), layout="constrained")
 small = GUE(8)
 x = np.linspace(-7.5, 7.5, 600)
-axes[0].hist(small.sample_eigenvalues(4_000, rng=1).ravel(), 120, density=True, color="0.8", label="matrices")
-axes[0].plot(x, small.intensity(x) / 8, color="#c8102e", label="kernel")
-axes[0].plot(x, small.limit_density(x) / 8, color="#1f4e8c", ls="--", label="semicircle")
-axes[0].set(xlabel="eigenvalue", ylabel="density", title="n = 8", xlim=(-7.5, 7.5), ylim=(0, 0.145))
-axes[0].legend(frameon=False, fontsize=9, ncols=3, loc="upper center")
+axis.hist(small.sample_eigenvalues(4_000, rng=1).ravel(), 120, density=True, color="0.8", label="matrices")
+axis.plot(x, small.intensity(x) / 8, color="#c8102e", label="kernel")
+axis.plot(x, small.limit_density(x) / 8, color="#1f4e8c", ls="--", label="semicircle")
+axis.set(xlabel="eigenvalue", ylabel="density", title="n = 8", xlim=(-7.5, 7.5), ylim=(0, 0.165))
+axis.legend(frameon=False, fontsize=9, ncols=3, loc="upper center")
 
 # %%
 # On the circle: how many in an arc
@@ -57,18 +57,19 @@ axes[0].legend(frameon=False, fontsize=9, ncols=3, loc="upper center")
 # the kernel, and varies very little.
 
 cue = CUE(40)
+figure, axis = plt.subplots(figsize=(7, 3.8), layout="constrained")
 pmf = cue.count_distribution(0.0, np.pi)
 counts = (cue.sample_eigenvalues(3_000, rng=2) < np.pi).sum(axis=1)
 size = np.arange(41)
 binomial = np.exp(np.cumsum(np.log(np.r_[1, 41 - size[1:]] / np.r_[1, size[1:]]))) / 2.0**40
-axes[1].bar(size, np.bincount(counts, minlength=41) / len(counts), color="0.8", label="matrices")
-axes[1].plot(size, pmf, "o-", ms=4, color="#c8102e", label="kernel")
-axes[1].plot(size, binomial, "s--", ms=3, color="#1f4e8c", label="independent")
-axes[1].set(
+axis.bar(size, np.bincount(counts, minlength=41) / len(counts), color="0.8", label="matrices")
+axis.plot(size, pmf, "o-", ms=4, color="#c8102e", label="kernel")
+axis.plot(size, binomial, "s--", ms=3, color="#1f4e8c", label="independent")
+axis.set(
     xlabel="eigenvalues in half the circle",
     ylabel="probability",
     title="CUE, n = 40",
     xlim=(10, 30),
     xticks=[10, 15, 20, 25, 30],
 )
-axes[1].legend(frameon=False, fontsize=9)
+axis.legend(frameon=False, fontsize=9)

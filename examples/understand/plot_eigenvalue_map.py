@@ -40,3 +40,5 @@ axis.set(
     ylim=(-0.01, 0.29),
     title="Sizes of sets: 60 points",
 )
+
+# sphinx_gallery_thumbnail_number = 2

@@ -59,7 +59,7 @@ bars.tick_params(left=False)
 
 ways = {
     "k-SDPP, drawn": [list(draw) for draw in model.sample(5, rng=1)],
-    "k-SDPP, most probable found": [list(model.best())],
+    "k-SDPP, most probable": [list(model.best())],
     "independent": [list(dv.threads.independent_threads(model, rng=seed)) for seed in range(5)],
     "k-means": [
         dv.threads.kmeans_threads(documents.vectors, corpus.times, k=7, length=8, rng=seed) for seed in range(5)
@@ -70,7 +70,7 @@ found = {
     way: np.array([dv.threads.interlopers_found(documents.vectors, threads, rng=0) for threads in sets])
     for way, sets in ways.items()
 }
-figure, axis = plt.subplots(figsize=(8, 3), layout="constrained")
+figure, axis = plt.subplots(figsize=(8.5, 3.4), layout="constrained")
 for row, values in enumerate(found.values()):
     axis.barh(row, values.mean(), height=0.6, color="#9fb6d4")
     axis.plot(values, np.full(len(values), row), "|", color="#1f4e8c", ms=10)
@@ -78,6 +78,6 @@ for row, values in enumerate(found.values()):
 axis.axvline(0.4, color="0.5", lw=0.8, ls="--")
 axis.set_yticks(range(len(found)), list(found))
 axis.invert_yaxis()
-axis.set(xlim=(0, 2), xlabel="strangers found, of 2; a mark for each set of seven threads, dashed: chance")
+axis.set(xlim=(0, 2), xlabel="strangers found, of 2 (dashed: chance)")
 axis.set_title("Coherent threads give strangers away", loc="left", fontsize=11)
 axis.spines[["right", "top"]].set_visible(False)

@@ -93,3 +93,5 @@ axes[0].set_ylabel("value")
 
 model = dv.structured.QualityModel(chain(unary, pairwise))
 print("largest difference:", np.abs(np.array(model.part_marginals()) - belief).max().round(12))
+
+# sphinx_gallery_thumbnail_number = 3

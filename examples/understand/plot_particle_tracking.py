@@ -93,3 +93,5 @@ for ax, (image, title) in zip(axes, panels, strict=True):
     ax.set(title=title, xlabel="time")
 axes[0].set_ylabel("position")
 figure.colorbar(shown, ax=axes, label="expected number of trajectories")
+
+# sphinx_gallery_thumbnail_number = 2

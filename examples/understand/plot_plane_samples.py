@@ -72,3 +72,5 @@ right.plot(k, np.exp(k * np.log(50.0) - 50.0 - log_factorials[k]), color="0.5", 
 right.set(title="Number of points")
 right.legend(frameon=False)
 plt.show()
+
+# sphinx_gallery_thumbnail_number = 2

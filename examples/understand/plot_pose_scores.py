@@ -69,17 +69,19 @@ for i, scene in enumerate(test):
 # does better, see :doc:`/poses`.)
 
 colours = {"structured DPP": "#c8102e", "non-maximum suppression": "#1f4e8c", "independent": "#2e8b57"}
-figure, axes = plt.subplots(1, 3, figsize=(12, 4.2), sharey=True, layout="constrained")
-panels = [(axes[0], "F1, all parts", "s-"), (axes[1], "F1, arms", "s-"), (axes[2], "precision", "--")]
-for axis, name, style in [*panels, (axes[2], "recall", "o-")]:
+figure, axes = plt.subplots(2, 2, figsize=(9, 7), sharex=True, sharey=True, layout="constrained")
+for axis, name in zip(axes.flat, ("F1, all parts", "F1, arms", "precision", "recall"), strict=True):
     for method, colour in colours.items():
         mean, half = mean_interval(scores[name, method])
-        axis.errorbar(radii / torso, mean, half, fmt=style, color=colour, ms=4, capsize=2, lw=1.4, label=method)
-for axis, title in zip(axes, ("F1, all parts", "F1, arms", "precision (dashed) and recall (circles)"), strict=True):
-    axis.set(title=title, xlabel="radius, in torso lengths", ylim=(0, 1))
+        axis.plot(radii / torso, mean, "o-", color=colour, ms=4, label=method)
+        axis.fill_between(radii / torso, mean - half, mean + half, color=colour, alpha=0.12, lw=0)
+    axis.set(title=name, ylim=(0, 1.03))
     axis.grid(alpha=0.3)
-axes[0].set_ylabel(f"mean over {len(test)} scenes")
-axes[0].legend(loc="lower right", fontsize=8)
+for axis in axes[1]:
+    axis.set_xlabel("radius, in torso lengths")
+for axis in axes[:, 0]:
+    axis.set_ylabel(f"mean over {len(test)} scenes")
+axes[1, 1].legend(loc="lower right", fontsize=9)
 
 at = int(np.argmin(np.abs(radii - 0.5 * torso)))
 for method in colours:

@@ -22,7 +22,8 @@ from diverset.plots import plot_trace_line, plot_trace_plane
 x = np.linspace(0.0, 1.0, 200)
 line = dv.DPP(dv.kernels.rbf(x[:, None], length_scale=0.08)).of_size(6)
 trace = dv.sampling_trace(line, rng=3)
-plot_trace_line(trace, x)
+figure, axes = plt.subplots(2, 3, figsize=(9, 4.8), gridspec_kw={"hspace": 0.7})
+plot_trace_line(trace, x, axes=axes.flat)
 plt.suptitle("Six points on an interval: the law of the next pick")
 plt.show()
 
@@ -34,7 +35,8 @@ plt.show()
 grid = np.stack(np.meshgrid(np.linspace(0, 1, 30), np.linspace(0, 1, 30)), axis=-1).reshape(-1, 2)
 plane = dv.DPP(dv.kernels.rbf(grid, length_scale=0.15)).of_size(12)
 trace = dv.sampling_trace(plane, rng=1)
-plot_trace_plane(trace, grid, steps=[0, 1, 3, 5, 8, 11])
+figure, axes = plt.subplots(2, 3, figsize=(8, 6))
+plot_trace_plane(trace, grid, steps=[0, 1, 3, 5, 8, 11], axes=axes.flat)
 plt.suptitle("Twelve points in the square: the law of the next pick")
 plt.show()
 
@@ -43,3 +45,5 @@ plt.show()
 
 assert np.allclose(trace.probabilities.sum(axis=1), 1.0)
 assert trace.probabilities[-1][trace.picks[:-1]].max() == 0.0
+
+# sphinx_gallery_thumbnail_number = 2

@@ -65,3 +65,5 @@ axis.set(
     xlabel="eigenvalue", ylabel="probability of its eigenvector", title="Which eigenvectors take part", ylim=(0, 1.05)
 )
 axis.legend(frameon=False, ncols=2, loc="upper center")
+
+# sphinx_gallery_thumbnail_number = 1

@@ -35,7 +35,7 @@ print(f"{len(near)} neighbours of: {corpus.titles[article]}")
 
 shades = {story: f"C{i}" for i, story in enumerate(sorted({story for story in stories if story}))}
 days = corpus.times.astype("datetime64[D]")
-figure, axis = plt.subplots(figsize=(11, 5.5), layout="constrained")
+figure, axis = plt.subplots(figsize=(12, 5.8), layout="constrained")
 before, after = near[days[near] < days[article]], near[days[near] > days[article]]
 for side, anchor, offset in ((before, "right", -9), (after, "left", 9)):
     heights = np.linspace(-1, 1, len(side))
@@ -47,7 +47,7 @@ for side, anchor, offset in ((before, "right", -9), (after, "left", 9)):
         text = {"textcoords": "offset points", "ha": anchor, "va": "center", "fontsize": 8}
         axis.annotate(corpus.titles[i], (days[i], y), (offset, 0), **text)
 axis.scatter(days[article], 0, s=160, color="black", zorder=3)
-margin = np.timedelta64(95, "D")
+margin = np.timedelta64(125, "D")
 axis.set(xlim=(days[near].min() - margin, days[near].max() + margin), ylim=(-1.15, 1.15), yticks=[])
 axis.set_title(f"“{corpus.titles[article]}” and the articles before and after it", fontsize=11)
 locator = MonthLocator()

@@ -75,6 +75,6 @@ for scale in scales:
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
 left.plot(scales, nearest, "o-", color="#c8102e")
-left.set(xlabel="length scale (km)", ylabel="closest two picks (km)", ylim=(0, None))
+left.set(xlabel="length scale (km)", ylabel="closest two picks (km)", ylim=(0, 650))
 right.plot(scales, people, "o-", color="#1f4e8c")
-right.set(xlabel="length scale (km)", ylabel="people in the ten cities (million)", ylim=(0, None))
+right.set(xlabel="length scale (km)", ylabel="people in the ten cities (million)", ylim=(0, 28))

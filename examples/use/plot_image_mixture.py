@@ -124,12 +124,12 @@ draws = {
     "colour only": dv.KDPP(kernels["color-64"], 6).sample(rng=5),
     "learned mixture": learner.mixture(experts, 6).sample(rng=2),
 }
-figure, axes = plt.subplots(2, 6, figsize=(11, 4.0), layout="constrained")
+figure, axes = plt.subplots(2, 6, figsize=(10, 3.9), layout="constrained")
 for row, (name, picks) in zip(axes, draws.items(), strict=True):
     for axis, i in zip(row, picks, strict=True):
         axis.imshow(pictures[i])
         axis.set(xticks=[], yticks=[], xlabel=", ".join(kinds[i]))
-    row[0].set_ylabel(name, fontsize=11)
+    row[0].set_title(name, loc="left", fontsize=11)
 figure.suptitle("Six of 48 pictures, drawn by two k-DPPs")
 plt.show()
 
@@ -144,3 +144,5 @@ for name, model in {
     sets = model.sample(300, rng=0)
     lights, motifs = (np.mean([len({kinds[i][part] for i in Y}) for Y in sets]) for part in (0, 1))
     print(f"{name:16} {lights:.2f} lights, {motifs:.2f} motifs")
+
+# sphinx_gallery_thumbnail_number = 2

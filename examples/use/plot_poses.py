@@ -56,8 +56,8 @@ models = [
 ]
 sharp = [PoseModel(detector.log_scores(scene.image, grid), grid, body, beta=1.6) for scene in shown]
 
-figure, axes = plt.subplots(3, 4, figsize=(12, 7.4), layout="constrained")
-for row, scene, model, alone in zip(axes, shown, models, sharp, strict=True):
+figure, axes = plt.subplots(2, 4, figsize=(12, 5), layout="constrained")
+for row, scene, model, alone in zip(axes, shown, models, sharp, strict=False):
     poses = model.sample(rng=2)
     panels = {
         f"annotated: {len(scene.poses)} people": scene.poses,
@@ -66,8 +66,8 @@ for row, scene, model, alone in zip(axes, shown, models, sharp, strict=True):
         "non-maximum suppression": alone.ends(alone.sample_suppressed(len(poses), rng=2)),
     }
     for ax, (title, ends) in zip(row, panels.items(), strict=True):
-        ax.imshow(scene.image, cmap="gray")
-        plot_poses(ends, ax=ax)
+        ax.imshow(scene.image, cmap="gray", vmin=scene.image.min() - np.ptp(scene.image))
+        plot_poses(ends, ax=ax, linewidth=3)
         ax.set(xticks=[], yticks=[], xlim=(0, width), ylim=(height, 0))
         ax.set_title(title, fontsize=10)
 figure.suptitle("One draw of each method")
@@ -104,3 +104,5 @@ print(
     "expected sizes:",
     np.round([m.dpp.expected_size for m in models], 1),
 )
+
+# sphinx_gallery_thumbnail_number = 3

@@ -53,3 +53,5 @@ for thread in threads:
 
 for i in threads[0]:
     print(str(corpus.times[i])[:10], corpus.titles[i])
+
+# sphinx_gallery_thumbnail_number = 2

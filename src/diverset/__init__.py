@@ -37,75 +37,46 @@ if TYPE_CHECKING:
     from diverset.core import (
         DPP,
         KDPP,
-        Estimate,
         KDPPMixture,
         NonsymmetricDPP,
-        SetDistribution,
         SizedDPP,
-        entropy,
-        extended_dpp,
-        hellinger,
-        kl_divergence,
-        kronecker_dpp,
-        l1_distance,
         law,
-        total_variation,
     )
     from diverset.images.pick import pick_images
-    from diverset.inference import (
-        Selection,
-        map_budgeted,
-        map_double_greedy,
-        map_exact,
-        map_greedy,
-        map_local_search,
-        map_nonmonotone,
-        map_relaxed,
-        map_upper_bound,
-    )
+    from diverset.inference import Selection, map_exact, map_greedy, map_local_search
     from diverset.inference.many import select_many
     from diverset.inference.select import select, selection_law
-    from diverset.metrics.compare import Comparison, compare
+    from diverset.metrics.compare import compare
     from diverset.numerics.projection import project, projection_bound, projection_dim
-    from diverset.sampling.chain import Chain
     from diverset.sampling.intermediate import IntermediateSampler, sample_kernel
     from diverset.sampling.kernel_function import KernelFunction
     from diverset.sampling.mcmc import mcmc_chain
-    from diverset.sampling.trace import SamplingTrace, sampling_trace
-    from diverset.structured import FactorGraph, StructuredDPP, StructuredKDPP
+    from diverset.sampling.trace import sampling_trace
+    from diverset.structured import FactorGraph, StructuredDPP
     from diverset.text.verb import summarize
     from diverset.threads.find import find_threads
 else:
     __getattr__, __dir__ = names_on_use(
         __name__,
         {
-            "core": [
-                "DPP", "KDPP", "Estimate", "KDPPMixture", "NonsymmetricDPP", "SetDistribution", "SizedDPP",
-                "entropy", "extended_dpp", "hellinger", "kl_divergence", "kronecker_dpp", "l1_distance", "law",
-                "total_variation",
-            ],
-            "inference": [
-                "Selection", "map_budgeted",
-                "map_double_greedy", "map_exact", "map_greedy", "map_local_search", "map_nonmonotone", "map_relaxed",
-                "map_upper_bound",
-            ],
+            "core": ["DPP", "KDPP", "KDPPMixture", "NonsymmetricDPP", "SizedDPP", "law"],
+            "inference": ["Selection", "map_exact", "map_greedy", "map_local_search"],
             "images.pick": ["pick_images"],
             "inference.many": ["select_many"],
             "inference.select": ["select", "selection_law"],
-            "metrics.compare": ["Comparison", "compare"],
+            "metrics.compare": ["compare"],
             "threads.find": ["find_threads"],
             "numerics.projection": ["project", "projection_bound", "projection_dim"],
-            "sampling.chain": ["Chain"],
             "sampling.intermediate": ["IntermediateSampler", "sample_kernel"],
             "sampling.kernel_function": ["KernelFunction"],
             "sampling.mcmc": ["mcmc_chain"],
-            "sampling.trace": ["SamplingTrace", "sampling_trace"],
-            "structured": ["FactorGraph", "StructuredDPP", "StructuredKDPP"],
+            "sampling.trace": ["sampling_trace"],
+            "structured": ["FactorGraph", "StructuredDPP"],
             "text.verb": ["summarize"],
         },
         submodules=[
             "baselines", "core", "distributed", "errors", "images", "inference", "integrations",
-            "kernels", "learn", "metrics", "numerics", "plots", "poses", 
+            "kernels", "learn", "metrics", "numerics", "plots", "poses",
             "sampling", "structured", "text", "theory", "threads",
         ],
     )  # fmt: skip
@@ -115,40 +86,23 @@ __version__ = "0.1.0"
 __all__ = [
     "DPP",
     "KDPP",
-    "Chain",
-    "Comparison",
-    "Estimate",
     "FactorGraph",
     "IntermediateSampler",
     "KDPPMixture",
     "KernelFunction",
     "NonsymmetricDPP",
-    "SamplingTrace",
     "Selection",
-    "SetDistribution",
     "SizedDPP",
     "StructuredDPP",
-    "StructuredKDPP",
     "__version__",
     "compare",
-    "entropy",
     "errors",
-    "extended_dpp",
     "find_threads",
-    "hellinger",
     "kernels",
-    "kl_divergence",
-    "kronecker_dpp",
-    "l1_distance",
     "law",
-    "map_budgeted",
-    "map_double_greedy",
     "map_exact",
     "map_greedy",
     "map_local_search",
-    "map_nonmonotone",
-    "map_relaxed",
-    "map_upper_bound",
     "mcmc_chain",
     "pick_images",
     "project",
@@ -160,5 +114,4 @@ __all__ = [
     "select_many",
     "selection_law",
     "summarize",
-    "total_variation",
 ]

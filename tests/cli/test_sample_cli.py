@@ -62,7 +62,7 @@ def test_the_law_beside_rows_shown_and_without_others():
 def test_sets_come_as_often_as_they_say(run, tmp_path):
     result = run("-k", "2", "-n", "3000", "--seed", "1", "-o", "o.csv")
     assert result.exit_code == 0, result.output
-    assert "And 2,995 more." in result.output
+    assert "And 2,995 more; -o writes them all." in result.output
     rows = read(tmp_path / "o.csv")
     sets = [tuple("abcde".index(row["id"]) for row in rows[i : i + 2]) for i in range(0, len(rows), 2)]
     assert [row["draw"] for row in rows] == [str(1 + i // 2) for i in range(6000)]

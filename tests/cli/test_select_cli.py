@@ -182,7 +182,9 @@ def test_without_names_numeric_columns_are_used_and_said(run, points):
 def test_without_names_or_numbers_the_longest_text_is_used(run, texts):
     result = run("select", "texts.csv", "-k", "2", "--quality", "score")
     assert result.exit_code == 0, result.output
-    assert result.stderr == ("diverset: note: comparing rows by the words of text, the column with the longest texts\n")
+    assert result.stderr == (
+        "diverset: note: comparing rows by the words of text; --text or --features name other columns\n"
+    )
 
 
 def test_an_id_is_no_feature(run, tmp_path):
@@ -381,8 +383,8 @@ BAD_ROWS = "id,text,score\na,one,1\nb,two,{}\nc,three,3\n"
         (["texts.csv", "--quality", "score", "--keep", "0.9", "--diversity", "0.5"], "not both"),
         (["texts.csv", "--text", "text", "--quality", "score", "--scale", "magic"], "--scale"),
         (["twice.csv"], r"twice\.csv: the header has the column 'score' twice; give columns different names"),
-        (["folder.csv"], r"cannot read folder\.csv: is a directory"),
-        (["latin.csv"], r"latin\.csv, line 2: not UTF-8 text; save the file as UTF-8"),
+        (["folder.csv"], r"cannot read folder\.csv: it is a folder"),
+        (["latin.csv"], r"latin\.csv, line 3: not UTF-8 text, though other lines are; save the file in one encoding"),
         (["torn.parquet"], r"torn\.parquet is not a Parquet file, or is damaged"),
         (["noextension"], r"cannot tell what noextension holds by its name"),
         (["texts.csv", "--features", "text"], r"column 'text' is 'cats sleep"),
@@ -429,7 +431,7 @@ def test_bad_input_gets_one_line_and_exit_code_2(run, texts, tmp_path, arguments
     (tmp_path / "twice.csv").write_text("id,score,score\na,1,2\n")
     (tmp_path / "huge.csv").write_text("id,x\na,1\nb,inf\n")
     (tmp_path / "folder.csv").mkdir()
-    (tmp_path / "latin.csv").write_bytes("id,text\na,caf\xe9\n".encode("latin-1"))
+    (tmp_path / "latin.csv").write_bytes("id,text\na,caf\xe9\n".encode() + "b,caf\xe9\n".encode("latin-1"))
     (tmp_path / "torn.parquet").write_bytes(b"PAR1 and no more")
     (tmp_path / "noextension").write_text("id,x\na,1\n")
     (tmp_path / "broken.jsonl").write_text('{"a": 1}\n{"a": 2,}\n')
@@ -447,10 +449,10 @@ def test_bad_input_gets_one_line_and_exit_code_2(run, texts, tmp_path, arguments
 
 
 def test_a_file_that_may_not_be_read_is_named(run, texts, monkeypatch):
-    def refuse(path):
+    def refuse(path, *options):
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr("pathlib.Path.read_bytes", refuse)
+    monkeypatch.setattr("diverset.io.files.os.open", refuse)
     result = run("select", "texts.csv", "--text", "text")
     assert result.exit_code == 2
     assert result.stderr == "diverset: error: cannot read texts.csv: permission denied\n"

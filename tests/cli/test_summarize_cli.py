@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import diverset as dv
 from diverset.cli import app
-from diverset.demo.summary import run_demo_summary
+from diverset.demo.run import demo_summary
 from diverset.errors import DiversetError
 from diverset.io.documents import html_text, markdown_text, read_cluster, read_documents
 
@@ -58,7 +58,7 @@ def test_methods_and_budgets(folder, tmp_path, method):
 
 def test_markdown_holds_the_summary_alone(folder, tmp_path):
     out = tmp_path / "s.md"
-    assert run(folder, "--max-sentences", 2, "-o", out).stdout == ""
+    assert run(folder, "--max-sentences", 2, "-o", out, "--quiet").output == ""
     printed = run(folder, "--max-sentences", 2).stdout
     assert out.read_text(encoding="utf-8").split() == printed.split()
 
@@ -133,7 +133,7 @@ def test_empty_documents_among_others(tmp_path):
         (["{folder}", "--update-since", "nowhere"], "no such file"),
         (["{empty}"], "holds no file"),
         (["{empty}/blank.txt"], "no sentence"),
-        (["{empty}/bad.jsonl"], "line 2 is no JSON"),
+        (["{empty}/bad.jsonl"], "line 2: not valid JSON"),
         (["{empty}/no.jsonl"], "has no text"),
         (["{empty}/zero.txt"], "zero bytes"),
         (["{folder}", "--model", "{folder}/a.txt"], "not a summarizer file"),
@@ -216,7 +216,7 @@ def test_markdown_marks_go():
 def test_demo_summary(tmp_path):
     out = StringIO()
     page = tmp_path / "demo.html"
-    summary = run_demo_summary(output=page, console=Console(file=out, width=80))
+    summary = demo_summary(page, Console(file=out, width=80))
     assert 30 <= len(summary.text.split()) <= 50
     assert "Page written" in out.getvalue()
     assert "P(in)" in out.getvalue()

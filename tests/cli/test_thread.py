@@ -3,16 +3,18 @@
 import inspect
 import json
 import re
+from io import StringIO
 
 import numpy as np
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 import diverset as dv
 from diverset.cli import app
 from diverset.cli.thread import thread as command
-from diverset.demo.threads import run_demo_threads
-from diverset.io.dated import parse_time
+from diverset.demo.run import demo_threads
+from diverset.io.dates import parse_date as parse_time
 from diverset.threads import example_news
 
 ITEMS = [
@@ -86,11 +88,11 @@ def test_the_command_is_the_function(run, tmp_path):
     given = inspect.signature(dv.find_threads).parameters
     translated = inspect.signature(command).parameters
     for name, parameter in translated.items():
-        if name not in ("corpus", "output", "seed"):
+        if name in given and name != "corpus":
             assert parameter.default == given[name].default, name
     draws = []
     for seed in (4, 4, 5):
-        run("news.jsonl", *OPTIONS, "--sample", "--seed", seed, "-o", "t.json")
+        run("news.jsonl", *OPTIONS, "--method", "sample", "--seed", seed, "-o", "t.json")
         draws.append(json.loads((tmp_path / "t.json").read_text())["threads"])
     assert draws[0] == draws[1] != draws[2]
 
@@ -137,15 +139,23 @@ def test_csv_and_folders(run, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "arguments", "message"),
     [
-        ({f"row{i}": {"date": "32 Foo"} for i in range(36)}, (), r"column 'date' is '32 Foo', which is no date"),
-        ({"row7": {"id": "d2"}}, ("--id", "id"), "row 3 (line 3) and row 8 (line 8) have the same 'id', 'd2'"),
+        (
+            {f"row{i}": {"date": "32 Foo"} for i in range(36)},
+            (),
+            "no document has a date",
+        ),
+        (
+            {"row7": {"id": "d2"}},
+            ("--id", "id"),
+            "row 3 (line 3) and news.jsonl, row 8 (line 8) have",
+        ),
         ({}, ("-r", 30), "only 0 events of 36 documents have a thread of 15 documents; ask for fewer threads"),
         ({}, ("-k", 60), "k is 60, but only"),
         ({}, ("--time", "day"), "has no column 'day'"),
         ({}, ("--burst", -1), "Invalid value for '--burst'"),
         ({}, ("--events", 2), "events is 2, fewer than the 3 threads"),
-        ({}, ("-o", "x.csv"), "must end in .html, .json or .md"),
-        ({f"row{i}": {"text": " ", "title": " "} for i in range(36)}, (), "is empty in every row"),
+        ({}, ("-o", "x.xls"), "must end in .html, .json"),
+        ({f"row{i}": {"text": " ", "title": " "} for i in range(36)}, (), "the text is empty, and so are all others"),
     ],
 )
 def test_bad_input_is_one_line(run, tmp_path, changes, arguments, message):
@@ -160,7 +170,7 @@ def test_empty_texts_are_left_out_with_a_remark(run, tmp_path):
     write_corpus(tmp_path / "news.jsonl", row3={"text": "", "title": ""})
     result = run("news.jsonl", *OPTIONS)
     assert result.exit_code == 0
-    assert "1 documents left out, since their text is empty: row 4 (line 4) is the first" in result.output
+    assert "1 document left out: news.jsonl, row 4 (line 4): the text is empty" in result.output
 
 
 def test_rows_without_a_date_are_left_out_with_a_remark(run, tmp_path):
@@ -168,9 +178,7 @@ def test_rows_without_a_date_are_left_out_with_a_remark(run, tmp_path):
     result = run("news.jsonl", *OPTIONS)
     assert result.exit_code == 0
     said = " ".join(result.output.split())
-    assert (
-        "2 documents left out, since they have no date: news.jsonl, row 5 (line 5): column 'date' is '32 Foo'" in said
-    )
+    assert "2 documents left out: news.jsonl, row 5 (line 5): '32 Foo' is no date in a form that is known" in said
 
 
 @pytest.mark.parametrize(
@@ -190,16 +198,18 @@ def test_files_without_dates_or_texts(run, tmp_path):
     (tmp_path / "a.csv").write_text("x,y\n1,2\n")
     result = run("a.csv")
     assert result.exit_code == 2
-    assert "no column of times by its name; say which with --time" in result.output
+    assert "a.csv has no text: no column is called text" in result.output
+    (tmp_path / "a.csv").write_text("text,y\nsome words,2\n")
+    assert "there is no column of dates; no document has a date (--time names a column" in run("a.csv").output
     folder = tmp_path / "texts"
     folder.mkdir()
-    assert "has no .txt files" in run("texts").output
+    assert "holds no file that can be read" in run("texts").output
     (folder / "note.txt").write_text("hello")
     assert "its name holds no date" in run("texts").output
 
 
 def test_the_demo_tells_six_stories_without_the_weather(tmp_path):
-    found = run_demo_threads(output=tmp_path / "demo.html")
+    found = demo_threads(tmp_path / "demo.html", Console(file=StringIO()))
     _, stories = example_news()
     assert [len({stories[i] for i in thread}) for thread in found.threads] == [1] * 6
     assert len({stories[thread[0]] for thread in found.threads}) == 6

@@ -139,3 +139,17 @@ def test_stacked_determinants_know_what_is_in_doubt():
     log_det_after, safe = log_dets(G)
     assert safe.tolist() == [i != 3 for i in range(9)]
     np.testing.assert_allclose(log_det_after[safe], log_det[safe], rtol=1e-10)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_batch_of_one_dependent_set_is_impossible(seed):
+    q = 10.0 ** np.random.default_rng(seed).uniform(-6, 6, size=2)
+    dpp = dv.DPP.from_features([[1e8], [-1e8]], quality=q)
+    assert dpp.log_prob([[0, 1]]).tolist() == [-np.inf]
+
+
+def test_elimination_leaves_its_input_alone():
+    G = np.array([[[1.0, 1.0], [1.0, 1.0]]])
+    _, safe = log_dets(G)
+    assert not safe.any()
+    assert G.tolist() == [[[1.0, 1.0], [1.0, 1.0]]]

@@ -220,7 +220,7 @@ def ask_everything(model):
                 getattr(model, name)
             except DiversetError:
                 assert name == "L"
-    if isinstance(model, dv.SetDistribution):
+    if isinstance(model, dv.core.SetDistribution):
         model.log_prob([model.items[:4], model.items[3:5]])
         model.marginal(model.items[:2])
         model.pair_probabilities()

@@ -314,7 +314,7 @@ def test_nothing_global_is_touched():
     state, error_state = np.random.get_state()[1].copy(), np.geterr()  # noqa: NPY002
     dpp = dv.DPP.from_marginal(np.diag([1.0, 0.5, 0.0]))
     dpp.of_size(2).sample(5, rng=1)
-    dv.entropy(dpp)
+    dv.core.entropy(dpp)
     assert np.array_equal(np.random.get_state()[1], state)  # noqa: NPY002
     assert np.geterr() == error_state
 

@@ -30,7 +30,7 @@ def product_of(factors):
 @pytest.mark.parametrize("name", FACTORS)
 def test_answers_are_those_of_the_dense_kernel(name):
     factors = FACTORS[name]
-    kron, full = dv.kronecker_dpp(*factors), dv.DPP(product_of(factors))
+    kron, full = dv.core.kronecker_dpp(*factors), dv.DPP(product_of(factors))
     n = kron.n_items
     assert kron.rank == full.rank
     assert kron.log_normalizer == pytest.approx(full.log_normalizer, abs=1e-11)
@@ -60,7 +60,7 @@ def test_answers_are_those_of_the_dense_kernel(name):
 
 def test_draws_follow_the_law_and_swapped_factors_are_seen():
     A, B = FACTORS["two"]
-    dpp = dv.kronecker_dpp(A, B)
+    dpp = dv.core.kronecker_dpp(A, B)
     law = reference.law_from_L(np.kron(A, B))
     draws = dpp.sample(20_000, rng=0)
     assert reference.law_p_value(draws, law) > 1e-4
@@ -70,14 +70,14 @@ def test_draws_follow_the_law_and_swapped_factors_are_seen():
     with pytest.raises(DiversetError, match=r"method is 'dual'.*offers auto, spectral"):
         dpp.sample(method="dual")
     with pytest.raises(DiversetError, match="no kernels are given"):
-        dv.kronecker_dpp()
+        dv.core.kronecker_dpp()
     with pytest.raises(KernelError, match="smallest eigenvalue"):
-        dv.kronecker_dpp(np.eye(2), -np.eye(2))
+        dv.core.kronecker_dpp(np.eye(2), -np.eye(2))
 
 
 def test_a_large_ground_set_needs_no_square_matrix():
     C = np.eye(40) + 0.3
-    dpp = dv.kronecker_dpp(0.01 * C, C, 0.02 * C)
+    dpp = dv.core.kronecker_dpp(0.01 * C, C, 0.02 * C)
     assert dpp.n_items == 64_000
     assert dpp.inclusion_probabilities.sum() == pytest.approx(dpp.expected_size, rel=1e-10)
     assert len(dpp.sample(rng=0)) > 0
@@ -113,7 +113,7 @@ EXTENDED = {
 @pytest.mark.parametrize("name", EXTENDED)
 def test_extended_ensembles_have_the_bordered_determinants(name):
     L, V = EXTENDED[name]
-    dpp, law = dv.extended_dpp(L, V), extended_law(L, V)
+    dpp, law = dv.core.extended_dpp(L, V), extended_law(L, V)
     for Y, p in law.items():
         assert math.exp(dpp.log_prob(Y)) == pytest.approx(p, abs=1e-10)
         assert dpp.marginal(Y) == pytest.approx(reference.probability(law, Y), abs=1e-10)
@@ -125,7 +125,7 @@ def test_extended_ensembles_have_the_bordered_determinants(name):
     possible = {Y: p for Y, p in law.items() if p > 1e-10}
     assert len(possible) == 1 or reference.law_p_value(draws, possible) > 1e-4
     # The directions may be given in any coordinates.
-    again = dv.extended_dpp(L, V @ (np.eye(V.shape[1]) + 0.3))
+    again = dv.core.extended_dpp(L, V @ (np.eye(V.shape[1]) + 0.3))
     assert np.abs(again.K - dpp.K).max() < 1e-10
 
 
@@ -137,12 +137,12 @@ def test_the_directions_count():
 
 def test_extended_ensembles_that_do_not_exist():
     with pytest.raises(KernelError, match=r"smallest eigenvalue -\d.*orthogonal to V"):
-        dv.extended_dpp(DISTANCE, np.ones((5, 1)))
+        dv.core.extended_dpp(DISTANCE, np.ones((5, 1)))
     with pytest.raises(KernelError, match="dependent columns"):
-        dv.extended_dpp(-DISTANCE, np.ones((5, 2)))
+        dv.core.extended_dpp(-DISTANCE, np.ones((5, 2)))
     with pytest.raises(KernelError, match="6 columns for 5 items"):
-        dv.extended_dpp(-DISTANCE, np.ones((5, 6)))
+        dv.core.extended_dpp(-DISTANCE, np.ones((5, 6)))
     with pytest.raises(KernelError, match=r"L\[0, 1\] is 0, but L\[1, 0\] is 1"):
-        dv.extended_dpp([[1.0, 0.0], [1.0, 1.0]], np.ones((2, 1)))
+        dv.core.extended_dpp([[1.0, 0.0], [1.0, 1.0]], np.ones((2, 1)))
     with pytest.raises(KernelError, match="a kernel is square"):
-        dv.extended_dpp(np.ones((2, 3)), np.ones((2, 1)))
+        dv.core.extended_dpp(np.ones((2, 3)), np.ones((2, 1)))

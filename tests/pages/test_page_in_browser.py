@@ -34,7 +34,7 @@ addEventListener("load", async () => {
     return b.left + b.width / 2; };
   const turn = (value) => { knob.value = value; knob.dispatchEvent(new Event("input", { bubbles: true })); };
   const seen = () => ({
-    names: [...document.querySelectorAll("ol.picks > li b")].map((b) => b.textContent),
+    names: [...document.querySelectorAll("ol.list > li b")].map((b) => b.textContent),
     onMap: marks().map((mark) => mark.getAttribute("aria-label").replace(/^Pick \\d+: /, "")),
     bars: document.querySelectorAll(".curve rect").length,
     command: byId("command").textContent,

@@ -5,10 +5,12 @@ import re
 import shutil
 import subprocess
 from html import unescape
+from io import StringIO
 
 import pytest
+from rich.console import Console
 
-from diverset.demo.threads import run_demo_threads
+from diverset.demo.run import demo_threads
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = [
@@ -115,7 +117,7 @@ addEventListener("load", () => {
 @pytest.mark.parametrize("width", [1200, 500])
 def test_the_page_at_work(tmp_path, width):
     page = tmp_path / "page.html"
-    run_demo_threads(output=page)
+    demo_threads(page, Console(file=StringIO()))
     html = page.read_text(encoding="utf-8").replace("<main>", WATCH + "<main>").replace("</body>", SCRIPT + "</body>")
     page.write_text(html, encoding="utf-8")
     options = ["--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]

@@ -13,7 +13,7 @@ from diverset.errors import DiversetError
 from diverset.sampling.base import Sampler
 
 
-class Table(dv.SetDistribution):
+class Table(dv.core.SetDistribution):
     """A law given set by set: the abstract methods, in positions."""
 
     def __init__(self, law, n, items=None):

@@ -67,9 +67,11 @@ def test_l1_distance_stays_below_the_bound_in_the_promised_fraction():
     X, k, eps, delta = rng.standard_normal((8, 6)), 2, 0.05, 0.1
     d = dv.projection_dim(8, k, eps, delta)
     original = dv.KDPP.from_features(X, k)
-    far = [dv.l1_distance(original, dv.KDPP.from_features(X, k, projection=d, rng=seed)).value for seed in range(20)]
+    far = [
+        dv.core.l1_distance(original, dv.KDPP.from_features(X, k, projection=d, rng=seed)).value for seed in range(20)
+    ]
     assert np.mean(np.array(far) <= dv.projection_bound(k, eps)) >= 1 - delta
-    few = [dv.l1_distance(original, dv.KDPP.from_features(X, k, projection=3, rng=s)).value for s in range(20)]
+    few = [dv.core.l1_distance(original, dv.KDPP.from_features(X, k, projection=3, rng=s)).value for s in range(20)]
     # The bound can be broken: three dimensions are too few for it.
     assert np.mean(np.array(few) > dv.projection_bound(k, eps)) > 0.2
     assert np.mean(far) < 0.1 * np.mean(few)
@@ -78,13 +80,13 @@ def test_l1_distance_stays_below_the_bound_in_the_promised_fraction():
 def test_l1_by_sampling_agrees_with_listing():
     X = np.random.default_rng(6).standard_normal((8, 5))
     p, q = dv.DPP.from_features(X), dv.DPP.from_features(X, projection=4, rng=0)
-    exact = dv.l1_distance(p, q)
+    exact = dv.core.l1_distance(p, q)
     assert exact.standard_error == 0.0
-    estimate = dv.l1_distance(p, q, n_samples=2_000, rng=0)
+    estimate = dv.core.l1_distance(p, q, n_samples=2_000, rng=0)
     assert abs(estimate.value - exact.value) < 4 * estimate.standard_error
     assert abs(estimate.value - 0.5 * exact.value) > 10 * estimate.standard_error
     with pytest.raises(DiversetError, match="n_samples is 1"):
-        dv.l1_distance(p, q, n_samples=1)
+        dv.core.l1_distance(p, q, n_samples=1)
 
 
 def test_structured_models_project_like_their_list():
@@ -92,8 +94,8 @@ def test_structured_models_project_like_their_list():
     s, t = dv.StructuredDPP(model.graph()), dv.StructuredDPP(model.graph(), projection=4, rng=1)
     G = projection_matrix(6, 4, rng=1)
     assert t.dual_kernel == pytest.approx(G.T @ (model.rows.T @ model.rows) @ G, rel=1e-10)
-    exact = dv.l1_distance(s.listed()[0].of_size(2), t.listed()[0].of_size(2))
-    estimate = dv.l1_distance(s.of_size(2), t.of_size(2), n_samples=800, rng=0)
+    exact = dv.core.l1_distance(s.listed()[0].of_size(2), t.listed()[0].of_size(2))
+    estimate = dv.core.l1_distance(s.of_size(2), t.of_size(2), n_samples=800, rng=0)
     assert abs(estimate.value - exact.value) < 4 * estimate.standard_error
 
 

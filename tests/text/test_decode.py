@@ -55,7 +55,7 @@ def textbook_greedy(L, costs, room):
 def test_greedy_is_algorithm_6(seed, scale):
     L = kernel(9, seed, scale)
     costs = np.random.default_rng(seed).integers(1, 9, size=9)
-    found = dv.map_budgeted(dv.DPP(L), costs, 15, fill=True).indices
+    found = dv.inference.map_budgeted(dv.DPP(L), costs, 15, fill=True).indices
     assert found.tolist() == textbook_greedy(L, costs, 15)
     assert costs[found].sum() <= 15
 
@@ -63,9 +63,9 @@ def test_greedy_is_algorithm_6(seed, scale):
 def test_greedy_takes_no_copy_and_nothing_that_does_not_fit():
     L = kernel(5, 0)
     L = L[np.ix_([0, 1, 1, 2, 0], [0, 1, 1, 2, 0])]
-    found = dv.map_budgeted(dv.DPP(L), np.ones(5, dtype=np.int64), 5, fill=True).indices
+    found = dv.inference.map_budgeted(dv.DPP(L), np.ones(5, dtype=np.int64), 5, fill=True).indices
     assert len(found) == 3
-    assert dv.map_budgeted(dv.DPP(L), np.full(5, 7), 6, fill=True).indices.tolist() == []
+    assert dv.inference.map_budgeted(dv.DPP(L), np.full(5, 7), 6, fill=True).indices.tolist() == []
 
 
 def window_law(L, costs, low, high):

@@ -31,7 +31,7 @@ def test_no_counterexample_is_found(n):
 def test_the_search_sees_a_convex_function(monkeypatch):
     """The twin: minus the entropy along the same lines is convex, and is reported."""
     real = open_questions.entropy
-    monkeypatch.setattr(open_questions, "entropy", lambda dpp: dv.Estimate(-real(dpp).value, 0.0))
+    monkeypatch.setattr(open_questions, "entropy", lambda dpp: dv.core.Estimate(-real(dpp).value, 0.0))
     assert search_concavity(3, 5, rng=0).counterexample
 
 
@@ -64,7 +64,7 @@ def test_hellinger_distance_is_a_power_sum():
     L = wishart(4, 6, 2)
     p, q = dv.DPP(L), dv.DPP(np.eye(4))
     affinity = math.exp(log_power_sum(p, 0.5) - 0.5 * p.log_normalizer - 0.5 * q.log_normalizer)
-    assert dv.hellinger(p, q) == pytest.approx(math.sqrt(1 - affinity), abs=1e-10)
+    assert dv.core.hellinger(p, q) == pytest.approx(math.sqrt(1 - affinity), abs=1e-10)
 
 
 def test_bad_input():

@@ -523,26 +523,28 @@ CALLS: dict[str, Call] = {
         **SETS,
     ),
     "diverset.NonsymmetricDPP": call(asked(dv.NonsymmetricDPP), L=L + SKEW - SKEW.T, size=2, **SETS),
-    "diverset.kronecker_dpp": call(
-        asked(lambda first, second: dv.kronecker_dpp(first, second)),
+    "diverset.core.kronecker_dpp": call(
+        asked(lambda first, second: dv.core.kronecker_dpp(first, second)),
         first=L[:2, :2],
         second=L[:3, :3],
         size=2,
         **SETS,
     ),
-    "diverset.extended_dpp": call(asked(dv.extended_dpp), L=L, V=X[:, :1], size=2, **SETS),
+    "diverset.core.extended_dpp": call(asked(dv.core.extended_dpp), L=L, V=X[:, :1], size=2, **SETS),
     "diverset.FactorGraph": call(factor_graph, structures=[[0, 1, 2]], dim=1, part=1, values=[0, 2], **GRAPH),
     "diverset.StructuredDPP": call(structured_dpp, expected=1.2, gamma=0.3, **STRUCTURES, **GRAPH),
-    "diverset.StructuredKDPP": call(
+    "diverset.structured.StructuredKDPP": call(
         lambda k, **sets: structured_questions(sdpp().of_size(k), **sets), k=2, **STRUCTURES
     ),
     "diverset.law": call(lambda L: dv.law(dv.DPP(L)), L=L),
-    "diverset.entropy": call(lambda n_samples: dv.entropy(dpp(), n_samples=n_samples, rng=0).value, n_samples=50),
-    "diverset.total_variation": call(lambda L: dv.total_variation(dpp(), dv.DPP(L)), L=L),
-    "diverset.hellinger": call(lambda L: dv.hellinger(dpp(), dv.DPP(L)), L=L),
-    "diverset.kl_divergence": call(lambda L: dv.kl_divergence(dpp(), dv.DPP(L)), L=L + np.eye(6)),
-    "diverset.l1_distance": call(
-        lambda L, n_samples: dv.l1_distance(dpp(), dv.DPP(L), n_samples=n_samples, rng=0).value, L=L, n_samples=20
+    "diverset.core.entropy": call(
+        lambda n_samples: dv.core.entropy(dpp(), n_samples=n_samples, rng=0).value, n_samples=50
+    ),
+    "diverset.core.total_variation": call(lambda L: dv.core.total_variation(dpp(), dv.DPP(L)), L=L),
+    "diverset.core.hellinger": call(lambda L: dv.core.hellinger(dpp(), dv.DPP(L)), L=L),
+    "diverset.core.kl_divergence": call(lambda L: dv.core.kl_divergence(dpp(), dv.DPP(L)), L=L + np.eye(6)),
+    "diverset.core.l1_distance": call(
+        lambda L, n_samples: dv.core.l1_distance(dpp(), dv.DPP(L), n_samples=n_samples, rng=0).value, L=L, n_samples=20
     ),
     "diverset.project": call(dv.project, {"rng": 0}, features=X, dim=2, method="signs"),
     "diverset.project in blocks": call(in_blocks(dv.project), {"rng": 0}, features=X, dim=2),
@@ -584,8 +586,8 @@ CALLS: dict[str, Call] = {
         lambda **given: dv.selection_law(**given).inclusion_probabilities, **_pick, min_quality=0.1
     ),
     "diverset.map_greedy": call(lambda L, k: dv.map_greedy(dv.DPP(L), k), L=L, k=3),
-    "diverset.map_budgeted": call(
-        lambda L, costs, budget, rule: dv.map_budgeted(dv.DPP(L), costs, budget, rule=rule),
+    "diverset.inference.map_budgeted": call(
+        lambda L, costs, budget, rule: dv.inference.map_budgeted(dv.DPP(L), costs, budget, rule=rule),
         L=L,
         costs=Q,
         budget=2.0,
@@ -594,10 +596,12 @@ CALLS: dict[str, Call] = {
     "diverset.map_local_search": call(
         lambda L, k, start: dv.map_local_search(dv.DPP(L), k, start=start), L=L, k=3, start=[0, 1, 2]
     ),
-    "diverset.map_double_greedy": call(lambda L: dv.map_double_greedy(dv.DPP(L), rng=0), L=L),
-    "diverset.map_nonmonotone": call(lambda L, eps: dv.map_nonmonotone(dv.DPP(L), eps=eps), L=L, eps=0.2),
-    "diverset.map_relaxed": call(
-        lambda L, k, tol: dv.map_relaxed(dv.DPP(L), k, max_iter=10, tol=tol), L=L, k=3, tol=1e-4
+    "diverset.inference.map_double_greedy": call(lambda L: dv.inference.map_double_greedy(dv.DPP(L), rng=0), L=L),
+    "diverset.inference.map_nonmonotone": call(
+        lambda L, eps: dv.inference.map_nonmonotone(dv.DPP(L), eps=eps), L=L, eps=0.2
+    ),
+    "diverset.inference.map_relaxed": call(
+        lambda L, k, tol: dv.inference.map_relaxed(dv.DPP(L), k, max_iter=10, tol=tol), L=L, k=3, tol=1e-4
     ),
     "diverset.map_exact": call(
         lambda L, k, gap, time_limit: dv.map_exact(dv.DPP(L), k, gap=gap, time_limit=time_limit),
@@ -606,7 +610,7 @@ CALLS: dict[str, Call] = {
         gap=0.1,
         time_limit=5.0,
     ),
-    "diverset.map_upper_bound": call(lambda L, k: dv.map_upper_bound(dv.DPP(L), k), L=L, k=3),
+    "diverset.inference.map_upper_bound": call(lambda L, k: dv.inference.map_upper_bound(dv.DPP(L), k), L=L, k=3),
     "diverset.theory.exact_cover.exact_cover_dpp": call(
         dv.theory.exact_cover.exact_cover_dpp, n_elements=6, triples=[[0, 1, 2], [3, 4, 5], [1, 2, 3]], gamma=1.1
     ),
@@ -1103,7 +1107,7 @@ CALLS: dict[str, Call] = {
 
 #: Names that are covered by the call of another: what that call makes, takes or returns.
 WITHIN = {
-    "diverset.Comparison": "diverset.compare",
+    "diverset.metrics.compare.Comparison": "diverset.compare",
     "diverset.integrations.stores.Candidates": "diverset.integrations.stores.from_chroma",
     "diverset.integrations.curation.NearDuplicates": "diverset.integrations.curation.drop_near_duplicates",
     "diverset.threads.find_threads": "diverset.find_threads",
@@ -1113,11 +1117,11 @@ WITHIN = {
     "diverset.threads.EventPaths": "diverset.find_threads",
     "diverset.threads.example_news": "diverset.find_threads",
     "diverset.threads.ThreadScores": "diverset.threads.evaluate",
-    "diverset.SetDistribution": "diverset.DPP",
-    "diverset.Estimate": "diverset.entropy",
+    "diverset.core.SetDistribution": "diverset.DPP",
+    "diverset.core.Estimate": "diverset.core.entropy",
     "diverset.Selection": "diverset.select",
-    "diverset.SamplingTrace": "diverset.sampling_trace",
-    "diverset.Chain": "diverset.mcmc_chain",
+    "diverset.sampling.trace.SamplingTrace": "diverset.sampling_trace",
+    "diverset.sampling.chain.Chain": "diverset.mcmc_chain",
     "diverset.structured.Factor": "diverset.FactorGraph",
     "diverset.structured.BestSet": "diverset.structured.best_set",
     "diverset.structured.Labelings": "diverset.structured.diverse_labelings",

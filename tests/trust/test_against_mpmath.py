@@ -164,7 +164,7 @@ def kronecker(rng):
     A, B = exact_matrix(scale * first), exact_matrix(second)
     for i, j in np.ndindex(L.shape):
         exact[i, j] = A[i // 2, j // 2] * B[i % 2, j % 2]
-    return dv.kronecker_dpp(scale * first, second), ExactLaw.of_likelihood(exact)
+    return dv.core.kronecker_dpp(scale * first, second), ExactLaw.of_likelihood(exact)
 
 
 def extended(rng):
@@ -186,7 +186,7 @@ def extended(rng):
             for b in range(m):
                 bordered[a, k + b] = bordered[k + b, a] = VM[i, b]
         weights[Y] = (-1) ** m * mp.det(bordered) if k >= m else mp.mpf(0)
-    return dv.extended_dpp(L, V), ExactLaw(weights, n)
+    return dv.core.extended_dpp(L, V), ExactLaw(weights, n)
 
 
 def square_rows_of(rng, n):

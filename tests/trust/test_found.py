@@ -99,7 +99,10 @@ CASES = [
 ANSWERED = [
     ("diverset.projection_bound", {"eps": 1e12}),
     ("diverset.learn.QualityModelCV", {"features": np.zeros((6, 0))}),
-    ("diverset.map_double_greedy", {"L": 1e-300 * CALLS["diverset.map_double_greedy"].arguments["L"]}),
+    (
+        "diverset.inference.map_double_greedy",
+        {"L": 1e-300 * CALLS["diverset.inference.map_double_greedy"].arguments["L"]},
+    ),
     ("diverset.map_local_search", {"L": 1e-300 * CALLS["diverset.map_local_search"].arguments["L"]}),
     ("diverset.structured.QualityModel", {"n": 0}),
     ("diverset.poses.Spring", {"offset": (1e300, 3.0)}),

@@ -55,7 +55,7 @@ def test_dpp(L, some, others):
         lambda: dpp.rescale(0.5).expected_size,
         lambda: dpp.condition(include=some, exclude=others).expected_size,
         lambda: dpp.restrict(some).log_normalizer,
-        lambda: dv.entropy(dpp, rng=0),
+        lambda: dv.core.entropy(dpp, rng=0),
     ):
         value = guarded(ask)
         assert value is None or not np.isnan(value if np.isscalar(value) else getattr(value, "value", 0.0))
@@ -125,7 +125,14 @@ def test_select(X, data):
     assert not np.isnan(picks.gains).any()
 
 
-MAPS = [dv.map_greedy, dv.map_local_search, dv.map_exact, dv.map_double_greedy, dv.map_nonmonotone, dv.map_relaxed]
+MAPS = [
+    dv.map_greedy,
+    dv.map_local_search,
+    dv.map_exact,
+    dv.inference.map_double_greedy,
+    dv.inference.map_nonmonotone,
+    dv.inference.map_relaxed,
+]
 
 
 @pytest.mark.parametrize("method", MAPS, ids=lambda f: f.__name__)

@@ -82,7 +82,7 @@ def test_an_interrupt_ends_a_long_command_at_once_and_quietly(tmp_path):
     output = tmp_path / "out.csv"
     # The interrupt comes when the command is at work, however long imports took.
     code = (
-        "import os, signal, threading\nfrom diverset.cli import main\nimport diverset.cli.run_select\n"
+        "import os, signal, threading\nfrom diverset.cli import main\nimport diverset.cli.picks\n"
         "threading.Timer(4.0, os.kill, (os.getpid(), signal.SIGINT)).start()\nmain()\n"
     )
     done = run(code, "select", rows, "-k", "37", "--features", "a:l", "--method", "exact", "-o", output, timeout=120)

@@ -11,33 +11,17 @@ from diverset._typing import FloatArray, IntArray
 from diverset.errors import KernelError
 from diverset.inference.problem import check_dial, read_problem
 from diverset.inference.result import Selection
-from diverset.inference.similarity import SimilarityLike
 from diverset.numerics.linalg import EPS
 from diverset.numerics.validation import check_fits_in_memory, is_blocked
 
-__all__ = ["Picker", "read_picker"]
+__all__ = ["Picker"]
 
 #: Scores this many rounding errors apart are equal.
 _SLACK = 32.0
 
 
-def read_picker(
-    features: Any,
-    k: int | float,
-    *,
-    quality: Any,
-    diversity: float,
-    scale: str | None,
-    similarity: SimilarityLike,
-    given: Any,
-    exclude: Any,
-) -> Picker:
-    """Check all arguments of a baseline, by the reader of :func:`diverset.select`."""
-    return Picker(features, k, quality, check_dial(diversity), scale, similarity, given, exclude)
-
-
 class Picker:
-    """A checked call, and the items that are left.
+    """A call of a baseline, checked by the reader of :func:`diverset.select`, and the items that are left.
 
     Attributes
     ----------
@@ -55,17 +39,13 @@ class Picker:
         Items that can still be picked; loses one with every pick.
     """
 
-    def __init__(
-        self, features: Any, k: Any, quality: Any, dial: float, scale: Any, similarity: Any, given: Any, exclude: Any
-    ) -> None:
+    def __init__(self, features: Any, k: Any, *, diversity: Any, **options: Any) -> None:
         if is_blocked(features):
             raise KernelError("features are a dask array, and baselines need them in memory; pass features.compute()")
-        problem = read_problem(
-            features, k, quality=quality, similarity=similarity, scale=scale, given=given, exclude=exclude
-        )
+        problem = read_problem(features, k, **options)
         self._problem = problem
         self.similarity, self.quality = problem.similarity, problem.scores
-        self.diversity = dial
+        self.diversity = check_dial(diversity)
         self.given = problem.given
         self.available = problem.limits.available.copy()
         self.k = min(problem.k, int(self.available.sum()))

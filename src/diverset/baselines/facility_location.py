@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from diverset._typing import BoolArray, FloatArray, IntArray
-from diverset.baselines._picker import Picker, read_picker
+from diverset.baselines._picker import Picker
 from diverset.inference.result import Selection
 from diverset.inference.similarity import SimilarityLike
 
@@ -67,7 +67,7 @@ def facility_location(
     >>> facility_location([[1.0, 0.0], [1.0, 0.1], [1.0, 0.2], [0.0, 1.0]], 2, diversity=1.0).indices
     array([2, 3])
     """
-    p = read_picker(
+    p = Picker(
         features, k, quality=quality, diversity=diversity, scale=scale, similarity=similarity, given=given,
         exclude=exclude,
     )  # fmt: skip

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from diverset.baselines._picker import read_picker
+from diverset.baselines._picker import Picker
 from diverset.inference.result import Selection
 from diverset.inference.similarity import SimilarityLike
 
@@ -60,7 +60,7 @@ def max_min(
     >>> chosen.indices, round(chosen.objective, 6)
     (array([0, 2]), 0.85)
     """
-    p = read_picker(
+    p = Picker(
         features, k, quality=quality, diversity=diversity, scale=scale, similarity=similarity, given=given,
         exclude=exclude,
     )  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from diverset._typing import FloatArray, IntArray
-from diverset.baselines._picker import Picker, read_picker
+from diverset.baselines._picker import Picker
 from diverset.inference import _row_loops
 from diverset.inference.result import Selection
 from diverset.inference.similarity import Rows, SimilarityLike
@@ -75,7 +75,7 @@ def mmr(
     >>> mmr(X, 2, quality=[0.9, 0.8, 0.5], diversity=0.0).indices
     array([0, 1])
     """
-    p = read_picker(
+    p = Picker(
         features, k, quality=quality, diversity=diversity, scale=scale, similarity=similarity, given=given,
         exclude=exclude,
     )  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from diverset._typing import IntArray, RNGLike
-from diverset.baselines._picker import Picker, read_picker
+from diverset.baselines._picker import Picker
 from diverset.inference.result import Selection
 from diverset.inference.similarity import SimilarityLike
 
@@ -51,7 +51,7 @@ def top_k(
     >>> top_k([[1.0, 0.0], [1.0, 0.1], [0.0, 1.0]], 2, quality=[0.9, 0.8, 0.5]).indices
     array([0, 1])
     """
-    p = read_picker(
+    p = Picker(
         features, k, quality=quality, diversity=diversity, scale=scale, similarity=similarity, given=given,
         exclude=exclude,
     )  # fmt: skip
@@ -99,7 +99,7 @@ def random(
     >>> len(random([[1.0, 0.0], [1.0, 0.1], [0.0, 1.0]], 2, rng=0))
     2
     """
-    p = read_picker(
+    p = Picker(
         features, k, quality=quality, diversity=diversity, scale=scale, similarity=similarity, given=given,
         exclude=exclude,
     )  # fmt: skip

@@ -1,9 +1,9 @@
-"""The ``diverset`` command: parses arguments, calls the library, reports errors in one line.
+"""The ``diverset`` command: flags become arguments of the Python functions, and errors become one line.
 
-One module for each command, or for commands that share their options; importing it adds the command to the group.
+One module for each command; importing it adds the command to the group.
 """
 
-from diverset.cli import demo, images, select, summarize, thread  # noqa: F401  (each adds its commands)
+from diverset.cli import compare, demo, images, select, summarize, thread  # noqa: F401  (each adds its commands)
 from diverset.cli.group import app
 
 __all__ = ["app", "main"]

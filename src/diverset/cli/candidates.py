@@ -1,5 +1,6 @@
 """The rows of a file, read and made comparable."""
 
+import warnings
 from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,19 +9,20 @@ from typing import Any
 import numpy as np
 
 from diverset._typing import Array, FloatArray, IntArray
-from diverset.cli.console import say
 from diverset.cli.request import Request
-from diverset.errors import DiversetError
-from diverset.io.columns import (
+from diverset.errors import DiversetError, DiversetWarning
+from diverset.io.features import (
     columns_side_by_side,
+    embed,
     find_columns,
     guess_features,
     guess_id,
     guess_text,
+    rows_with_words,
     standardized,
 )
-from diverset.io.tables import Table, is_blank, load_npy, read_table
-from diverset.io.texts import embed, rows_that_speak
+from diverset.io.files import kind_of, read_text
+from diverset.io.tables import READABLE, Table, is_blank, load_npy, plain_cell, read_table
 from diverset.numerics.validation import check_fits_in_memory, is_sparse
 from diverset.text.tfidf import tfidf
 
@@ -92,13 +94,13 @@ def read_candidates(
     Candidates
         At least one row; remarks about what was left out or assumed are in ``notes``.
     """
-    table = read_table(request.file)
+    table = read_table(request.file, encoding=request.encoding)
     quality = None if request.quality is None else table.numbers(request.quality)
     if request.id is not None:
         table.column(request.id)
     id_name = request.id or guess_id(table, within)
     taken = {name for name in (request.quality, id_name, *reserved) if name is not None}
-    notes: list[str] = []
+    notes = list(table.notes)
     text, columns = request.text, request.features
     if not (text or columns or request.embeddings or table.features is not None):
         text, columns, note = guess_features(table, taken, request.model is not None)
@@ -113,7 +115,7 @@ def read_candidates(
         features = tfidf(texts, sublinear=True, floor=2.0)[0] if request.model is None else embed(texts, request.model)
         words = "words" if request.model is None else f"embeddings by {request.model}"
         by = f"{words} of {text}"
-        keep = rows_that_speak(table, text, texts, features, notes)
+        keep = rows_with_words(table, text, texts, features, notes)
         features = features[keep]
         if similarity == "rbf" and is_sparse(features):
             features = features.toarray()
@@ -183,16 +185,23 @@ def read_ids(wanted: str, id_name: str | None, option: str) -> list[str]:
 
     A table with the id column, such as an earlier output, names its rows; any other file has one id a line.
     """
-    path = Path(wanted)
-    if not path.is_file():
+    if not _is_file(wanted):
         ids = wanted.split(",")
-    elif path.suffix.lower() in (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet"):
+    elif kind_of(wanted) in READABLE:
         if id_name is None:
-            raise DiversetError(f"{option} {wanted}: say with --id which column tells rows apart")
-        ids = [str(cell) for cell in read_table(wanted).column(id_name)]
+            raise DiversetError(f"{option} {wanted}: name the column that tells rows apart with --id")
+        ids = [plain_cell(str(cell)) for cell in read_table(wanted).column(id_name)]
     else:
-        ids = path.read_text(encoding="utf-8-sig", errors="replace").split("\n")
+        ids = read_text(wanted).split("\n")
     return [name.strip() for name in ids if name.strip()]
+
+
+def _is_file(wanted: str) -> bool:
+    """Whether a list of ids is the name of a file; the system refuses to look for a name that is too long."""
+    try:
+        return Path(wanted).is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def refuse_unknown(
@@ -202,8 +211,9 @@ def refuse_unknown(
     unknown = [i for i in ids if i not in known]
     if not unknown:
         return
-    if Path(wanted).is_file():
-        say(f"{option} {wanted}: {len(unknown)} of {len(ids)} ids are not in {name}")
+    if _is_file(wanted):
+        note = f"{option} {wanted}: {len(unknown)} of {len(ids)} ids are not in {name}"
+        warnings.warn(note, DiversetWarning, stacklevel=2)  # remarks reach the terminal and the page
         return
     kind = f"no {id_name} of {name}" if id_name else f"no row of {name}"
     hint = "" if id_name else f" (rows are numbered 1 to {n}; --id names a column of ids)"

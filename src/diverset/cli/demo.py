@@ -1,35 +1,75 @@
-"""``diverset demo``: the arguments."""
+"""``diverset demo``, ``cache`` and ``completion``."""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from diverset.cli.group import app
+from diverset.cli.group import COMPLETE, Seed, app, option
 
-__all__ = ["demo"]
+__all__ = ["cache", "completion", "demo"]
 
 
-@app.command(epilog="Example:  diverset demo -k 12 --seed 1 -o cities.svg")
+@app.command(epilog="Example:  diverset demo -k 12 --seed 1 -o demo/cities.svg")
 def demo(
-    k: Annotated[int, typer.Option("-k", "--size", help="How many cities to pick, 1 to 200.")] = 10,
-    seed: Annotated[
-        int | None, typer.Option(min=0, help="Also draw a set at random, with this seed.", show_default=False)
-    ] = None,
-    output: Annotated[Path, typer.Option("-o", "--output", help="Where to write the map: .png, .svg or .pdf.")] = Path(
-        "diverset-demo.png"
-    ),
-    length_scale: Annotated[float, typer.Option(help="Distance in km over which cities resemble each other.")] = 500.0,
+    k: Annotated[int, option("-k", "--size", help="How many cities to pick, 1 to 200.")] = 10,
+    seed: Seed = None,
+    output: Annotated[
+        Path,
+        option(
+            "-o", "--output", metavar="FILE", help="Where to write the map: .png, .svg or .pdf; pages go beside it."
+        ),
+    ] = Path("diverset-demo.png"),
+    length_scale: Annotated[float, option(help="Distance in km over which cities resemble each other.")] = 500.0,
     population_power: Annotated[
-        float, typer.Option(help="Weight of population: 0 is distance only, 3 is nearly the plain top k.")
+        float, option(help="Weight of population: 0 is distance only, 3 is nearly the plain top k.")
     ] = 0.5,
 ) -> None:
     """Pick diverse U.S. cities out of 200 for a map, summarise five reports, and thread half a year of news.
 
-    Populous cities are good, close ones are alike; likely sets hold good cities that are not alike. Reports and news
-    are made up. The pages of the summary and of the threads go beside the map.
+    Populous cities are good, close ones are alike; likely sets hold good cities that are not alike. With a seed, a set
+    is also drawn at random. Reports and news are invented. An index page links the map, the summary and the threads.
     """
-    from diverset.demo.run import run_demo, run_text_demos
+    from diverset.demo.run import run_demo
 
     run_demo(k, output=output, length_scale=length_scale, population_power=population_power, seed=seed)
-    run_text_demos(output)
+
+
+@app.command(epilog="Example:  diverset cache --clear")
+def cache(
+    clear: Annotated[bool, option("--clear", help="Delete what is kept.")] = False,
+    folder: Annotated[
+        Path | None, option("--cache", metavar="FOLDER", help="Another folder than the user's.", show_default=False)
+    ] = None,
+) -> None:
+    """Say where features of images are kept between runs, or delete them."""
+    from diverset.errors import EnvironmentFault
+    from diverset.io.cache import cache_folder, clear_caches
+
+    place = folder or cache_folder()
+    if place is None:
+        raise EnvironmentFault("there is no home directory, and so no folder for caches; --cache names one")
+    if clear:
+        typer.echo(f"{clear_caches(folder):,} bytes deleted from {place}")
+        return
+    sizes = [path.stat().st_size for path in place.rglob("*") if path.is_file()]
+    typer.echo(f"{place}: {len(sizes):,} files, {sum(sizes):,} bytes")
+
+
+class Shell(StrEnum):
+    """Shells that complete commands."""
+
+    bash = "bash"
+    zsh = "zsh"
+    fish = "fish"
+
+
+@app.command(epilog='Example:  eval "$(diverset completion bash)"')
+def completion(
+    shell: Annotated[Shell, typer.Argument(help="The shell to print the script for.")],
+) -> None:
+    """Print a script that makes a shell complete the commands and options of diverset."""
+    from typer._completion_shared import get_completion_script
+
+    typer.echo(get_completion_script(prog_name="diverset", complete_var=COMPLETE, shell=shell.value))

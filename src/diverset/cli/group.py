@@ -1,23 +1,37 @@
-"""The command group that every command joins: one line for bad input, exit code 2, never a traceback."""
+"""The command group that every command joins, and the options that commands share.
 
+Bad input ends in one line on standard error and exit code 2, a fault of the environment in one line and exit code 1.
+"""
+
+import errno
+import os
 import sys
-from collections.abc import Sequence
-from typing import Annotated, Any
+from collections.abc import Callable, Sequence
+from functools import wraps
+from inspect import Signature, signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 from typer.core import TyperGroup
 
 from diverset import __version__
-from diverset.errors import DiversetError, MissingExtraError
+from diverset.errors import DiversetError, EnvironmentFault, MissingExtraError
 
-__all__ = ["app"]
+if TYPE_CHECKING:
+    from diverset.cli.console import Out
 
-BAD_INPUT = 2
-INTERRUPTED = 130
+__all__ = ["COMPLETE", "Encoding", "Seed", "app", "option", "out", "sharing"]
+
+FAULT, BAD_INPUT, INTERRUPTED = 1, 2, 130
+#: Set by the script of a shell that completes a command.
+COMPLETE = "_DIVERSET_COMPLETE"
+#: Errors of the system that no other input would avoid.
+_FAULTS = {getattr(errno, name, None) for name in ("ENOSPC", "EDQUOT", "EIO", "EROFS", "EMFILE", "ENFILE", "ENOMEM")}
 
 
 class _OneLineErrors(TyperGroup):
-    """A command group that answers bad input with one line on standard error and exit code 2."""
+    """A command group that answers errors with one line on standard error and an exit code."""
 
     def main(
         self,
@@ -29,12 +43,20 @@ class _OneLineErrors(TyperGroup):
         **extra: Any,
     ) -> Any:
         """Run the group with errors handed over, and turn them into an exit code."""
+        if COMPLETE in os.environ:
+            from typer._completion_classes import completion_init  # teaches Click what Typer's scripts ask
+
+            completion_init()
         try:
             code = super().main(args, prog_name, complete_var, False, windows_expand_args, **extra)
         except (KeyboardInterrupt, typer.Abort):
             code = INTERRUPTED
+        except BrokenPipeError:  # the reader of standard output has seen enough
+            sys.stdout = open(os.devnull, "w")
+            code = 0
         except (DiversetError, MissingExtraError, OSError) as error:
-            code = _complain(str(error))
+            fault = isinstance(error, EnvironmentFault) or getattr(error, "errno", None) in _FAULTS - {None}
+            code = _complain(str(error), FAULT if fault else BAD_INPUT)
         except Exception as error:
             # Usage errors: depending on its version, Typer brings Click along or has it inside.
             if hasattr(error, "format_message"):
@@ -55,9 +77,70 @@ def _was_interrupted(error: BaseException | None) -> bool:
     return False
 
 
-def _complain(message: str) -> int:
-    print("diverset: error:", " ".join(message.split()), file=sys.stderr)
-    return BAD_INPUT
+def _complain(message: str, code: int = BAD_INPUT) -> int:
+    line = " ".join(message.split())
+    shown = "".join(m if m.isprintable() else m.encode("unicode_escape").decode() for m in line)
+    print("diverset: error:", shown, file=sys.stderr)
+    return code
+
+
+def option(*names: str, panel: str | None = None, **settings: Any) -> Any:
+    """An option of a command, in a panel of the help page."""
+    return typer.Option(*names, rich_help_panel=panel, **settings)
+
+
+Seed: TypeAlias = Annotated[
+    int | None, option("--seed", min=0, help="Seed of the random numbers: same seed, same result.", show_default=False)
+]
+Encoding: TypeAlias = Annotated[
+    str | None, option(metavar="NAME", help="Encoding of text files, such as cp1252; UTF-8 first if left out.")
+]
+
+
+def out(
+    output: Annotated[
+        Path | None,
+        option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="Write the result: .html is a page; also .json, .jsonl, .csv, .parquet, .md. - is standard output.",
+        ),
+    ] = None,
+    as_json: Annotated[bool, option("--json", help="Print JSON, for scripts.")] = False,
+    quiet: Annotated[
+        bool, option("--quiet", "-q", help="Print no remarks, and no result if it goes to a file.")
+    ] = False,
+    force: Annotated[bool, option("--force", help="Allow the output to overwrite the input.")] = False,
+) -> "Out":
+    """The options that say where a result goes."""
+    from diverset.cli.console import Out
+
+    return Out(output, as_json, quiet, force)
+
+
+def sharing(*makers: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options of these functions besides its own; what they return are its first arguments.
+
+    The options of the last function are listed at the end.
+    """
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        parameters = [signature(maker).parameters for maker in makers]
+        own = list(signature(command).parameters.values())[len(makers) :]
+        first = [parameter for each in parameters[:-1] for parameter in each.values()]
+        every = [*first, *own, *parameters[-1].values()]
+
+        @wraps(command, assigned=("__module__", "__name__", "__doc__"))
+        def call(**options: Any) -> None:
+            made = [m(**{name: options.pop(name) for name in p}) for m, p in zip(makers, parameters, strict=True)]
+            command(*made, **options)
+
+        every.sort(key=lambda parameter: parameter.default is not parameter.empty)  # arguments before options
+        call.__signature__ = Signature(every)  # type: ignore[attr-defined]
+        return call
+
+    return decorate
 
 
 app = typer.Typer(

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Request", "read_size"]
 
-#: Rows picked when nobody said how many.
+#: Rows picked by default.
 DEFAULT_SIZE = 10
 
 
@@ -48,12 +48,17 @@ class Request:
     cost: str | None = None
     budget: float | None = None
     window: int | None = None
-    output: Path | None = None
+    encoding: str | None = None
 
     @property
     def dial(self) -> float:
         """The diversity asked for, or the default."""
         return 0.5 if self.diversity is None else self.diversity
+
+    @property
+    def inputs(self) -> list[str | Path | None]:
+        """Files that are read, and that no output may overwrite."""
+        return [self.file, self.embeddings, self.given, self.exclude]
 
     def check(self) -> None:
         """Refuse options that contradict each other, before any file is read."""
@@ -76,10 +81,6 @@ class Request:
             raise DiversetError("--lower-is-better needs --quality, the column it refers to")
         if self.keep is not None and self.diversity is not None:
             raise DiversetError("--keep finds the diversity itself; give --keep or --diversity, not both")
-        if self.output is not None:
-            from diverset.io.tables import check_output
-
-            check_output(self.output)
 
     def size(self, candidates: "Candidates") -> int:
         """How many rows to pick; refuses more than the file has."""
@@ -126,7 +127,7 @@ class Request:
         words = ["diverset", "select", wanted.file]
         for field in fields(wanted)[1:]:
             value = getattr(wanted, field.name)
-            if value == field.default or field.name == "output":
+            if value == field.default:
                 continue
             words.append("-k" if field.name == "k" else f"--{field.name.replace('_', '-')}")
             if value is not True:

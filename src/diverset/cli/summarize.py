@@ -1,12 +1,19 @@
-"""``diverset summarize``: the arguments."""
+"""``diverset summarize``: the arguments of :func:`diverset.summarize`."""
 
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from diverset.cli.group import app
+from diverset.cli.group import Encoding, Seed, app, option, out, sharing
+from diverset.errors import DiversetError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from diverset.cli.console import Out
 
 __all__ = ["summarize"]
 
@@ -21,57 +28,76 @@ class Decoder(StrEnum):
 
 
 @app.command(epilog="Example:  diverset summarize articles/ --max-words 100 -o summary.html")
+@sharing(out)
 def summarize(
+    out: "Out",
     paths: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="FILE_OR_FOLDER...",
-            help="Texts about one thing: .txt, .md, .html, .jsonl, folders of them; - or nothing is standard input.",
+            help="Texts about one topic: .txt, .md, .html, tables, folders of them; - or nothing is standard input.",
         ),
     ] = None,
     max_words: Annotated[
-        int | None, typer.Option(metavar="N", help="At most so many words; 100 if there is no other limit.")
+        int | None, option(metavar="N", help="Largest number of words; 100 if there is no other limit.")
     ] = None,
-    max_bytes: Annotated[int | None, typer.Option(metavar="N", help="At most so many bytes of UTF-8.")] = None,
-    max_sentences: Annotated[int | None, typer.Option(metavar="N", help="At most so many sentences.")] = None,
+    max_bytes: Annotated[int | None, option(metavar="N", help="Largest number of bytes of UTF-8.")] = None,
+    max_sentences: Annotated[int | None, option(metavar="N", help="Largest number of sentences.")] = None,
     query: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="What the summary should be about.", show_default=False)
+        str | None, option(metavar="TEXT", help="What the summary should be about.", show_default=False)
     ] = None,
     update_since: Annotated[
-        str | None,
-        typer.Option(metavar="FOLDER", help="Texts that were read before: the summary says what is new beside them."),
+        str | None, option(metavar="FOLDER", help="Texts read before: the summary contains what is new since then.")
     ] = None,
     method: Annotated[
-        Decoder, typer.Option(help="How sentences are chosen; sample draws one summary at random.")
+        Decoder, option(help="How sentences are chosen; sample draws one summary at random.")
     ] = Decoder.coverage,
-    draws: Annotated[int, typer.Option(metavar="N", min=1, help="Draws within the limit, for probabilities.")] = 20_000,
-    seed: Annotated[int | None, typer.Option(min=0, help="For draws.", show_default=False)] = None,
+    draws: Annotated[int, option(metavar="N", min=1, help="Draws within the limit, for probabilities.")] = 20_000,
+    seed: Seed = None,
     model: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A model of your own, written by Summarizer.save.")
+        Path | None, option(metavar="FILE", help="A model of your own, written by Summarizer.save.")
     ] = None,
     embeddings: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Compare sentences by an installed sentence-transformers model."),
+        str | None, option(metavar="NAME", help="Compare sentences by an installed sentence-transformers model.")
     ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", help="The summary alone, .md or .txt; with reasons, .json; a page, .html."),
-    ] = None,
+    text: Annotated[str | None, option(metavar="COL", help="Column of texts, if a table is read.")] = None,
+    label: Annotated[str | None, option("--id", metavar="COL", help="Column of names, if a table is read.")] = None,
+    encoding: Encoding = None,
 ) -> None:
-    """Summarise several documents about one thing, in their own sentences."""
-    from diverset.cli.run_summarize import run_summarize
+    """Summarise several documents about one topic, in their own sentences."""
+    import diverset as dv
+    from diverset.cli.console import working
+    from diverset.io.documents import read_cluster
+    from diverset.text.summary import Summary
 
-    run_summarize(
-        paths or [],
-        max_words=max_words,
-        max_bytes=max_bytes,
-        max_sentences=max_sentences,
-        query=query,
-        update_since=update_since,
-        method=method.value,
-        n_draws=draws,
-        seed=seed,
-        model=model,
-        embeddings=embeddings,
-        output=output,
-    )
+    out.check(Summary.formats, [*(paths or []), update_since, model])
+    notes: list[str] = []
+    reading: dict[str, Any] = {"text": text, "label": label, "encoding": encoding, "notes": notes}
+    with working("Reading") as step:
+        cluster = read_cluster(paths or [], **reading)
+        if not len(cluster):
+            raise DiversetError("there is nothing to summarise: the documents hold no sentence")
+        read = None if update_since is None else read_cluster([update_since], **reading)
+        step("Summarising")
+        summary = dv.summarize(
+            cluster,
+            max_words,
+            max_bytes=max_bytes,
+            max_sentences=max_sentences,
+            query=query,
+            update_since=read,
+            method=method.value,
+            n_draws=draws,
+            model=model,
+            embeddings=embeddings,
+            rng=seed,
+        )
+    summary = replace(summary, notes=(*notes, *summary.notes))
+    out.deliver(summary, lambda console: _print(summary.text, console), ".txt")
+
+
+def _print(text: str, console: "Console") -> None:
+    from diverset.cli.console import visible
+
+    shown = visible(text).encode(console.encoding, "replace").decode(console.encoding)
+    console.print(shown, markup=False, highlight=False, emoji=False, soft_wrap=True)

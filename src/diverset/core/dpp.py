@@ -27,7 +27,7 @@ from diverset.numerics.validation import (
     as_hermitian,
     as_number,
     as_quality,
-    as_real_or_complex,
+    as_real,
     check_between_zero_and_identity,
     check_finite,
     check_fits_in_memory,
@@ -221,7 +221,7 @@ class DPP(SetDistribution):
         V = as_feature_rows(eigenvectors)
         if is_sparse(V):
             V = V.toarray()
-        lam = np.array(as_real_or_complex(eigenvalues, name="eigenvalues", ndim=1), dtype=np.float64)
+        lam = np.array(as_real(eigenvalues, name="eigenvalues", shape=(None,)))
         if len(lam) != V.shape[1] or len(lam) > V.shape[0]:
             raise KernelError(
                 f"{len(lam)} eigenvalues for eigenvectors of shape {V.shape}; expected (n_items, {len(lam)}), "

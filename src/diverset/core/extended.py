@@ -49,7 +49,7 @@ def extended_dpp(L: ArrayLike, V: ArrayLike) -> DPP:
 
     >>> import numpy as np, diverset as dv
     >>> x = np.linspace(0.0, 3.0, 7)
-    >>> dpp = dv.extended_dpp(-np.abs(x[:, None] - x), np.ones((7, 1)))
+    >>> dpp = dv.core.extended_dpp(-np.abs(x[:, None] - x), np.ones((7, 1)))
     >>> dpp.size_distribution.round(3)
     array([0.   , 0.019, 0.149, 0.334, 0.318, 0.146, 0.032, 0.003])
     """

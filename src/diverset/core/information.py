@@ -291,7 +291,7 @@ def l1_distance(
     --------
     >>> import numpy as np, diverset as dv
     >>> p, q = dv.DPP(np.diag([1.0, 3.0])), dv.DPP(np.diag([1.0, 1.0]))
-    >>> dv.l1_distance(p, q).value
+    >>> dv.core.l1_distance(p, q).value
     0.5
     """
     small = isinstance(p, SetDistribution) and isinstance(q, SetDistribution) and p.n_items <= 16

@@ -53,7 +53,7 @@ def kronecker_dpp(*kernels: ArrayLike) -> DPP:
     --------
     >>> import numpy as np, diverset as dv
     >>> colours, sizes = np.eye(3) + 0.5, 0.1 * (np.eye(40) + 1.0)
-    >>> dpp = dv.kronecker_dpp(colours, sizes)
+    >>> dpp = dv.core.kronecker_dpp(colours, sizes)
     >>> dpp.n_items, round(dpp.expected_size, 3)
     (120, 17.41)
     >>> np.unravel_index(dpp.sample(rng=0), (3, 40))[0]

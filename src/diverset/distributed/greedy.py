@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,14 +28,17 @@ from diverset.distributed.blocks import Blocks, as_block, compute, persist, same
 from diverset.errors import KernelError
 from diverset.inference import _greedy_loops
 from diverset.inference.engine import Picks
-from diverset.inference.rows import leverages, orthonormal_rows, rounding, squared_norms
+from diverset.inference.limits import Limits
+from diverset.inference.rows import information_inverse, leverages, orthonormal_rows, rounding, squared_norms
 from diverset.numerics.linalg import EPS, row_norms_squared
 from diverset.numerics.validation import check_fits_in_memory, is_sparse
 
-__all__ = ["BlockProblem", "Rules", "greedy_blocks", "readable"]
+__all__ = ["BlockProblem", "Columns", "greedy_blocks", "readable"]
 
 _NONE = np.zeros(0, dtype=np.int64)
 _NO_COSTS = np.zeros(0)
+_NO_INVERSE = np.zeros((0, 0))
+_NO_LIMITS = Limits(np.zeros(0, dtype=bool))
 #: Candidates that a block sends at least; and how many, and how many bytes, all blocks together send at most.
 _CANDIDATES, _POOL, _POOL_BYTES = 256, 1 << 15, 1 << 28
 
@@ -213,30 +216,7 @@ def _second(pair: tuple[Any, Any]) -> Any:
     return pair[1]
 
 
-# what is asked of it -----------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Rules:
-    """What may be picked, and what it earns; all but the numbers may be left out.
-
-    Parameters
-    ----------
-    weight : float
-        Weight of the log-volume; positive.
-    closed : ndarray of int64
-        Items not to pick.
-    caps : ndarray of int64
-        Picks that each group may have.
-    budget, stop : float
-        What all picks may cost, and the key that every pick must exceed.
-    """
-
-    weight: float = 1.0
-    closed: IntArray = field(default_factory=lambda: _NONE)
-    caps: IntArray = field(default_factory=lambda: _NONE)
-    budget: float = math.inf
-    stop: float = -math.inf
+# what is picked from ----------------------------------------------------------------------------------------------
 
 
 class BlockProblem:
@@ -269,7 +249,14 @@ class BlockProblem:
 
 
 def greedy_blocks(
-    problem: BlockProblem, k: int, rules: Rules, given: FloatArray | None = None, *, beyond_rank: bool = True
+    problem: BlockProblem,
+    k: int,
+    *,
+    weight: float = 1.0,
+    limits: Limits = _NO_LIMITS,
+    closed: IntArray = _NONE,
+    given: FloatArray | None = None,
+    beyond_rank: bool = True,
 ) -> Picks:
     """Up to k picks, those of :func:`diverset.inference.rows.greedy_rows`.
 
@@ -279,8 +266,12 @@ def greedy_blocks(
         The items.
     k : int
         Number of picks wanted.
-    rules : Rules
-        What may be picked.
+    weight : float
+        Weight of the log-volume; positive.
+    limits : Limits
+        Caps of the groups, budget and least key; what is available, groups and costs are columns of the blocks.
+    closed : ndarray of int64
+        Items not to pick, beside those.
     given : ndarray of shape (g, D), optional
         Items already shown: they repel.
     beyond_rank : bool
@@ -289,15 +280,14 @@ def greedy_blocks(
     D = problem.blocks.shape[1]
     given = np.zeros((0, D)) if given is None else given
     tolerance = 64.0 * D * EPS
-    search = _Search(problem, rules, tolerance)
+    search = _Search(problem, weight, limits, closed, tolerance)
     basis = orthonormal_rows(given, tolerance)
-    own = search.run(k, basis, np.zeros((0, 0)))
+    own = search.run(k, basis)
     made, spent = len(own), None
-    if made < k and beyond_rank and rules.stop == -math.inf:
+    if made < k and beyond_rank and limits.stop == -math.inf:
         rows = np.vstack([given, *search.rows]) if search.rows else given
-        inverse = np.linalg.pinv(rows.T @ rows, hermitian=True) if len(rows) else np.zeros((D, D))
         # Picking may have ended because the caps or the budget are spent, and not the rank.
-        more = search.run(k - made, np.zeros((0, D)), np.ascontiguousarray(inverse))
+        more = search.run(k - made, np.zeros((0, D)), *information_inverse(rows))
         spent = made if more else None
     log_det = float(np.log(own).sum()) if spent is None and len(given) == 0 else None
     return Picks(np.array(search.picked, dtype=np.int64), np.array(search.gains), spent, log_det)
@@ -306,11 +296,11 @@ def greedy_blocks(
 class _Search:
     """The picks so far, and what the blocks have said."""
 
-    def __init__(self, problem: BlockProblem, rules: Rules, tolerance: float) -> None:
-        self._problem = problem
-        self._rules = rules
-        self._tolerance = tolerance
-        self._caps, self._left = rules.caps.copy(), rules.budget
+    def __init__(
+        self, problem: BlockProblem, weight: float, limits: Limits, closed: IntArray, tolerance: float
+    ) -> None:
+        self._problem, self._weight, self._closed, self._tolerance = problem, weight, closed, tolerance
+        self._caps, self._left, self._stop = limits.caps.copy(), limits.budget, limits.stop
         self._states: list[Any] = [None] * len(problem.blocks.parts)
         dtype = problem.blocks.dtype
         self._dtype = dtype if dtype in (np.float32, np.float64) else np.dtype(np.float64)
@@ -320,14 +310,14 @@ class _Search:
         self.gains: list[float] = []
         self.rows: list[FloatArray] = []
 
-    def run(self, wanted: int, start: FloatArray, inverse: FloatArray) -> list[float]:
+    def run(
+        self, wanted: int, start: FloatArray, inverse: FloatArray = _NO_INVERSE, half: FloatArray | None = None
+    ) -> list[float]:
         """Make picks from here on, by volume or (with an inverse) by leverage; returns their own potentials."""
         D = self._problem.blocks.shape[1]
-        t, half, doubt = len(start), None, 0.0
-        if inverse.size:
-            lam, V = np.linalg.eigh(inverse)
-            half = V * np.sqrt(np.maximum(lam, 0.0))
-            doubt = (self._unit + 8.0 * D * EPS) * max(float(lam[-1]), 0.0)
+        t, doubt = len(start), 0.0
+        if half is not None:
+            doubt = (self._unit + 8.0 * D * EPS) * float((half**2).sum(axis=0).max(initial=0.0))
         Z = np.zeros((t + wanted, D))
         Z[:t] = start
         slack = np.full(t + wanted + 1, doubt)
@@ -338,7 +328,7 @@ class _Search:
 
         def refresh(which: Sequence[int], t: int, first: bool = False) -> Any:
             now = Round(
-                self._problem.kind, self._rules.weight, self._tolerance, Z[:t].copy(), slack[: t + 1].copy(),
+                self._problem.kind, self._weight, self._tolerance, Z[:t].copy(), slack[: t + 1].copy(),
                 inverse.copy(), self._caps == 0, self._left, half if first else None, doubt,
             )  # fmt: skip
             self._refresh(which, now, pool, wanted - len(own))
@@ -346,7 +336,7 @@ class _Search:
             return _greedy_loops.RowState(
                 pool.X, scale, factor, u0, Z, t, slack, self._unit, inverse, bound, step,
                 (
-                    keys, bonus, self._rules.weight, self._tolerance, pool.groups, self._caps, pool.costs,
+                    keys, bonus, self._weight, self._tolerance, pool.groups, self._caps, pool.costs,
                     self._left,
                 ),
             )  # fmt: skip
@@ -360,7 +350,7 @@ class _Search:
             if late:
                 state = refresh(late, state.t)
                 continue
-            if best < 0 or key <= self._rules.stop:
+            if best < 0 or key <= self._stop:
                 break
             self.picked.append(int(pool.items[best]))
             self.gains.append(float(key))
@@ -377,7 +367,7 @@ class _Search:
         # Enough that a block is rarely asked twice, and not more than this machine likes to hold.
         room = min(_POOL, _POOL_BYTES // (self._dtype.itemsize * max(blocks.shape[1], 1)))
         count = max(1, min(max(_CANDIDATES, 4 * wanted), room // len(self._states)))
-        taken = blocks.split(np.concatenate([self._rules.closed, np.array(self.picked, dtype=np.int64)]))
+        taken = blocks.split(np.concatenate([self._closed, np.array(self.picked, dtype=np.int64)]))
         shared = task(same, now)
         asked = [
             task(

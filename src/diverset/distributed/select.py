@@ -12,7 +12,7 @@ from diverset._typing import FloatArray, IntArray
 from diverset.core.dpp import DPP
 from diverset.core.factor import RowFactor
 from diverset.distributed.blocks import Blocks, persist, task
-from diverset.distributed.greedy import BlockProblem, Columns, Rules, greedy_blocks, readable
+from diverset.distributed.greedy import BlockProblem, Columns, greedy_blocks, readable
 from diverset.distributed.model import BlockFactor, BlockLikelihood
 from diverset.errors import DiversetError, KernelError
 from diverset.inference.engine import Picks
@@ -42,7 +42,8 @@ def greedy_factor(factor: RowFactor, k: int, stop: float) -> Picks:
         task(_unscored, int(n), q, inline=True) for n, (_, q) in zip(blocks.lengths, _pairs(blocks), strict=True)
     ]
     problem = BlockProblem(blocks, kind, columns)
-    picks = greedy_blocks(problem, k, Rules(closed=factor.removed, stop=stop), beyond_rank=False)
+    limits = Limits(np.zeros(0, dtype=bool), stop=stop)
+    picks = greedy_blocks(problem, k, limits=limits, closed=factor.removed, beyond_rank=False)
     removed_before = np.searchsorted(factor.removed, picks.positions)
     return replace(picks, positions=picks.positions - removed_before)
 
@@ -118,8 +119,8 @@ class BlockRows(Similarity):
             ]
         )
         problem = BlockProblem(self._blocks, self._kind, columns)
-        rules = Rules(weight, _NONE, limits.caps, limits.budget, limits.stop)
-        return greedy_blocks(problem, min(k, self.n), rules, self._items(given) if len(given) else None)
+        shown = self._items(given) if len(given) else None
+        return greedy_blocks(problem, min(k, self.n), weight=weight, limits=limits, given=shown)
 
     def dpp(self, quality: FloatArray) -> DPP:
         """The DPP of the similarity with these weights."""

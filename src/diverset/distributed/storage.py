@@ -16,6 +16,7 @@ import numpy as np
 from diverset._typing import Array, IntArray
 from diverset.distributed.blocks import Blocks, compute, lazy_array, same, task
 from diverset.errors import DiversetError, KernelError, MissingExtraError
+from diverset.inference.inputs import list_rows
 from diverset.numerics.validation import check_rows
 
 __all__ = ["ParquetRows", "read", "rows_of"]
@@ -269,16 +270,10 @@ def _lists(column: Any, name: str, file: str) -> Array:
 
     if isinstance(column, pa.ChunkedArray):
         column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
-    if column.null_count:
-        raise KernelError(f"column {name!r} of {file} has a row without a list; every row needs one")
-    flat = column.flatten().to_numpy(zero_copy_only=False)
-    width = len(flat) // max(len(column), 1)
-    lengths = np.asarray(column.value_lengths()) if hasattr(column, "value_lengths") else np.full(len(column), width)
-    if (lengths != width).any():
-        raise KernelError(f"column {name!r} of {file} has lists of {lengths.min()} to {lengths.max()} numbers")
-    if flat.dtype.kind not in "biuf":
-        raise KernelError(f"column {name!r} of {file} holds lists of {flat.dtype}; they must be numbers")
-    return np.asarray(flat).reshape(len(column), width)
+    rows = list_rows(column, f"column {name!r} of {file}")
+    if rows.dtype.kind not in "biuf":
+        raise KernelError(f"column {name!r} of {file} holds lists of {rows.dtype}; they must be numbers")
+    return rows
 
 
 def _column_of(file: str, groups: tuple[int, ...], name: str) -> Array:

@@ -1,12 +1,17 @@
-r"""Images: features to compare them by, experts to mix, and near copies to leave out.
+r"""Images: features to compare them by, experts to mix, and near-duplicates to leave out.
 
-A folder becomes features, features become kernels, and the rest of the package does what it does with kernels:
+:func:`diverset.pick_images` does all of it in one call. Step by step, a folder becomes features, and features become a
+kernel of distances:
 
 .. code-block:: text
 
     found = dv.images.extract("holiday/")
-    kernels = dv.images.expert_kernels(found, rho=0.1)
-    picks = dv.select(dv.images.combine(found), k=12)
+    picks = dv.select(dv.images.combine(found), k=12, similarity="rbf")
+    kernels = dv.images.expert_kernels(found, rho=0.1)  # for learning from comparisons
+
+The features of :func:`combine` are centred, so that whole groups of images are each other's opposites. A determinant
+has as little room for opposites as for equals under the cosine, which is hardly better than chance here; distances
+(``similarity="rbf"``) have no such fault, and are what :func:`diverset.pick_images` uses.
 
 ==========================================  =================================================================
 :func:`extract`                             ten features of all images of a folder, cached, on several threads

@@ -2,50 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from diverset._result import Result, ending
 from diverset._typing import FloatArray, IntArray, RNGLike
 from diverset.errors import DiversetError, MissingExtraError
+from diverset.images.cache import FeatureCache
 from diverset.images.duplicates import near_duplicates
 from diverset.images.experts import combine
 from diverset.images.features import ImageFeatures, extract
-from diverset.images.reading import find_images
+from diverset.images.reading import find_images, read_image
 from diverset.inference import select
 from diverset.inference.inputs import read_items
 from diverset.kernels import cosine
 from diverset.numerics.validation import check_count
 
-__all__ = ["COMPARED_BY", "Choice", "choose_images", "pick_images"]
+__all__ = ["COMPARED_BY", "ImageChoice", "choose_images", "pick_images"]
 
 #: What images are compared by: colours, details and layout of the whole image.
 COMPARED_BY = ("color-64", "sift-512", "gist")
+FILE_COLUMNS = ("file", "image", "path", "name", "filename", "file_name")
+SCORE_COLUMNS = ("score", "quality", "relevance")
+_PICTURES = (".png", ".jpg", ".jpeg")
+_TABLES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet")
 
 
 @dataclass(frozen=True, eq=False)
-class Choice:
-    """What was chosen of a folder.
+class ImageChoice(Result):
+    """Images chosen from a folder; made by :func:`diverset.pick_images`.
 
     Attributes
     ----------
     found : ImageFeatures
         All images that could be read.
     scores : ndarray of shape (n,), optional
-        Scores as they were given.
+        Scores as they were given; ``-inf`` for images without one.
     picks : ndarray of int64 of shape (k,)
         Positions of the picks among the images, in the order in which they were picked.
     gains : ndarray of shape (k,)
         What each added to the objective of :func:`diverset.select`.
     copy_of : ndarray of int64 of shape (n,)
-        For every image the one it is a near copy of, or itself.
+        For every image the one it is a near-duplicate of, or itself.
     stands_for : dict of int to list of int
         For every pick the images it stands for, the most similar first.
+    folder : Path or None
+        The folder that was searched.
+    diversity : float
+        The dial that was used.
+    method : str
+        How the picks were found.
+    compared_by : str
+        What the images were compared by, in words.
+    notes : tuple of str
+        What the caller should know.
     """
+
+    formats: ClassVar[tuple[str, ...]] = (*_PICTURES, *Result.formats)
+    _page: ClassVar[str] = "sheet"
 
     found: ImageFeatures
     scores: FloatArray | None
@@ -53,11 +73,25 @@ class Choice:
     gains: FloatArray
     copy_of: IntArray
     stands_for: dict[int, list[int]]
+    folder: Path | None = None
+    diversity: float = 0.5
+    method: str = "greedy"
+    compared_by: str = "colours (Lab), details (SIFT words), layout (GIST)"
+    notes: tuple[str, ...] = ()
 
     @property
     def files(self) -> list[Path]:
         """The picked files, in the order in which they were picked."""
         return [self.found.paths[i] for i in self.picks.tolist()]
+
+    @property
+    def names(self) -> list[str]:
+        """Names of all images: their paths in the folder."""
+        return [_name(path, self.folder) for path in self.found.paths]
+
+    def note(self, i: int) -> str:
+        """The score of an image, in words."""
+        return "" if self.scores is None else f"score {self.scores[i]:.6g}"
 
     def __len__(self) -> int:
         return len(self.picks)
@@ -65,40 +99,57 @@ class Choice:
     def __str__(self) -> str:
         lines = [f"{len(self)} of {len(self.found.paths):,} images"]
         lines += [
-            f"{path}  (stands for {len(self.stands_for[i])})" for i, path in zip(self.picks, self.files, strict=True)
+            f"{path}  (stands for {len(self.stands_for[i])})"
+            for i, path in zip(self.picks.tolist(), self.files, strict=True)
         ]
         return "\n".join(lines)
 
-    def to_dict(self) -> list[dict[str, Any]]:
-        """One entry per pick: the file, what it added, and the files it stands for."""
-        paths = self.found.paths
-        return [
-            {"file": str(paths[i]), "gain": float(gain), "stands_for": [str(paths[j]) for j in self.stands_for[i]]}
-            for i, gain in zip(self.picks.tolist(), self.gains, strict=True)
-        ]
+    def records(self) -> list[dict[str, Any]]:
+        """One entry per pick: rank, file, gain, the number of images it stands for, and of its near-duplicates."""
+        names = self.names
+        rows: list[dict[str, Any]] = []
+        for rank, (i, gain) in enumerate(zip(self.picks.tolist(), self.gains.tolist(), strict=True), start=1):
+            copies = int((self.copy_of == i).sum()) - 1
+            row = {"rank": rank, "file": names[i], "gain": gain, "stands_for": len(self.stands_for[i])}
+            row["near_copies"] = copies
+            rows.append(row if self.scores is None else row | {"score": float(self.scores[i])})
+        return rows
 
-    def to_frame(self) -> Any:
-        """The entries of :meth:`to_dict` as a pandas frame."""
-        try:
-            pandas = import_module("pandas")
-        except ImportError as error:
-            raise MissingExtraError("to_frame needs pandas: pip install pandas") from error
-        return pandas.DataFrame(self.to_dict())
+    def to_dict(self) -> dict[str, Any]:
+        """The picks, each with the files it stands for, the files that were skipped, and the notes."""
+        names = self.names
+        return {
+            "images": len(names),
+            "picks": [
+                row | {"stands_for": [names[j] for j in self.stands_for[i]]}
+                for i, row in zip(self.picks.tolist(), self.records(), strict=True)
+            ],
+            "skipped": [{"file": _name(one.path, self.folder), "reason": one.reason} for one in self.found.skipped],
+            "notes": list(self.notes),
+        }
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a contact sheet (.html, .png, .jpg) or the picks (.csv, .json, .jsonl, .parquet, .md)."""
+        if ending(path, self.formats) in _PICTURES:
+            import_module("diverset.pages.sheet").write_picture(self, Path(path))
+        else:
+            super().save(path)
 
 
 def pick_images(
     folder: str | Path | Iterable[str | Path],
     k: int = 12,
     *,
-    scores: Mapping[str, float] | None = None,
+    scores: Mapping[str, float] | str | Path | None = None,
     embeddings: Any = None,
     diversity: float = 0.5,
     keep: float | None = None,
     method: str = "greedy",
     threshold: float | None = None,
-    cache: str | Path | None = None,
+    cache: bool | str | Path = True,
+    progress: bool = False,
     rng: RNGLike = None,
-) -> Choice:
+) -> ImageChoice:
     """Pick images of a folder that are unlike each other; near-duplicates collapse.
 
     Parameters
@@ -107,45 +158,194 @@ def pick_images(
         A folder, searched with all folders in it, or image files.
     k : int
         How many images; fewer if there are fewer different ones.
-    scores : mapping of file names to numbers, optional
-        Higher is better; images without a score are left out. Keys are paths, or names of files.
-    embeddings : array_like of shape (n, d), optional
-        Vectors of your own, one per image in the order of the files (sorted by path for a folder), compared by their
-        cosine. By default images are compared by colours (Lab), details (SIFT words) and layout (GIST).
+    scores : mapping of file names to numbers, or path, optional
+        Higher is better; images without a score are left out. Keys are paths, paths in the folder, or names of files. A
+        path names a table with a column of files and one of scores.
+    embeddings : array_like of shape (n, d), path or str, optional
+        Vectors of your own, compared by their cosine. An array or ``.npy`` file has one row per image in the order of
+        the files (sorted by path for a folder). A table, such as Parquet, has a column of files and a column of
+        vectors, or columns of numbers. Any other string is the name or folder of an installed sentence-transformers
+        model for images; nothing is downloaded. By default images are compared by colours (Lab), details (SIFT words)
+        and layout (GIST), with a kernel of distances.
     diversity, keep, method, rng
         As in :func:`diverset.select`.
     threshold : float, optional
-        Likeness from which images count as copies; see :func:`diverset.images.near_duplicates`.
-    cache : path, optional
-        Folder where features are kept for the next call.
+        Similarity from which images count as duplicates; see :func:`diverset.images.near_duplicates`.
+    cache : bool or path
+        Keep features for the next call: in the user's folder for caches, in another folder, or (False) not at all.
+    progress : bool
+        Show a progress bar on a terminal.
 
     Returns
     -------
-    Choice
-        ``files`` in the order of the picks, ``stands_for``, ``to_dict()``.
+    ImageChoice
+        ``files`` in the order of the picks, ``stands_for``, ``to_frame()``, ``save("sheet.html")``.
     """
     wanted = check_count(k, name="k")
-    files = find_images(folder) if isinstance(folder, str | Path) else [Path(each) for each in folder]
-    found = extract(files, COMPARED_BY, cache=None if cache is None else Path(cache))
-    if not found.paths:
-        raise DiversetError(f"none of the {len(files)} images could be read")
-    places = {path: i for i, path in enumerate(files)}
-    features = None
-    if embeddings is not None:
-        rows = read_items(embeddings, name="embeddings").features
-        if rows.shape[0] != len(files):
-            raise DiversetError(f"embeddings has {rows.shape[0]} rows for {len(files)} images; give one per image")
-        features = np.asarray(rows, dtype=np.float64)[[places[path] for path in found.paths]]
-    worth = None
+    root = Path(folder) if isinstance(folder, str | os.PathLike) else None
+    files = find_images(root) if root is not None else [Path(each) for each in folder]  # type: ignore[union-attr]
+    if not files:
+        raise DiversetError("no images were given")
+    notes: list[str] = []
+    vectors: dict[Path, Any] | None = None
+    if embeddings is not None and not _is_model(embeddings):
+        vectors = _given_vectors(embeddings, files, root, notes)
+    worth: dict[Path, float] | None = None
     if scores is not None:
-        known = [scores.get(str(path), scores.get(path.name)) for path in found.paths]
-        if all(value is None for value in known):
-            raise DiversetError(f"scores names none of the {len(known)} images; keys are paths or names of files")
-        worth = np.array([-np.inf if value is None else float(value) for value in known])
-    return choose_images(
-        found, wanted, scores=worth, diversity=diversity, keep=keep, method=method, threshold=threshold,
-        features=features, rng=rng,
-    )  # fmt: skip
+        worth = _given_scores(scores, files, root, notes)
+        files = [path for path in files if path in worth]
+    store = FeatureCache() if cache is True else FeatureCache(cache) if cache else None
+    found = extract(files, COMPARED_BY, cache=store, progress=progress)
+    if found.skipped:
+        reasons = [f"{_name(one.path, root)} ({one.reason})" for one in found.skipped]
+        notes.append(f"{_images(len(reasons))} could not be read: {_few(reasons)}")
+    if found.damaged:
+        notes.append(f"{found.damaged} damaged entries of the cache were computed again")
+    notes += getattr(found, "notes", [])
+    if not found.paths:
+        raise DiversetError(f"none of the {len(files)} images{f' in {root}' if root else ''} could be read")
+    features = None
+    if vectors is not None:
+        features = np.array([vectors[path] for path in found.paths], dtype=np.float64)
+    elif embeddings is not None:
+        features = _by_model(str(embeddings), found.paths)
+    choice = choose_images(
+        found,
+        wanted,
+        scores=None if worth is None else np.array([worth[path] for path in found.paths]),
+        diversity=diversity,
+        keep=keep,
+        method=method,
+        threshold=threshold,
+        features=features,
+        rng=rng,
+    )
+    if len(choice) < wanted:
+        notes.append(f"{wanted} images asked for, and only {_images(len(choice))} can be picked; the others are copies")
+    return replace(choice, folder=root, notes=tuple(notes))
+
+
+def _name(path: Path, folder: Path | None) -> str:
+    return path.relative_to(folder).as_posix() if folder is not None and path.is_relative_to(folder) else str(path)
+
+
+def _images(count: int) -> str:
+    return "1 image" if count == 1 else f"{count} images"
+
+
+def _few(names: Sequence[str], most: int = 5) -> str:
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown}, and {len(names) - most} more"
+
+
+def _is_model(embeddings: Any) -> bool:
+    return isinstance(embeddings, str | os.PathLike) and Path(embeddings).suffix.lower() not in (".npy", *_TABLES)
+
+
+def _table(name: str | Path) -> tuple[Any, str]:
+    """A table with a column of files."""
+    table = import_module("diverset.io.tables").read_table(str(name))
+    column = next((c for c in FILE_COLUMNS if c in table.columns), None)
+    if column is None:
+        raise DiversetError(
+            f"{name} needs a column of files ({', '.join(FILE_COLUMNS)}); its columns are {', '.join(table.columns)}"
+        )
+    return table, column
+
+
+def _given_scores(
+    scores: Mapping[str, float] | str | Path, files: Sequence[Path], folder: Path | None, notes: list[str]
+) -> dict[Path, float]:
+    if isinstance(scores, Mapping):
+        return _matched(
+            {str(key): float(value) for key, value in scores.items()}.items(), "scores", files, folder, notes
+        )
+    table, column = _table(scores)
+    score = next((c for c in SCORE_COLUMNS if c in table.columns), None)
+    if score is None:
+        raise DiversetError(
+            f"{scores} needs a column of files ({', '.join(FILE_COLUMNS)}) and one of scores "
+            f"({', '.join(SCORE_COLUMNS)}); its columns are {', '.join(table.columns)}"
+        )
+    pairs = zip(table.texts(column), table.numbers(score).tolist(), strict=True)
+    return _matched(pairs, str(scores), files, folder, notes, table.where)
+
+
+def _given_vectors(embeddings: Any, files: Sequence[Path], folder: Path | None, notes: list[str]) -> dict[Path, Any]:
+    if isinstance(embeddings, str | os.PathLike) and Path(embeddings).suffix.lower() in _TABLES:
+        table, column = _table(Path(embeddings))
+        reader = import_module("diverset.io.features")
+        names = [name for name in table.columns if name != column]
+        vectors = [name for name in names if table.vectors(name) is not None][:1]
+        vectors = vectors or [name for name in names if table.is_numeric(name)]
+        if not vectors:
+            raise DiversetError(f"{embeddings} has no column of vectors, and no columns of numbers")
+        rows = reader.columns_side_by_side(table, vectors)[0]
+        pairs = zip(table.texts(column), rows, strict=True)
+        found = _matched(pairs, str(embeddings), files, folder, notes, table.where, "vector")
+        without = [path for path in files if path not in found]
+        if without:
+            raise DiversetError(
+                f"{embeddings} has no vector for {len(without)} of the {len(files)} images, {without[0].name} "
+                "among them"
+            )
+        return found
+    if isinstance(embeddings, str | os.PathLike):
+        embeddings = import_module("diverset.io.tables").load_npy(Path(embeddings))
+    rows = np.asarray(read_items(embeddings, name="embeddings").features, dtype=np.float64)
+    if len(rows) != len(files):
+        raise DiversetError(f"embeddings has {len(rows)} rows for {len(files)} images; give one per image")
+    return dict(zip(files, rows, strict=True))
+
+
+def _matched(
+    pairs: Iterable[tuple[str, Any]],
+    name: str,
+    files: Sequence[Path],
+    folder: Path | None,
+    notes: list[str],
+    where: Any = lambda row: f"entry {row + 1}",
+    what: str = "score",
+) -> dict[Path, Any]:
+    """Values by image. Images are named by their path, their path in the folder, or the name of the file alone."""
+    by_name: dict[str, list[Path]] = {}
+    for path in files:
+        for key in dict.fromkeys((_name(path, folder), path.name, str(path))):
+            by_name.setdefault(key, []).append(path)
+    values: dict[Path, Any] = {}
+    unknown = []
+    for row, (cell, value) in enumerate(pairs):
+        paths = by_name.get(cell, [])
+        if len(paths) > 1:
+            raise DiversetError(f"{name}, {where(row)}: {cell} is the name of {len(paths)} images; give their paths")
+        if not paths:
+            unknown.append(cell)
+        elif paths[0] in values:
+            raise DiversetError(f"{name}, {where(row)}: {cell} has a second {what}; give one for each image")
+        else:
+            values[paths[0]] = value
+    if not values:
+        raise DiversetError(f"{name} names none of the {len(files)} images; the first name is {_few(unknown, 1)!r}")
+    if unknown:
+        notes.append(f"{_images(len(unknown))} of {name} not found: {_few(unknown)}")
+    if len(values) < len(files):
+        notes.append(f"{_images(len(files) - len(values))} without a {what} left out")
+    return values
+
+
+def _by_model(name: str, paths: Sequence[Path]) -> FloatArray:
+    """Embeddings by an installed sentence-transformers model for images."""
+    try:
+        package = import_module("sentence_transformers")
+    except ImportError as error:
+        raise MissingExtraError("embeddings by name need: pip install sentence-transformers") from error
+    from PIL import Image
+
+    try:
+        encode = package.SentenceTransformer(name, local_files_only=True).encode
+    except (OSError, ValueError) as error:
+        raise DiversetError(f"there is no installed sentence-transformers model {name!r}: {error}") from None
+    return np.asarray(encode([Image.fromarray(read_image(path)) for path in paths]), dtype=np.float64)
 
 
 def choose_images(
@@ -159,7 +359,7 @@ def choose_images(
     threshold: float | None = None,
     features: FloatArray | None = None,
     rng: RNGLike = None,
-) -> Choice:
+) -> ImageChoice:
     """Pick images that are unlike each other, and give every other image to the pick it resembles most.
 
     Parameters
@@ -175,12 +375,13 @@ def choose_images(
     features : ndarray of shape (n, d), optional
         Embeddings of the images, compared by their cosine, in place of colours, details and layout.
     threshold : float, optional
-        As in :func:`diverset.images.near_duplicates`. Of near copies only the best, or else the largest, can be picked.
+        As in :func:`diverset.images.near_duplicates`. Of near-duplicates, only the best or the largest can be
+        picked.
 
     Returns
     -------
-    Choice
-        The picks, near copies, and who stands for whom.
+    ImageChoice
+        The picks, near-duplicates, and which pick stands for which images.
     """
     n = len(found.paths)
     X = combine(found, COMPARED_BY) if features is None else features
@@ -202,7 +403,17 @@ def choose_images(
         rng=rng,
     )
     picks = kept[selection.indices]
-    return Choice(found, scores, picks, selection.gains, copy_of, _followers(X, picks, copy_of))
+    return ImageChoice(
+        found,
+        scores,
+        picks,
+        selection.gains,
+        copy_of,
+        _followers(X, picks, copy_of),
+        diversity=diversity if selection.diversity is None else selection.diversity,
+        method=method,
+        compared_by=ImageChoice.compared_by if features is None else "embeddings",
+    )
 
 
 def _followers(X: FloatArray, picks: IntArray, copy_of: IntArray) -> dict[int, list[int]]:

@@ -35,7 +35,7 @@ else:
 
     _uncompiled.warn_once()
 
-__all__ = ["Batch", "DenseState", "RowState", "as_panels", "first_keys", "rank_scores"]
+__all__ = ["Batch", "DenseState", "RowState", "as_panels", "rank_scores"]
 
 #: Panels that a row meets at a time.
 _PANELS = cython.declare(cython.Py_ssize_t, 3)
@@ -63,26 +63,6 @@ def as_panels(Z, dtype, n_directions):
     return panels
 
 
-def first_keys(
-    scale: cython.const[cython.double][::1],
-    bonus: cython.const[cython.double][::1],
-    weight: cython.double,
-    available: cython.const[cython.uchar][::1],
-):
-    """Keys before the first pick, from the squared norms; -inf for what is not available."""
-    keys: cython.double[::1] = np.empty(scale.shape[0])
-    i: cython.Py_ssize_t
-    with cython.nogil:
-        for i in range(scale.shape[0]):
-            if not available[i]:
-                keys[i] = -HUGE_VAL
-            elif scale[i] == 1.0:
-                keys[i] = bonus[i]
-            else:
-                keys[i] = _key(scale[i], bonus[i], weight, False)
-    return np.asarray(keys)
-
-
 @cython.cfunc
 @cython.inline
 @cython.nogil
@@ -90,7 +70,7 @@ def first_keys(
 def _key(u: cython.double, bonus: cython.double, weight: cython.double, leverage: cython.bint) -> cython.double:
     """Key: bonus + weight log u, or with log(1 + u) for a leverage."""
     if leverage:
-        return bonus + weight * log1p(max(u, 0.0))
+        return bonus + weight * log1p(u) if u > 0.0 else bonus  # also where rounding has left no number
     return bonus + weight * log(u) if u > 0.0 else -HUGE_VAL
 
 
@@ -353,8 +333,8 @@ class RowState(_State):
         key: cython.double = _key(u + self.slack[end] * self.scale[c], self.bonus[c], self.weight, self.leverage)
         self.bound[c] = u
         self.step[c] = end
-        # A bound is never -inf: only the exact value may say that an item cannot be picked.
-        self.keys[c] = max(key, _LOWEST)
+        # A bound is never -inf or nan: only the exact value may say that an item cannot be picked.
+        self.keys[c] = key if key > _LOWEST else _LOWEST
 
     @cython.cfunc
     @cython.nogil
@@ -494,7 +474,8 @@ class RowState(_State):
             for j in range(self.D):
                 self.Z[t, j] = root * self._product(self.inverse, j, c)
                 u += root * self._entry(c, j) * self.Z[t, j]
-            length = sqrt(1.0 + u)
+            # Rounding may leave a negative leverage, and rows of very different lengths an infinite one.
+            length = sqrt(1.0 + u) if u > 0.0 else 1.0
         else:
             for j in range(self.D):
                 self.Z[t, j] = root * self._entry(c, j)
@@ -507,7 +488,7 @@ class RowState(_State):
                 u = self.u0[c]
                 length = 1.0
         for j in range(self.D):
-            self.Z[t, j] /= length
+            self.Z[t, j] = self.Z[t, j] / length if length < HUGE_VAL else 0.0
         return u
 
     @cython.cfunc

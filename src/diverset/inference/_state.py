@@ -14,24 +14,43 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 
 from diverset._typing import Array, FloatArray, IntArray
-from diverset.core import DPP
-from diverset.errors import NoLikelihoodKernelError, SizeError
+from diverset.core import DPP, KDPP
+from diverset.errors import DiversetError, NoLikelihoodKernelError, SizeError
 from diverset.inference.result import Selection
 from diverset.numerics.linalg import EPS, cholesky_lower, squared_modulus
 from diverset.numerics.validation import check_fits_in_memory
 
-__all__ = ["SubsetState", "check_rank", "log_det", "make_selection", "require_likelihood", "state_of", "whole_kernel"]
+__all__ = [
+    "SubsetState",
+    "check_rank",
+    "log_det",
+    "make_selection",
+    "require_dpp",
+    "require_likelihood",
+    "state_of",
+    "whole_kernel",
+]
 
 #: Moves after which the inverse is computed anew, before rounding adds up.
 _REFRESH = 50
 
 
+def require_dpp(dpp: Any, name: str) -> None:
+    """Refuse what is not a DPP; a k-DPP has one, whose sets of k items are searched by `k`."""
+    if isinstance(dpp, DPP):
+        return
+    remedy = f"{name}(model.dpp, {dpp.k})" if isinstance(dpp, KDPP) else "a DPP, such as DPP(L)"
+    raise DiversetError(f"{name} was given a {type(dpp).__name__}; pass {remedy}")
+
+
 def require_likelihood(dpp: DPP, name: str) -> None:
     """Refuse a DPP that is not an L-ensemble, in the name of the function that was called."""
+    require_dpp(dpp, name)
     if dpp.log_normalizer == math.inf:
         raise NoLikelihoodKernelError(
             f"{name} needs a likelihood kernel L, and this DPP has none (K has an eigenvalue 1); "

@@ -14,7 +14,7 @@ from diverset._typing import Array
 from diverset.core import DPP, NonsymmetricDPP
 from diverset.core.lowrank import LowRankLikelihood
 from diverset.core.representation import Representation
-from diverset.errors import NoLikelihoodKernelError
+from diverset.inference._state import require_likelihood
 from diverset.inference.engine import Picks, greedy_dense
 from diverset.inference.limits import Limits
 from diverset.inference.nonsymmetric import pick_nonsymmetric
@@ -61,15 +61,10 @@ def map_greedy(dpp: DPP | NonsymmetricDPP, k: int | None = None) -> Selection:
     if isinstance(dpp, NonsymmetricDPP):
         wanted = dpp.n_items if k is None else min(check_size(k), dpp.n_items)
         return _selection(dpp, pick_nonsymmetric(dpp._form, wanted, stop=0.0 if k is None else -math.inf))
-    representation = dpp._representation
-    if representation.log_normalizer == math.inf:
-        raise NoLikelihoodKernelError(
-            "map_greedy needs a likelihood kernel L, and this DPP has none (K has an eigenvalue 1); "
-            "thin(1 - 1e-9) gives a DPP near it that has one"
-        )
+    require_likelihood(dpp, "map_greedy")
     n = dpp.n_items
     wanted = n if k is None else min(check_size(k), n)
-    return _selection(dpp, _pick(representation, wanted, stop=0.0 if k is None else -math.inf))
+    return _selection(dpp, _pick(dpp._representation, wanted, stop=0.0 if k is None else -math.inf))
 
 
 def _selection(dpp: DPP | NonsymmetricDPP, picks: Picks) -> Selection:

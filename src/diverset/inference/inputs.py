@@ -21,9 +21,10 @@ from diverset.numerics.validation import (
     find_positions,
     is_blocked,
     is_sparse,
+    tensor_values,
 )
 
-__all__ = ["Items", "as_column", "as_groups", "as_positions", "as_size", "read_items", "take_rows"]
+__all__ = ["Items", "as_column", "as_groups", "as_positions", "as_size", "list_rows", "read_items", "take_rows"]
 
 _NO_ITEMS = np.zeros(0, dtype=np.int64)
 _NO_ITEMS.flags.writeable = False
@@ -76,11 +77,11 @@ def _unwrapped(features: Any, name: str) -> tuple[Any, Any]:
         # pandas frames have an index of labels; polars frames have none.
         return _frame_values(features, name), getattr(features, "index", None)
     if hasattr(features, "detach") and hasattr(features, "numpy"):
-        return _tensor_values(features, name), None
+        return tensor_values(features, name=name), None
     if hasattr(features, "combine_chunks") and hasattr(features, "to_numpy"):
         features = features.combine_chunks()  # a pyarrow ChunkedArray
     if hasattr(features, "flatten") and hasattr(features, "to_pylist"):
-        return _list_array(features, name), None
+        return list_rows(features, name), None
     if hasattr(features, "to_numpy"):
         return _list_column(features.to_numpy(), name), _own_index(features)
     return features, None
@@ -92,16 +93,19 @@ def _own_index(column: Any) -> Any:
     return index if hasattr(index, "equals") else None
 
 
-def _list_array(array: Any, name: str) -> Array:
+def list_rows(array: Any, name: str) -> Array:
     """Rows of a pyarrow array of lists, by its buffer."""
     if array.null_count:
         raise KernelError(f"{name} has {array.null_count} missing rows; fill them in or drop their items")
     values: Array = array.flatten().to_numpy(zero_copy_only=False)
-    if len(array) == 0 or len(values) % len(array):
-        raise KernelError(f"{name} holds {len(array)} lists with {len(values)} numbers; all must have the same length")
-    if len(set(array.value_lengths().to_pylist())) > 1 if hasattr(array, "value_lengths") else False:
-        raise KernelError(f"{name} holds lists of different lengths; all must have the same length")
-    return values.reshape(len(array), -1)
+    width = len(values) // max(len(array), 1)
+    lengths = np.asarray(array.value_lengths()) if hasattr(array, "value_lengths") else np.full(len(array), width)
+    if len(array) == 0 or (lengths != width).any():
+        least, most = lengths.min(initial=width), lengths.max(initial=0)
+        raise KernelError(
+            f"{name} holds {len(array)} lists of {least} to {most} numbers; all must have the same length"
+        )
+    return values.reshape(len(array), width)
 
 
 def _list_column(cells: Array, name: str) -> Any:
@@ -242,7 +246,7 @@ def _column_values(values: Any, name: str, labels: Any) -> Any:
         )
     if hasattr(values, "to_numpy"):
         return values.to_numpy()
-    return _tensor_values(values, name) if hasattr(values, "detach") else values
+    return tensor_values(values, name=name) if hasattr(values, "detach") else values
 
 
 def _frame_values(frame: Any, name: str) -> Array:
@@ -261,16 +265,4 @@ def _frame_values(frame: Any, name: str) -> Array:
             raise KernelError(f"column {column!r} of {name} holds {dtype}; leave it out, or turn it into numbers")
     # Columns that can hold missing values (pandas' own and Arrow's): missing values become NaN, which is refused later.
     values = frame.to_numpy(dtype=np.float64, na_value=np.nan)
-    return values
-
-
-def _tensor_values(tensor: Any, name: str) -> Array:
-    device = getattr(getattr(tensor, "device", None), "type", "cpu")
-    if device != "cpu":
-        raise KernelError(f"{name} is a tensor on {device}; move it to memory first, with .cpu()")
-    if "sparse" in str(getattr(tensor, "layout", "")):
-        raise KernelError(f"{name} is a sparse tensor; pass a scipy.sparse matrix, or {name}.to_dense()")
-    tensor = tensor.detach()
-    # NumPy has no bfloat16; float32 holds all of its values.
-    values: Array = (tensor.float() if "bfloat16" in str(tensor.dtype) else tensor).numpy()
     return values

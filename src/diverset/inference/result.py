@@ -6,10 +6,11 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from diverset._result import Result
 from diverset._typing import FloatArray, IntArray
 from diverset.inference.scores import warn_once
 
@@ -30,7 +31,7 @@ class Facts(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Selection:
+class Selection(Result):
     """A chosen set, usable as an index: ``x[selection]`` picks its rows, in pick order.
 
     Parameters
@@ -59,6 +60,8 @@ class Selection:
     notes : tuple of str
         What the caller should know about this result, in plain sentences.
     """
+
+    _page: ClassVar[str] = "select"
 
     indices: IntArray
     gains: FloatArray
@@ -115,6 +118,23 @@ class Selection:
         from diverset.inference.inputs import take_rows
 
         return take_rows(data, self.indices)
+
+    def records(self) -> list[dict[str, Any]]:
+        """One row per pick: rank, index, gain, and the label where items have one."""
+        rows = [
+            {"rank": rank, "index": int(i), "gain": float(gain)}
+            for rank, (i, gain) in enumerate(zip(self.indices, self.gains, strict=True), start=1)
+        ]
+        if self.labels is None:
+            return rows
+        return [row | {"label": label} for row, label in zip(rows, self.labels, strict=True)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The picks and the numbers about them, in a form that JSON can hold."""
+        names = ("log_det", "objective", "log_prob", "upper_bound", "diversity", "scale", "kept", "redundancy")
+        numbers = {name: getattr(self, name) for name in names}
+        finite = {name: None if value in (math.inf, -math.inf) else value for name, value in numbers.items()}
+        return {"picks": self.records(), **finite, "notes": list(self.notes)}
 
     def __len__(self) -> int:
         return len(self.indices)

@@ -28,12 +28,13 @@ from typing import Any
 import numpy as np
 
 from diverset._typing import Array, FloatArray, IntArray
+from diverset.errors import KernelError
 from diverset.inference import _greedy_loops, _row_loops
 from diverset.inference.engine import Picks
 from diverset.inference.limits import Limits
 from diverset.numerics.linalg import EPS, row_norms_squared
 
-__all__ = ["greedy_rows", "leverages", "orthonormal_rows", "rounding", "squared_norms"]
+__all__ = ["greedy_rows", "information_inverse", "leverages", "orthonormal_rows", "rounding", "squared_norms"]
 
 #: From this many entries of X on, several threads share a pass over it.
 _THREADS_MIN_ENTRIES = 3_000_000
@@ -79,6 +80,9 @@ def greedy_rows(
     beyond_rank : bool
         Whether to go on past the rank.
     """
+    if X.shape[1] == 0:
+        X = np.zeros((len(X), 1))  # rows without entries are zero vectors
+        given = None
     run = _Run(X, scale, factor, bonus, weight, limits, lone)
     log_det = run.by_volume(k, given)
     spent = None
@@ -139,7 +143,9 @@ class _Run:
         D = self._X.shape[1]
         scale, _, bonus = self._items
         basis = np.zeros((0, D)) if given is None else orthonormal_rows(given, self._tolerance)
-        keys = _greedy_loops.first_keys(scale, bonus, self._weight, self._limits.available.view(np.uint8))
+        with np.errstate(divide="ignore"):
+            logs = np.log(scale, out=np.zeros(len(scale)), where=scale != 1.0)  # most are unit vectors
+        keys = np.where(self._limits.available, bonus + self._weight * logs, -math.inf)
         own = self._pick(min(k, D - len(basis) + self._lone), scale, keys, basis, np.zeros((0, 0)), 0.0)
         # The determinant is the product of what was left of each item beside those before it.
         return float(np.log(own[: self.made]).sum()) if given is None else None
@@ -151,15 +157,15 @@ class _Run:
         chosen = self.found()[0]
         rows = np.sqrt(factor[chosen])[:, None] * X[chosen].astype(np.float64)
         rows = rows if given is None else np.vstack([given, rows])
-        inverse = np.linalg.pinv(rows.T @ rows, hermitian=True) if len(rows) else np.zeros((D, D))
-        lam, V = np.linalg.eigh(inverse)
-        half = (V * np.sqrt(np.maximum(lam, 0.0))).astype(X.dtype)
+        inverse, half = information_inverse(rows)
         # Bounds are enough here: the loops compute what they need to know exactly from the inverse.
-        doubt = (self._unit + 8.0 * D * EPS) * max(float(lam[-1]), 0.0)
-        leverage = factor * leverages(X, half)
-        keys = bonus + self._weight * np.log1p(leverage + doubt * scale)
+        doubt = (self._unit + 8.0 * D * EPS) * float((half**2).sum(axis=0).max(initial=0.0))
+        with np.errstate(over="ignore", invalid="ignore"):
+            leverage = factor * leverages(X, half.astype(X.dtype))
+            keys = bonus + self._weight * np.log1p(leverage + doubt * scale)
+        keys[np.isnan(keys)] = math.inf  # out of range, so that nothing is known of them
         keys[~available] = -math.inf
-        self._pick(k, leverage, keys, np.zeros((0, D)), np.ascontiguousarray(inverse), doubt)
+        self._pick(k, leverage, keys, np.zeros((0, D)), inverse, doubt)
 
     def _pick(
         self, wanted: int, u0: FloatArray, keys: FloatArray, start: FloatArray, inverse: FloatArray, doubt: float
@@ -200,8 +206,12 @@ class _Run:
         level = max(_largest(keys, room), self._floor)
         reach = float(keys.max()) - level if level > -math.inf else 0.0
         parts = _parts(n, self._X.size)
+        idle = 0  # rounds without a pick
         with _thread_map(len(parts)) as share:
             while state.t < end:
+                if idle > 2 or math.isnan(level):
+                    # All items are the pool, so that this round makes a pick or is the last one.
+                    level, room = self._floor, n
                 places = np.empty(n, dtype=np.int64)
                 sizes = share(lambda part: state.gather(level, *part, places), parts)  # noqa: B023
                 pool = np.concatenate([places[lo : lo + size] for (lo, _), size in zip(parts, sizes, strict=True)])
@@ -212,13 +222,14 @@ class _Run:
                 ask = min(_ROUND_PICKS, end - state.t)
                 gains, key = self._pick_from(state, ask, pool, level)
                 got = len(gains)
+                idle = 0 if got else idle + 1
                 if got < ask and level == self._floor:
                     break
                 # Keys are expected to fall as they did, somewhat faster.
                 low = key if key > -math.inf else min(level, float(keys.max()))
                 if low == -math.inf:
                     break
-                fall = 1.25 * float(gains[0] - low) * min(_ROUND_PICKS, end - state.t) / got if got else 0.0
+                fall = 1.25 * (float(gains[0]) - low) * min(_ROUND_PICKS, end - state.t) / got if got else 0.0
                 if got < ask // 4:  # a round that made few picks was given too little
                     room, fall = (2 * room, fall) if crowded else (room, max(fall, 2.0 * reach))
                 reach = max(fall, 1e-6 * (1.0 + abs(low)))
@@ -273,10 +284,22 @@ def _largest(values: FloatArray, count: int) -> float:
 
 def orthonormal_rows(rows: FloatArray, tolerance: float) -> FloatArray:
     """Orthonormal basis of the span of a few rows, dependent ones dropped."""
+    rows = rows[rows.any(axis=1)]
     if len(rows) == 0:
         return rows
     _, sigma, Vh = np.linalg.svd(rows / np.sqrt((rows**2).sum(axis=1)).max(), full_matrices=False)
     return np.ascontiguousarray(Vh[sigma**2 > tolerance])
+
+
+def information_inverse(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Pseudoinverse of ``rows.T @ rows``, and a matrix of orthogonal columns whose product with its transpose it is."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        M = rows.T @ rows
+    if not np.isfinite(M).all():
+        raise KernelError("features were changed during the call: picks are no longer finite; pass a copy")
+    lam, V = np.linalg.eigh(M)
+    half = V[:, lam > 1e-15 * lam[-1]] / np.sqrt(lam[lam > 1e-15 * lam[-1]])
+    return half @ half.T, half
 
 
 def leverages(X: Array, half: Array) -> FloatArray:

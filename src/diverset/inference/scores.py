@@ -2,9 +2,9 @@ r"""Scores on a common scale, so that the dial means the same whatever the unit 
 
 ``"rank"``
     :math:`z_i = -1.3 \log_2 ((1 + r_i) / 2)` with r the rank, 1 for the best; equal scores share their mean rank. Only
-    the order of the scores matters. The logarithm is the discount of DCG: far down the list each doubling of the rank costs
-    1.3. So picks depend neither on the number of poor candidates nor on the gaps between scores. The default, chosen on
-    judged data: see the page on the quality of the picks.
+    the order of the scores matters. The logarithm is the discount of DCG: far down the list each doubling of the rank
+    costs 1.3. So picks depend neither on the number of poor candidates nor on the gaps between scores. The default,
+    chosen on judged data: see the page on the quality of the picks.
 ``"standard"``
     :math:`z_i = (q_i - \bar q) / \mathrm{sd}(q)`. Neither the unit nor the origin of the scores matters; gaps between
     scores count.

@@ -82,10 +82,10 @@ def select(
     diversity : float
         The dial, from 0 (plain top-k) to 1 (diversity only).
     scale : {"rank", "standard", None}
-        How scores are calibrated over the candidates. ``"rank"`` takes :math:`z_i = -1.3 \log_2 ((1 + r_i) / 2)` with r the
-        rank, 1 for the best: only the order of the scores matters. ``"standard"`` subtracts the mean and divides by the standard
-        deviation: the unit of the scores does not matter, but gaps between them do. None takes scores as they are:
-        differences near 1 count.
+        How scores are calibrated over the candidates. ``"rank"`` takes :math:`z_i = -1.3 \log_2 ((1 + r_i) / 2)` with r
+        the rank, 1 for the best: only the order of the scores matters. ``"standard"`` subtracts the mean and divides by
+        the standard deviation: the unit of the scores does not matter, but gaps between them do. None takes scores as
+        they are: differences near 1 count.
     keep : float, optional
         The share of quality to keep, instead of `diversity`: the most diverse set found along the dial whose mean score
         comes at least this far from the mean of all candidates (0) to the mean of the best k (1). Costs at most as much

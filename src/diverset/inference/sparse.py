@@ -100,7 +100,8 @@ def greedy_sparse(
     if len(picked) < k and limits.stop == -math.inf and room.open.any():
         spent = len(picked)
         leverage, inverse = span.leverages(np.concatenate([given, np.array(picked, dtype=np.int64)]))
-        while len(picked) < k and (best := pick(1.0 + np.maximum(leverage, 0.0))) >= 0:
+        # Rows of very different lengths may leave leverages that are negative or nan: such rows count as spanned.
+        while len(picked) < k and (best := pick(1.0 + np.where(leverage > 0.0, leverage, 0.0))) >= 0:
             inverse = span.lower(best, leverage, inverse)
     return Picks(np.array(picked, dtype=np.int64), np.array(gains), spent)
 
@@ -141,18 +142,22 @@ class _Span:
         X, Z = self._X, self.Z
         C = np.sqrt(self._factor[chosen])[:, None] * (X[chosen] @ Z.T)
         lam, V = np.linalg.eigh(C.T @ C)
+        known = lam > len(lam) * EPS * lam.max(initial=0.0)
+        lam, V = lam[known], V[:, known]
         half = np.ascontiguousarray(Z.T @ (V / np.sqrt(lam)))
         leverage = np.zeros(X.shape[0])
         step = block_length(max(len(Z), 1))
-        for start in range(0, len(leverage), step):
-            Y = X[start : start + step] @ half
-            leverage[start : start + step] = np.einsum("ij,ij->i", Y, Y)
-        return self._factor * leverage, (V / lam) @ V.T
+        with np.errstate(over="ignore", invalid="ignore"):
+            for start in range(0, len(leverage), step):
+                Y = X[start : start + step] @ half
+                leverage[start : start + step] = np.einsum("ij,ij->i", Y, Y)
+            return self._factor * leverage, (V / lam) @ V.T
 
     def lower(self, i: int, leverage: FloatArray, inverse: FloatArray) -> FloatArray:
         """Take item i in once more: lower every leverage, and return the new inverse (Sherman and Morrison)."""
         c = self.Z @ self._row(i)
-        v = inverse @ c
-        v /= math.sqrt(1.0 + c @ v)
-        leverage -= self._factor * (self._X @ (self.Z.T @ v)) ** 2
-        return inverse - np.outer(v, v)
+        with np.errstate(over="ignore", invalid="ignore"):
+            v = inverse @ c
+            v /= math.sqrt(1.0 + max(float(c @ v), 0.0))
+            leverage -= self._factor * (self._X @ (self.Z.T @ v)) ** 2
+            return inverse - np.outer(v, v)

@@ -1,98 +1,301 @@
-"""Documents to read: plain text, Markdown, HTML, JSON lines; files, folders or standard input."""
+"""Documents: plain text, Markdown, web pages and tables with texts, in files, folders, standard input or frames.
 
-import json
+One reader serves summaries, which take dates where there are any, and threads, which need them.
+"""
+
+import html
+import os
 import re
-import sys
-from collections.abc import Sequence
-from html.parser import HTMLParser
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 import numpy as np
 
+from diverset._typing import IntArray
 from diverset.errors import DiversetError
+from diverset.io.dates import date_in_name, parse_dates
+from diverset.io.features import TEXTS, guess_id, guess_text, is_prose, looks_like_id
+from diverset.io.files import byte_limit, decode, is_own_page, kind_of, read_bytes, read_stdin
+from diverset.io.tables import TEXT_KINDS, Table, as_text, from_frame, is_blank, is_frame, parse_table, read_table
 
 if TYPE_CHECKING:
     from diverset.text import Cluster
+    from diverset.threads import Corpus
 
-__all__ = ["cluster_of_frame", "read_cluster", "read_documents"]
+__all__ = [
+    "Document",
+    "cluster_of_frame",
+    "html_text",
+    "markdown_text",
+    "read_cluster",
+    "read_corpus",
+    "read_documents",
+]
 
-KINDS = (".txt", ".text", ".md", ".markdown", ".html", ".htm", ".jsonl", ".ndjson")
-#: Where a JSON object keeps its text, first found first taken; and its name.
-_TEXT_KEYS = ("text", "body", "content", "article", "document", "sentences", "abstract")
-_NAME_KEYS = ("title", "headline", "name", "id")
-_DATE_KEYS = ("date", "published", "published_at", "publication_date", "datetime", "timestamp", "time", "created_at")
-_DATE_IN_NAME = re.compile(r"(?<!\d)(\d{4})[-_.]?(\d{2})[-_.]?(\d{2})(?!\d)")
-#: Parts of a web page that are not its text.
-_SILENT = {"script", "style", "nav", "footer", "aside", "form", "noscript", "template", "svg", "head"}
+TEXT_FILES = (".txt", ".text", ".md", ".markdown", ".html", ".htm")
+KINDS = (*TEXT_FILES, *TEXT_KINDS, ".parquet")
+#: Names of columns, the first found first taken.
+TIMES = ("date", "published", "published_at", "publication_date", "datetime", "timestamp", "time", "created_at", "year")
+TITLES = ("title", "headline", "name", "subject")
+LINKS = ("url", "link", "href")
+SOURCES = ("source", "publisher", "outlet", "author", "site")
+#: Parts of a web page that are not its text, and those whose content is not markup.
+_SILENT = frozenset(("script", "style", "nav", "footer", "aside", "form", "noscript", "template", "svg", "head"))
+_RAW = frozenset(("script", "style"))
 _INLINE = frozenset(
     "a abbr b bdi bdo cite code data dfn em font i kbd mark q s samp small span strong sub sup time u var wbr".split()
 )
 _IN_HEAD = frozenset(("title", "meta", "link", "base", "script", "style", "noscript", "template"))
-_FENCE = re.compile(r"^ {0,3}(```|~~~).*?^ {0,3}\1[^\n]*$", re.MULTILINE | re.DOTALL)
-_MARKDOWN = (
+#: Comments, declarations and tags, each up to its end or that of the page: no start is looked at twice.
+_TAG = re.compile(
+    r"<!--.*?(?:-->|\Z)|<[!?][^>]*+(?:>|\Z)"
+    r"""|<(/?)([a-z][^\s/>]*+)(?:=\s*+"[^"]*+(?:"|\Z)|=\s*+'[^']*+(?:'|\Z)|[^>])*+(?:>|\Z)""",
+    re.DOTALL | re.IGNORECASE,
+)
+_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset=[\"']?([\w-]{2,20})", re.IGNORECASE)
+#: An address in parentheses, which may hold one pair of parentheses itself.
+_ADDRESS = r"\((?:[^()\n]|\([^()\n]{0,200}\)){0,2000}+\)"
+#: No pattern looks further than a line or a fixed number of characters, or beyond the next mark of its kind.
+_MARKDOWN: tuple[tuple[re.Pattern[str], Any], ...] = (
+    (re.compile(r"^ {0,3}(```|~~~).*?^ {0,3}\1[^\n]*$", re.MULTILINE | re.DOTALL), ""),  # code
     (re.compile(r"\A---\n.*?\n---\n", re.DOTALL), ""),  # front matter
-    (re.compile(r"<!--.*?-->", re.DOTALL), " "),
-    (re.compile(r"!\[[^\]]*\]\([^)]*\)"), " "),  # images
-    (re.compile(r"\[([^\]]*)\]\([^)]*\)"), r"\1"),  # links
-    (re.compile(r"\[([^\]]*)\]\[[^\]]*\]"), r"\1"),
-    (re.compile(r"^\[[^\]]+\]:.*$", re.MULTILINE), ""),
-    (re.compile(r"^ {0,3}#{1,6}[ \t]+(.*?)[ \t#]*$", re.MULTILINE), r"\n\1\n"),  # headings
-    (re.compile(r"^ {0,3}(?:[-*_][ \t]*){3,}$|^ {0,3}=+[ \t]*$", re.MULTILINE), "\n"),
+    (re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL), " "),
+    (re.compile(r"!\[[^\[\]]{0,1000}\]" + _ADDRESS), " "),  # images
+    (re.compile(r"\[([^\[\]]{0,1000})\]" + _ADDRESS), r"\1"),  # links
+    (re.compile(r"\[([^\[\]]{0,1000})\]\[[^\[\]]{0,200}\]"), r"\1"),
+    (re.compile(r"^\[[^\[\]\n]{1,500}\]:.*$", re.MULTILINE), ""),
+    (re.compile(r"^ {0,3}#{1,6}[ \t]+(.*)$", re.MULTILINE), lambda match: "\n" + match[1].rstrip(" \t#") + "\n"),
+    (re.compile(r"^ {0,3}(?:[-*_][ \t]*+){3,}+$|^ {0,3}=+[ \t]*$", re.MULTILINE), "\n"),
     (re.compile(r"^[ \t]*>[ \t]?", re.MULTILINE), ""),
-    (re.compile(r"^[ \t]*\|.*\|[ \t]*$", re.MULTILINE), ""),  # tables
+    (re.compile(r"^[ \t]*+\|.*\|[ \t]*$", re.MULTILINE), ""),  # tables
     (re.compile(r"(\*\*|__|\*|(?<!\w)_|_(?!\w)|`+|~~)"), ""),
 )
 
 
 class Document(NamedTuple):
-    """A document: its text, or its sentences where the file has them apart; its name; its date, if it says one."""
+    """A document.
+
+    ``text`` is a list of sentences where the file has them apart; ``date`` is in UTC, with the time ``zone`` as it was
+    written, or None with the ``reason``; ``where`` is its place in the input, and ``row`` its number there.
+    """
 
     text: str | list[str]
     name: str
-    date: np.datetime64 | None
+    date: np.datetime64 | None = None
+    zone: str = ""
+    reason: str = ""
+    title: str = ""
+    id: Any = None
+    url: str = ""
+    source: str = ""
+    where: str = ""
+    row: int = 0
 
 
-def read_documents(paths: Sequence[str], stdin: TextIO | None = None) -> list[Document]:
+def read_documents(
+    sources: Any,
+    stdin: TextIO | None = None,
+    *,
+    text: str | None = None,
+    title: str | None = None,
+    time: str | None = None,
+    label: str | None = None,
+    day_first: bool | None = None,
+    date_format: str | None = None,
+    encoding: str | None = None,
+    max_bytes: int | None = None,
+    notes: list[str] | None = None,
+) -> list[Document]:
     """Read documents.
 
     Parameters
     ----------
-    paths : sequence of str
-        Files, folders (all files in them of a kind that can be read, in order of name), or ``-`` for standard input;
-        standard input if there are none. It may hold a text, a web page or JSON lines.
+    sources : path-like, frame, or sequence of them
+        Files, folders (all files in them of a kind that can be read, in order of name), ``-`` for standard input, or
+        frames of pandas or polars; standard input if the sequence is empty. Text files may be compressed (``.gz``).
     stdin : text stream, optional
-        Instead of standard input.
+        Instead of standard input, which may hold a text, a web page or JSON.
+    text, title, time, label : str, optional
+        Columns of tables; by default found by their names.
+    day_first, date_format
+        How dates are written; see :func:`diverset.io.dates.parse_dates`.
+    encoding, max_bytes
+        See :func:`diverset.io.files.decode` and :func:`diverset.io.files.read_bytes`.
+    notes : list of str, optional
+        Where remarks are added.
 
     Returns
     -------
     list of Document
-        In order.
+        In order. A folder's files that cannot be read are left out with a remark, and so are pages that diverset wrote.
     """
-    return [
-        document
-        for given in paths or ["-"]
-        for name, kind, text in _texts(given, stdin)
-        for document in _parts(text, kind, name)
-    ]
+    remarks = [] if notes is None else notes
+    columns = {"text": text, "title": title, "time": time, "label": label}
+    reader = _Reader(columns, day_first, date_format, encoding, max_bytes, remarks)
+    single = isinstance(sources, str | os.PathLike) or is_frame(sources)
+    found: list[Document] = []
+    for source in [sources] if single else list(sources) or ["-"]:
+        if is_frame(source):
+            found += reader.table(from_frame(source))
+        elif os.fspath(source) == "-":
+            raw = read_stdin(stdin, max_bytes=max_bytes)
+            content = decode(raw, "standard input", encoding=encoding, notes=remarks)
+            found += reader.content(content, _kind_of(content), "standard input")
+        else:
+            found += reader.path(Path(source))
+    return found
 
 
-def read_cluster(paths: Sequence[str], stdin: TextIO | None = None) -> "Cluster":
+class _Reader(NamedTuple):
+    """How documents are to be read."""
+
+    columns: dict[str, str | None]
+    day_first: bool | None
+    date_format: str | None
+    encoding: str | None
+    max_bytes: int | None
+    notes: list[str]
+
+    def path(self, path: Path) -> list[Document]:
+        if not path.is_dir():
+            kind = kind_of(path)
+            if kind and kind not in KINDS and path.exists():
+                listed = f"{', '.join(KINDS[:-1])} or {KINDS[-1]}"
+                raise DiversetError(f"cannot read {path}: its name must end in {listed}")
+            return self.file(path, path.name)
+        files = sorted(
+            Path(place, name)
+            for place, _, names in os.walk(path)
+            for name in names
+            if kind_of(name) in KINDS and not name.startswith(".")
+        )
+        if not files:
+            raise DiversetError(f"{path} holds no file that can be read ({', '.join(KINDS)})")
+        found: list[Document] = []
+        faults: list[str] = []
+        left = byte_limit(self.max_bytes)
+        for file in files:
+            try:
+                found += self._replace(max_bytes=left).file(file, file.relative_to(path).as_posix())
+                left -= min(left, file.stat().st_size)
+            except DiversetError as error:
+                faults.append(str(error))
+        if not found and faults:
+            raise DiversetError(faults[0])
+        if faults:
+            count = "1 file" if len(faults) == 1 else f"{len(faults)} files"
+            self.notes.append(f"{count} left out: {faults[0]}")
+        return found
+
+    def file(self, path: Path, name: str) -> list[Document]:
+        kind = kind_of(path) or ".txt"
+        if kind == ".parquet":
+            return self.table(read_table(path))
+        raw = read_bytes(path, max_bytes=self.max_bytes)
+        encoding = self.encoding
+        if kind in (".html", ".htm"):
+            if is_own_page(raw):
+                raise DiversetError(f"{path} is a page that diverset wrote, and is not read as a document")
+            if encoding is None and (declared := _CHARSET.search(raw, 0, 2048)) is not None:
+                encoding = _known_encoding(declared[1].decode())
+        return self.content(decode(raw, str(path), encoding=encoding, notes=self.notes), kind, name)
+
+    def content(self, text: str, kind: str, name: str) -> list[Document]:
+        if kind in TEXT_KINDS:
+            return self.table(parse_table(text, kind, name, self.notes, plain_texts=True)) if text.strip() else []
+        plain = {".html": html_text, ".htm": html_text, ".md": markdown_text, ".markdown": markdown_text}.get(kind, str)
+        date = date_in_name(name)
+        reason = "" if date is not None else "its name holds no date such as 2005-02-24"
+        return [Document(plain(text), name, date, reason=reason, id=Path(name).stem, where=name)]
+
+    def table(self, table: Table) -> list[Document]:
+        self.notes.extend(note for note in table.notes if note not in self.notes)
+        times, titles = (self._named(table, what, names) for what, names in (("time", TIMES), ("title", TITLES)))
+        texts = self._named(table, "text", TEXTS)
+        if not texts:
+            guess = guess_text(table, {*times, *titles})
+            texts = [guess] if guess is not None and is_prose(table, guess) else titles[:1]
+            if not texts:
+                raise DiversetError(
+                    f"{table.name} has no text: no column is called {', '.join(TEXTS[:-1])} or {TEXTS[-1]}; name one "
+                    "that holds texts with --text"
+                )
+            self.notes.append(f"taking {texts[0]!r} as the text; --text names another column")
+        label = self.columns["label"] or guess_id(table)
+        ids = list(range(1, table.n + 1)) if label is None else [as_text(cell) for cell in table.column(label)]
+        dates = parse_dates(_first(table, times), day_first=self.day_first, date_format=self.date_format)
+        self.notes.extend(note for note in dates.notes if note not in self.notes)
+        shown = [as_text(cell) for cell in _first(table, [name for name in titles if name != texts[0]])]
+        labels = _first(table, [name for name in table.guessable if looks_like_id(name)] if label is None else [label])
+        links, sources = (_first(table, self._named(table, "", names)) for names in (LINKS, SOURCES))
+        found = []
+        for i, cell in enumerate(_first(table, texts)):
+            if not isinstance(cell, str | type(None)) and not _is_sentences(cell):
+                raise DiversetError(
+                    f"{table.name}, {table.place(i)} has no text: {texts[0]!r} must hold a text or a list of sentences"
+                )
+            date = None if i in dates.reasons else dates.times[i]
+            name = shown[i].strip() or as_text(labels[i]) or f"{table.name}, {table.place(i)}"
+            reason = dates.reasons.get(i, "") if times else "there is no column of dates"
+            found.append(
+                Document(
+                    cell or "", name, date, dates.zones[i], reason, shown[i].strip(), ids[i], as_text(links[i]),
+                    as_text(sources[i]), f"{table.name}, {table.where(i)}", i,
+                )
+            )  # fmt: skip
+        return found
+
+    def _named(self, table: Table, what: str, names: Iterable[str]) -> list[str]:
+        """The column that the user named, or all with a known name, in order of preference."""
+        given = self.columns.get(what)
+        if given is not None:
+            table.column(given)
+            return [given]
+        lower = {column.lower(): column for column in table.columns}
+        return [lower[name] for name in names if name in lower]
+
+
+def _first(table: Table, names: Sequence[str]) -> list[Any]:
+    """For every row the first cell of some columns that is not blank."""
+    found: list[Any] = [None] * table.n
+    for name in reversed(names):
+        cells = table.column(name)
+        found = [found[i] if cell == [] or is_blank(cell) else cell for i, cell in enumerate(cells)]
+    return found
+
+
+def _is_sentences(cell: Any) -> bool:
+    return isinstance(cell, list | tuple) and all(isinstance(sentence, str) for sentence in cell)
+
+
+def _kind_of(text: str) -> str:
+    """What standard input holds, by how it begins."""
+    if re.match(r"\s*<(!doctype|html)", text, re.IGNORECASE):
+        return ".html"
+    for kind in (".jsonl", ".json"):
+        try:
+            parse_table(text.lstrip().partition("\n")[0] if kind == ".jsonl" else text, kind, "")
+        except DiversetError:
+            continue
+        return kind
+    return ".txt"
+
+
+def _known_encoding(name: str) -> str | None:
+    """An encoding that a page declares, if Python knows it; a page in UTF-8 is read as such whatever it declares."""
+    try:
+        "".encode(name)
+    except LookupError:
+        return None
+    return None if name.lower().replace("-", "") in ("utf8", "ascii", "usascii") else name
+
+
+def read_cluster(sources: Any, stdin: TextIO | None = None, **options: Any) -> "Cluster":
     """Read documents about one thing: :func:`read_documents` as a :class:`diverset.text.Cluster`."""
-    return _cluster(read_documents(paths, stdin))
-
-
-def cluster_of_frame(frame: Any) -> "Cluster":
-    """Documents in the rows of a pandas or polars frame, with columns named like the keys of JSON lines."""
-    records = frame.to_dicts() if hasattr(frame, "to_dicts") else frame.to_dict("records")
-    # A cell that differs from itself is NaN, which is how pandas marks a missing one.
-    kept = [{str(key): cell for key, cell in record.items() if cell is not None and cell == cell} for record in records]
-    return _cluster([_from_record(record, f"row {i}") for i, record in enumerate(kept)])
-
-
-def _cluster(documents: list[Document]) -> "Cluster":
     from diverset.text import Cluster
 
+    documents = read_documents(sources, stdin, **options)
     return Cluster(
         [document.text for document in documents],
         names=[document.name for document in documents],
@@ -100,153 +303,113 @@ def _cluster(documents: list[Document]) -> "Cluster":
     )
 
 
-def _texts(given: str, stdin: TextIO | None) -> list[tuple[str, str, str]]:
-    """Name, kind and content of every file that an argument stands for."""
-    if given == "-":
-        stream = sys.stdin if stdin is None else stdin
-        if stream.isatty():
-            raise DiversetError("there is nothing to read; name files or folders, or pipe a text in")
-        raw = stream.buffer.read() if hasattr(stream, "buffer") else stream.read().encode("utf-8", "replace")
-        text = _decoded(raw)
-        return [("standard input", _kind_of(text), text)]
-    path = Path(given)
-    if not path.exists():
-        raise DiversetError(f"cannot read {path}: there is no such file or folder")
-    if path.is_dir():
-        files = [file for file in sorted(path.rglob("*")) if file.is_file() and file.suffix.lower() in KINDS]
-        if not files:
-            raise DiversetError(f"{path} holds no file that can be read ({', '.join(KINDS)})")
-        return [(str(file.relative_to(path)), file.suffix.lower(), _read(file)) for file in files]
-    kind = path.suffix.lower()
-    if path.is_file() and kind and kind not in KINDS:
-        raise DiversetError(f"cannot read {path}: its name must end in {', '.join(KINDS[:-1])} or {KINDS[-1]}")
-    return [(path.name, kind or ".txt", _read(path))]
+def cluster_of_frame(frame: Any) -> "Cluster":
+    """Documents in the rows of a pandas or polars frame, as a :class:`diverset.text.Cluster`."""
+    return read_cluster(frame)
 
 
-def _kind_of(text: str) -> str:
-    """What standard input holds, by how it begins."""
-    if re.match(r"\s*<(!doctype|html)", text, re.IGNORECASE):
-        return ".html"
-    try:
-        return ".jsonl" if isinstance(json.loads(text.lstrip().partition("\n")[0]), dict) else ".txt"
-    except (ValueError, RecursionError):
-        return ".txt"
+def read_corpus(sources: Any, **options: Any) -> tuple["Corpus", IntArray, list[str]]:
+    """Read dated documents: :func:`read_documents` as a :class:`diverset.threads.Corpus`.
 
+    Returns
+    -------
+    corpus : Corpus
+        Documents with a text and a date; a title is put before its text.
+    rows : ndarray of int64
+        The row of each document in the input.
+    notes : list of str
+        Remarks on what was assumed, and on how many documents were left out, with the first reason.
+    """
+    from diverset.threads import Corpus
+    from diverset.threads.corpus import headline
 
-def _read(path: Path) -> str:
-    raw = path.read_bytes()
-    if b"\0" in raw[:4096] and not raw.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise DiversetError(f"{path} is no text: it holds zero bytes")
-    return _decoded(raw)
-
-
-def _decoded(raw: bytes) -> str:
-    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return raw.decode("utf-16", "replace")
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return raw.decode("cp1252", "replace")
-
-
-def _parts(text: str, kind: str, name: str) -> list[Document]:
-    if kind in (".jsonl", ".ndjson"):
-        return _from_json_lines(text, name)
-    date = _date("-".join(found.groups())) if (found := _DATE_IN_NAME.search(name)) else None
-    if kind in (".html", ".htm"):
-        return [Document(html_text(text), name, date)]
-    if kind in (".md", ".markdown"):
-        return [Document(markdown_text(text), name, date)]
-    return [Document(text, name, date)]
-
-
-def _date(cell: Any) -> np.datetime64 | None:
-    """A date, or None where it cannot be read: a summary does without."""
-    from diverset.io.dated import parse_time
-
-    try:
-        return parse_time(cell)
-    except (ValueError, OverflowError):
-        return None
-
-
-def _from_json_lines(text: str, name: str) -> list[Document]:
-    found: list[Document] = []
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise DiversetError(f"{name}, line {number} is no JSON: {error}") from None
-        found.append(_from_record(record, f"{name}, line {number}"))
-    return found
-
-
-def _from_record(record: Any, where: str) -> Document:
-    date = None
-    if isinstance(record, dict):
-        date = next((_date(record[key]) for key in _DATE_KEYS if record.get(key)), None)
-        called = next((str(record[key]) for key in _NAME_KEYS if record.get(key)), where)
-        value = next((record[key] for key in _TEXT_KEYS if record.get(key)), None)
-        if value is None and any(record.get(key, 0) in ("", [], None) for key in _TEXT_KEYS):
-            value = ""  # a document, if an empty one
-    else:
-        called, value = where, record
-    if isinstance(value, str):
-        return Document(value, called, date)
-    if isinstance(value, list) and all(isinstance(sentence, str) for sentence in value):
-        return Document(value, called, date)
-    raise DiversetError(f"{where} has no text: it needs one of {', '.join(_TEXT_KEYS)}, a text or a list of sentences")
-
-
-class _PageText(HTMLParser):
-    """Collects the text of a web page; elements that are no part of a line end it."""
-
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.pieces: list[str] = []
-        self.silent: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: Any) -> None:
-        if self.silent == ["head"] and tag not in _IN_HEAD:
-            self.silent.clear()  # its end may be left out
-        if tag in _SILENT:
-            self.silent.append(tag)
-        elif tag not in _INLINE:
-            self.pieces.append("\n" if tag == "br" else "\n\n")
-
-    def handle_endtag(self, tag: str) -> None:
-        if self.silent and tag == self.silent[-1]:
-            self.silent.pop()
-        elif tag not in _INLINE:
-            self.pieces.append("\n\n")
-
-    def handle_data(self, data: str) -> None:
-        if not self.silent:
-            # Line breaks in the source are blanks.
-            self.pieces.append(re.sub(r"\s+", " ", data))
+    notes: list[str] = []
+    documents = read_documents(sources, notes=notes, **options)
+    if not documents:
+        raise DiversetError("there are no documents")
+    texts = [d.text if isinstance(d.text, str) else " ".join(d.text) for d in documents]
+    full = [i for i, d in enumerate(documents) if texts[i].strip() or d.title]
+    if not full:
+        raise DiversetError(f"{documents[0].where}: the text is empty, and so are all others")
+    kept = [i for i in full if documents[i].date is not None]
+    undated = [i for i in full if documents[i].date is None]
+    if not kept:
+        first = documents[undated[0]]
+        raise DiversetError(f"{first.where}: {first.reason}; no document has a date (--time names a column of dates)")
+    for left, why in ((sorted(set(range(len(texts))) - set(full)), "the text is empty"), (undated, "")):
+        if left:
+            first = documents[left[0]]
+            count = "1 document" if len(left) == 1 else f"{len(left)} documents"
+            notes.append(f"{count} left out: {first.where}: {why or first.reason}")
+    seen: dict[Any, int] = {}
+    for i in kept:
+        if seen.setdefault(documents[i].id, i) != i:
+            raise DiversetError(
+                f"{documents[seen[documents[i].id]].where} and {documents[i].where} have the same id, "
+                f"{documents[i].id!r}; ids tell documents apart"
+            )
+    some = [documents[i] for i in kept]
+    return (
+        Corpus(
+            [f"{d.title}. {texts[i]}" if d.title else texts[i] for i, d in zip(kept, some, strict=True)],
+            np.array([d.date for d in some]),
+            [d.id for d in some],
+            [d.title or headline(texts[i]) for i, d in zip(kept, some, strict=True)],
+            [d.url for d in some] if any(d.url for d in some) else None,
+            [d.source for d in some] if any(d.source for d in some) else None,
+        ),
+        np.array([d.row for d in some] if len({d.row for d in some}) == len(some) else kept, dtype=np.int64),
+        notes,
+    )
 
 
 def html_text(page: str) -> str:
-    """Text of a web page, paragraphs apart.
+    """Text of a web page, with blank lines between paragraphs; linear in the length of the page.
 
     >>> html_text("<h1>News</h1><p>It <b>rained</b> &amp; poured.</p><script>x()</script>").split()
     ['News', 'It', 'rained', '&', 'poured.']
     """
-    parser = _PageText()
-    parser.feed(page)
-    parser.close()
-    return "".join(parser.pieces)
+    pieces: list[str] = []
+    silent: list[str] = []
+    at = 0
+    while at < len(page):
+        tag = _TAG.search(page, at)
+        data = page[at : tag.start() if tag else len(page)]
+        if data and not silent:
+            # Line breaks in the source are blanks; characters beyond Unicode are none.
+            data = re.sub(r"&#(?:\d{8,}|x[0-9a-f]{8,});?", " ", data, flags=re.IGNORECASE)
+            pieces.append(re.sub(r"\s+", " ", html.unescape(data)))
+        if tag is None:
+            break
+        at = tag.end()
+        name = (tag[2] or "").lower()
+        if not name:
+            continue
+        if tag[1]:
+            if silent and name == silent[-1]:
+                silent.pop()
+            elif name not in _INLINE:
+                pieces.append("\n\n")
+            continue
+        if silent == ["head"] and name not in _IN_HEAD:
+            silent.clear()  # its end may be left out
+        if name in _RAW:
+            end = re.compile(f"</{name}", re.IGNORECASE).search(page, at)
+            at = end.start() if end else len(page)
+        if name in _SILENT:
+            silent.append(name)
+        elif name not in _INLINE:
+            pieces.append("\n" if name == "br" else "\n\n")
+    return "".join(pieces)
 
 
 def markdown_text(text: str) -> str:
-    r"""Text of a Markdown document without its marks, code and tables.
+    r"""Text of a Markdown document without its marks, code and tables; linear in its length.
 
     >>> markdown_text("# News\n\nIt *rained* on [the town](x.html).").split()
     ['News', 'It', 'rained', 'on', 'the', 'town.']
     """
-    text = _FENCE.sub("", text.replace("\r\n", "\n"))
+    text = text.replace("\r\n", "\n")
     for pattern, replacement in _MARKDOWN:
         text = pattern.sub(replacement, text)
     return text

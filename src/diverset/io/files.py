@@ -10,10 +10,11 @@ import sys
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
-from diverset.errors import DiversetError, EnvironmentFault
+from diverset.errors import DiversetError, EnvironmentFault, MissingExtraError
 
 try:
     import fcntl
@@ -28,6 +29,7 @@ __all__ = [
     "is_own_page",
     "kind_of",
     "open_file",
+    "pyarrow",
     "read_bytes",
     "read_stdin",
     "read_text",
@@ -155,10 +157,13 @@ def byte_limit(max_bytes: int | None) -> int:
 
 
 def _read_at_most(file: Any, limit: int, name: str) -> bytes:
-    data: bytes = file.read(limit + 1)
-    if len(data) > limit:
-        raise _too_large(name, None, limit)
-    return data
+    parts, total = [], 0
+    while part := file.read(min(1 << 20, limit + 1 - total)):
+        parts.append(part)
+        total += len(part)
+        if total > limit:
+            raise _too_large(name, None, limit)
+    return b"".join(parts)
 
 
 def _too_large(name: str, size: int | None, limit: int) -> DiversetError:
@@ -245,6 +250,14 @@ def decode(raw: bytes, name: str, *, encoding: str | None = None, notes: list[st
         return raw.decode("cp1252")
 
 
+def pyarrow() -> Any:
+    """The package pyarrow, or an error with the command that installs it."""
+    try:
+        return import_module("pyarrow")
+    except ImportError as error:
+        raise MissingExtraError('Parquet files need pyarrow: pip install "diverset[tables]"') from error
+
+
 def is_own_page(raw: bytes) -> bool:
     """Whether bytes are a page that diverset wrote, by the generator named in its head."""
     return _OWN_PAGE.search(raw, 0, 4096) is not None
@@ -299,9 +312,12 @@ def check_output(
     force : bool
         Allow an input to be overwritten.
     """
-    if kinds is not None and Path(output).suffix.lower() not in kinds:
+    kind = Path(output).suffix.lower()
+    if kinds is not None and kind not in kinds:
         listed = ", ".join(kinds[:-1]) + f" or {kinds[-1]}" if len(kinds) > 1 else kinds[0]
         raise DiversetError(f"cannot write {output}: its name must end in {listed}")
+    if kind == ".parquet":
+        pyarrow()
     target = check_writable(output)
     if force or not target.exists():
         return

@@ -1,36 +1,87 @@
-"""Tables as people keep them: CSV, JSON lines, Parquet and NPY, read with errors that name the place.
+"""Tables as people keep them: CSV, JSON, JSON lines, Parquet, NPY and frames, read with errors that name the place.
 
 Cells stay as they were read, so that a row written back is the row that came in; numbers are looked at only where a
-column is asked for as numbers.
+column is used as numbers. Numbers of a Parquet file stay in arrays, and become Python objects only where asked for.
 """
 
 import csv
 import io
 import json
 import math
+import os
 import re
-import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
 
 from diverset._typing import Array, FloatArray
-from diverset.errors import DiversetError, MissingExtraError
-from diverset.io.files import atomic_write, check_writable
+from diverset.errors import DiversetError
+from diverset.io.files import (
+    atomic_write,
+    byte_limit,
+    decode,
+    kind_of,
+    open_file,
+    pyarrow,
+    read_bytes,
+    read_stdin,
+)
+from diverset.numerics.validation import check_fits_in_memory
 
-__all__ = ["Table", "as_number", "as_text", "check_output", "is_blank", "load_npy", "read_table", "write_table"]
+__all__ = [
+    "Table",
+    "as_number",
+    "as_text",
+    "from_frame",
+    "is_blank",
+    "is_frame",
+    "load_npy",
+    "parse_table",
+    "plain_cell",
+    "read_table",
+    "write_table",
+]
 
-READABLE = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".npy")
-WRITABLE = (".csv", ".jsonl", ".parquet", ".html")
+#: Kinds of tables that are text, and may be compressed (``.csv.gz``).
+TEXT_KINDS = (".csv", ".tsv", ".json", ".jsonl", ".ndjson")
+READABLE = (*TEXT_KINDS, ".parquet", ".npy")
 DELIMITERS = ",;\t"
 #: What people write where there is no value.
 BLANKS = frozenset({"", "na", "n/a", "nan", "nil", "none", "null", "-", "?"})
 #: Numbers that can be written without quotes and read back as they were; "007" is a name.
 _PLAIN_NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
+#: Cells that a spreadsheet would execute as a formula.
+_FORMULA = re.compile(r"[=+\-@\t\r]")
+#: Columns of a Parquet file that are decoded together: each needs buffers of its own.
+_COLUMNS_AT_ONCE = 16
+#: Rows that are decoded together where a column holds vectors.
+_ROWS_AT_ONCE = 256
+
+
+class _Columns(Mapping[str, list[Any]]):
+    """Columns that become lists of cells when they are first asked for."""
+
+    def __init__(self, names: Iterable[str], cells: Callable[[str], list[Any]]) -> None:
+        self._known: dict[str, list[Any] | None] = dict.fromkeys(names)
+        self._cells = cells
+
+    def __getitem__(self, name: str) -> list[Any]:
+        found = self._known[name]
+        if found is None:
+            found = self._known[name] = self._cells(name)
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._known
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        return len(self._known)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +92,7 @@ class Table:
     ----------
     name : str
         The file, as the user wrote it.
-    columns : dict of list
+    columns : mapping of str to list
         Cells as they were read: text from a CSV file, anything JSON or Parquet can hold from those.
     n : int
         Number of rows.
@@ -53,15 +104,29 @@ class Table:
         Arrow types of the columns, for writing Parquet as it was read.
     untyped : bool
         Whether the cells are text only because the format knows nothing else.
+    arrays : dict of ndarray
+        Columns of numbers, of shape (n,), and of vectors, of shape (n, length), of files that have types.
+    common : list of str, optional
+        Columns that enough rows have to be worth a guess; all of them by default.
+    notes : list of str
+        Remarks on how the file was read.
     """
 
     name: str
-    columns: dict[str, list[Any]]
+    columns: Mapping[str, list[Any]]
     n: int
     lines: list[int] | None = None
     features: Array | None = None
     types: Mapping[str, Any] | None = None
     untyped: bool = False
+    arrays: dict[str, Array] = field(default_factory=dict)
+    common: list[str] | None = None
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def guessable(self) -> list[str]:
+        """Columns whose meaning may be guessed."""
+        return list(self.columns) if self.common is None else self.common
 
     def column(self, name: str) -> list[Any]:
         """The cells of a column; an unknown name is answered with the names there are."""
@@ -78,8 +143,15 @@ class Table:
         line = "" if self.lines is None else f" (line {self.lines[row]})"
         return f"row {row + 1}{line}"
 
+    def place(self, row: int) -> str:
+        """The line or the number of a row, for names."""
+        return f"row {row + 1}" if self.lines is None else f"line {self.lines[row]}"
+
     def numbers(self, name: str) -> FloatArray:
         """A column as finite numbers; refuses the first cell that is none, naming row and value."""
+        array = self.arrays.get(name)
+        if array is not None and array.ndim == 1 and np.isfinite(array).all():
+            return array.astype(np.float64)
         cells = self.column(name)
         column = _fast_numbers(cells)
         if column is not None:
@@ -97,15 +169,20 @@ class Table:
 
     def is_numeric(self, name: str) -> bool:
         """Whether every cell of a column is a finite number."""
+        if name in self.arrays:
+            return self.arrays[name].ndim == 1 and bool(np.isfinite(self.arrays[name]).all())
         cells = self.columns[name]
         if any(isinstance(cell, bool) for cell in cells):
             return False
         return _fast_numbers(cells) is not None or all(as_number(cell) is not None for cell in cells)
 
-    def vectors(self, name: str) -> FloatArray | None:
+    def vectors(self, name: str) -> Array | None:
         """A column of lists of numbers, all of one length, as a matrix; None if it holds no lists."""
+        array = self.arrays.get(name)
+        if array is not None and (array.ndim == 1 or np.isfinite(array).all()):
+            return None if array.ndim == 1 else array
         cells = self.column(name)
-        if not cells or not all(isinstance(cell, list) for cell in cells):
+        if not all(isinstance(cell, list) for cell in cells):
             return None
         for i, cell in enumerate(cells):
             if len(cell) != len(cells[0]):
@@ -129,7 +206,11 @@ class Table:
         """
         wanted = list(rows)
         columns = {}
-        for name, cells in self.columns.items():
+        for name in self.columns:
+            if name in self.arrays:
+                columns[name] = self.arrays[name][wanted].tolist()
+                continue
+            cells = self.columns[name]
             source = _typed(cells) if typed and self.untyped else cells
             columns[name] = [source[row] for row in wanted]
         return columns
@@ -168,61 +249,123 @@ def is_blank(cell: Any) -> bool:
     return cell is None or (isinstance(cell, str) and cell.strip().lower() in BLANKS)
 
 
-def read_table(name: str, stdin: TextIO | None = None) -> Table:
-    """Read a file by its extension, or CSV or JSON lines from standard input.
+def read_table(
+    source: Any,
+    stdin: TextIO | None = None,
+    *,
+    encoding: str | None = None,
+    max_bytes: int | None = None,
+) -> Table:
+    """Read a file by its extension, standard input, or a frame.
 
     Parameters
     ----------
-    name : str
-        Path of the file; ``-`` is standard input.
+    source : path-like, or pandas or polars frame
+        ``.csv``, ``.tsv``, ``.json``, ``.jsonl``, each also with ``.gz``, ``.parquet`` or ``.npy``; ``-`` is standard
+        input, which holds CSV, JSON or JSON lines.
     stdin : text stream, optional
         What ``-`` reads; the process's own by default.
+    encoding : str, optional
+        Encoding of text; see :func:`diverset.io.files.decode`.
+    max_bytes : int, optional
+        Largest size; see :func:`diverset.io.files.read_bytes`.
 
     Returns
     -------
     Table
         At least one row.
     """
+    if is_frame(source):
+        return from_frame(source)
+    notes: list[str] = []
+    name = os.fspath(source)
     if name == "-":
-        stream = sys.stdin if stdin is None else stdin
-        raw = stream.buffer.read() if hasattr(stream, "buffer") else stream.read().encode()
-        text = _decode(raw, "standard input")
-        first = text.lstrip()[:1]
-        table = _read_jsonl(text, "standard input") if first == "{" else _read_csv(text, "standard input")
+        text = decode(read_stdin(stdin, max_bytes=max_bytes), "standard input", encoding=encoding, notes=notes)
+        return parse_table(text, _kind_by_content(text), "standard input", notes)
+    kind = kind_of(name)
+    if kind not in READABLE or (kind not in TEXT_KINDS and name.lower().endswith(".gz")):
+        raise DiversetError(
+            f"cannot tell what {name} holds by its name; it must end in {_listed(READABLE, last='or', quote=False)}"
+        )
+    if kind == ".npy":
+        features = load_npy(name)
+        table = Table(name, {"index": list(range(len(features)))}, len(features), features=features)
+    elif kind == ".parquet":
+        table = _read_parquet(name)
     else:
-        path = Path(name)
-        kind = path.suffix.lower()
-        if kind not in READABLE:
-            raise DiversetError(
-                f"cannot tell what {name} holds by its name; it must end in {_listed(READABLE, last='or', quote=False)}"
-            )
-        if kind == ".npy":
-            features = load_npy(path)
-            table = Table(name, {"index": list(range(len(features)))}, len(features), features=features)
-        elif kind == ".parquet":
-            table = _read_parquet(path)
-        else:
-            text = _decode(_bytes_of(path), name)
-            table = _read_jsonl(text, name) if kind in (".jsonl", ".ndjson") else _read_csv(text, name)
+        text = decode(read_bytes(name, max_bytes=max_bytes), name, encoding=encoding, notes=notes)
+        return parse_table(text, kind, name, notes)
     if table.n == 0:
-        raise DiversetError(f"{table.name} has no rows")
+        raise DiversetError(f"{name} has no rows")
     return table
 
 
-def load_npy(path: Path) -> Array:
-    """A matrix of real numbers, mapped from an NPY file; one row per item, every entry finite."""
-    with _reading(path):
+def parse_table(text: str, kind: str, name: str, notes: list[str] | None = None, *, plain_texts: bool = False) -> Table:
+    """A table from text of one of the kinds ``.csv``, ``.tsv``, ``.json`` and ``.jsonl``; at least one row.
+
+    With `plain_texts`, a JSON string in place of an object is a row with a column ``text``.
+    """
+    if not text.strip():
+        raise DiversetError(f"{name} is empty")
+    if kind in (".csv", ".tsv"):
+        table = _read_csv(text, name)
+    else:
+        table = _read_json(text, name, lines=kind != ".json", plain_texts=plain_texts)
+    if table.n == 0:
+        raise DiversetError(f"{name} has no rows")
+    table.notes.extend(notes or [])
+    return table
+
+
+def _kind_by_content(text: str) -> str:
+    return {"{": ".jsonl", "[": ".json"}.get(text.lstrip()[:1], ".csv")
+
+
+def is_frame(source: Any) -> bool:
+    """Whether an object is a frame of pandas or polars, by what it can do."""
+    return hasattr(source, "columns") and hasattr(source, "__len__") and hasattr(source, "__getitem__")
+
+
+def from_frame(frame: Any, name: str = "the frame") -> Table:
+    """A table from a pandas or polars frame."""
+    if len(frame) == 0:
+        raise DiversetError(f"{name} has no rows")
+    series = {str(column): frame[column] for column in frame.columns}
+    if len(series) < len(list(frame.columns)):
+        raise DiversetError(f"{name} has two columns of one name; give columns different names")
+    arrays = {}
+    for column, values in series.items():
+        kind = getattr(getattr(values, "dtype", None), "kind", None)
+        if kind in ("i", "u", "f"):  # NumPy's own types; others become cells
+            arrays[column] = np.asarray(values)
+    columns = _Columns(series, lambda column: list(series[column].to_list()))
+    return Table(name, columns, len(frame), arrays=arrays)
+
+
+def load_npy(path: str | os.PathLike[str]) -> Array:
+    """A matrix of real numbers from an NPY file; one row per item, every entry finite.
+
+    The size of the file is compared with its header first. Files up to the size limit of other files are read into
+    memory; larger ones are mapped, and must not be cut short while they are in use.
+    """
+    with open_file(path) as file:
         try:
             array = np.load(path, mmap_mode="r", allow_pickle=False)
         except OSError:
             raise
         except Exception as error:  # NumPy parses the header of a damaged file with Python's own parser
-            if "bject" in str(error):
+            if "pickle" in str(error) or "Python objects" in str(error):
                 raise DiversetError(
                     f"{path} holds pickled Python objects, which could run any code when read; "
                     "save a plain array of numbers"
                 ) from error
             raise DiversetError(f"{path} is not an NPY file, or is damaged") from error
+        if isinstance(array, np.memmap) and array.nbytes <= byte_limit(None):
+            # Not from the map: if the file were cut short now, looking at it would end the process.
+            values = np.fromfile(file, dtype=array.dtype, count=array.size, offset=array.offset)
+            if values.size < array.size:
+                raise DiversetError(f"{path} is not an NPY file, or is damaged")
+            array = values.reshape(array.shape, order="C" if array.flags.c_contiguous else "F")
     if not isinstance(array, np.ndarray):
         array.close()
         raise DiversetError(f"{path} is an archive of arrays; save one array with numpy.save")
@@ -246,17 +389,13 @@ def load_npy(path: Path) -> Array:
     return matrix
 
 
-def check_output(output: Path, kinds: Sequence[str] = WRITABLE) -> None:
-    """Refuse a file name that cannot be written, before the work and not after it."""
-    kind = output.suffix.lower()
-    if kind not in kinds:
-        raise DiversetError(f"cannot write {output}: its name must end in {_listed(kinds, last='or', quote=False)}")
-    if kind == ".parquet":
-        _pyarrow()
-    check_writable(output)
-
-
-def write_table(output: Path, columns: Mapping[str, Sequence[Any]], types: Mapping[str, Any] | None = None) -> None:
+def write_table(
+    output: Path,
+    columns: Mapping[str, Sequence[Any]],
+    types: Mapping[str, Any] | None = None,
+    *,
+    raw_cells: bool = False,
+) -> None:
     """Write columns as CSV, JSON lines or Parquet by the extension; the file appears whole or not at all.
 
     Parameters
@@ -267,14 +406,18 @@ def write_table(output: Path, columns: Mapping[str, Sequence[Any]], types: Mappi
         Cells, all columns of one length.
     types : mapping of str to pyarrow.DataType, optional
         Types of Parquet columns; found out where not given.
+    raw_cells : bool
+        Write texts to CSV as they are. By default, a text that a spreadsheet would execute as a formula, since it
+        begins with ``=``, ``+``, ``-``, ``@`` or a tab and is no number, gets an apostrophe in front.
     """
+    shown = as_text if raw_cells else _harmless
     kind = output.suffix.lower()
     with atomic_write(output) as temporary:
         if kind == ".csv":
             with temporary.open("w", encoding="utf-8", errors="replace", newline="") as file:
                 writer = csv.writer(file, lineterminator="\n")
-                writer.writerow(columns)
-                writer.writerows([as_text(cell) for cell in row] for row in zip(*columns.values(), strict=True))
+                writer.writerow([shown(name) for name in columns])
+                writer.writerows([shown(cell) for cell in row] for row in zip(*columns.values(), strict=True))
         elif kind == ".jsonl":
             with temporary.open("w", encoding="utf-8", errors="replace", newline="\n") as file:
                 for row in zip(*columns.values(), strict=True):
@@ -293,12 +436,29 @@ def _typed(cells: list[Any]) -> list[Any]:
     return [None if not cell.strip() else (int(cell) if whole else float(cell)) for cell in cells]
 
 
+def _harmless(cell: Any) -> str:
+    """A cell for CSV that no spreadsheet executes."""
+    text = as_text(cell)
+    if isinstance(cell, str) and len(text) > 1 and _FORMULA.match(text) and as_number(text) is None:
+        return f"'{text}"
+    return text
+
+
+def plain_cell(text: str) -> str:
+    """A cell of a CSV file as it was before an apostrophe was put in front of a formula.
+
+    >>> plain_cell("'=SUM(A1)"), plain_cell("'twas"), plain_cell("x")
+    ('=SUM(A1)', "'twas", 'x')
+    """
+    return text[1:] if text[:1] == "'" and _FORMULA.match(text, 1) else text
+
+
 def _jsonable(cell: Any) -> Any:
     return None if isinstance(cell, float) and not math.isfinite(cell) else cell
 
 
 def _write_parquet(path: Path, columns: Mapping[str, Sequence[Any]], types: Mapping[str, Any]) -> None:
-    pa = _pyarrow()
+    pa = pyarrow()
     import pyarrow.parquet as parquet
 
     arrays = {}
@@ -312,19 +472,26 @@ def _write_parquet(path: Path, columns: Mapping[str, Sequence[Any]], types: Mapp
 
 
 def _read_csv(text: str, name: str) -> Table:
-    if not text.strip():
-        raise DiversetError(f"{name} is empty")
-    with _long_fields():
+    first = next(line for line in text.splitlines() if line.strip())
+    # The separator is the one that splits the header into most columns; of equals, the comma.
+    delimiter = max(DELIMITERS, key=lambda mark: sum(1 for _ in _fields(first, mark)))
+    try:
         try:
-            rows = list(_csv_rows(text))
+            rows = _filled(_plain_rows(text, delimiter))
         except csv.Error as error:
-            raise DiversetError(f"{name} is not a CSV file: {error}") from error
+            if "field limit" not in str(error):
+                raise
+            rows = _filled(_long_rows(text, delimiter))
+    except csv.Error as error:
+        raise DiversetError(f"{name} is not a CSV file: {error}") from error
     if not rows:
         raise DiversetError(f"{name} has no header: all its fields are empty")
     header = [cell.strip() for cell in rows[0][1]]
-    twice = next((cell for i, cell in enumerate(header) if cell in header[:i]), None)
-    if twice is not None:
-        raise DiversetError(f"{name}: the header has the column {twice!r} twice; give columns different names")
+    seen: set[str] = set()
+    for cell in header:
+        if cell in seen:
+            raise DiversetError(f"{name}: the header has the column {cell!r} twice; give columns different names")
+        seen.add(cell)
     for line, row in rows[1:]:
         if len(row) != len(header):
             raise DiversetError(
@@ -337,103 +504,186 @@ def _read_csv(text: str, name: str) -> Table:
     return Table(name, columns, len(rows) - 1, lines=[line for line, _ in rows[1:]], untyped=True)
 
 
-def _csv_rows(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Rows that are not empty, each with the line it begins on."""
-    first = next(line for line in text.splitlines() if line.strip())
-    # The separator is the one that splits the header into most columns; of equals, the comma.
-    delimiter = max(DELIMITERS, key=lambda mark: len(next(csv.reader([first], delimiter=mark))))
+def _filled(rows: Iterable[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
+    return [(line, row) for line, row in rows if any(cell and not cell.isspace() for cell in row)]
+
+
+def _plain_rows(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Rows of a CSV file, each with the line it begins on."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     begin = 1
     for row in reader:
-        if row and any(cell.strip() for cell in row):
-            yield begin, row
+        yield begin, row
         begin = reader.line_num + 1
 
 
-@contextmanager
-def _long_fields() -> Iterator[None]:
-    """Let fields be longer than the csv module's 128 KiB, and put its limit back."""
-    before = csv.field_size_limit(1 << 30)
-    try:
-        yield
-    finally:
-        csv.field_size_limit(before)
+def _long_rows(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """:func:`_plain_rows` for fields longer than the limit of the csv module, which belongs to the whole process."""
+    begin = line = 1
+    row: list[str] = []
+    for cell, end, lines in _fields(text, delimiter):
+        row.append(cell)
+        line += lines
+        if end != delimiter:
+            yield begin, row if row != [""] else []
+            begin, row = line, []
 
 
-def _read_jsonl(text: str, name: str) -> Table:
-    if not text.strip():
-        raise DiversetError(f"{name} is empty")
-    records: list[dict[str, Any]] = []
-    lines: list[int] = []
-    # Not splitlines: text may hold other characters that some call line ends.
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            reason = getattr(error, "msg", "nested too deeply")
-            raise DiversetError(f"{name}, line {number}: not valid JSON ({reason})") from error
+def _fields(text: str, delimiter: str) -> Iterator[tuple[str, str, int]]:
+    """Fields of a CSV file: the cell, the separator or line end after it, and the number of line ends passed."""
+    field_or_quoted = re.compile(
+        rf'(?:"((?:[^"]++|"")*+)"?([^{delimiter}\r\n]*+)|([^{delimiter}\r\n]*+))({delimiter}|\r\n|\r|\n|\Z)'
+    )
+    at = 0
+    while True:
+        match = field_or_quoted.match(text, at)
+        assert match is not None  # every text matches
+        quoted, rest, plain, end = match.groups()
+        cell = plain if quoted is None else quoted.replace('""', '"') + rest
+        lines = (0 if quoted is None else len(re.findall(r"\r\n|\r|\n", quoted))) + (end not in ("", delimiter))
+        yield cell, end, lines
+        at = match.end()
+        if not end or (at == len(text) and end != delimiter):
+            return
+
+
+def _read_json(text: str, name: str, *, lines: bool, plain_texts: bool) -> Table:
+    """Rows of JSON lines, or of one JSON value: a list of objects, or an object of columns."""
+    if lines:
+        # Not splitlines: text may hold other characters that some call line ends.
+        numbered = [(i, line) for i, line in enumerate(text.split("\n"), start=1) if line.strip()]
+        numbers = [i for i, _ in numbered]
+        records = [_loads(line, f"{name}, line {i}") for i, line in numbered]
+    else:
+        first = text.lstrip().partition("\n")[0].strip()
+        if len(first) < len(text.strip()) and first.startswith("{") and first.endswith("}"):
+            return _read_json(text, name, lines=True, plain_texts=plain_texts)  # JSON lines under another name
+        whole = _loads(text, name)
+        if isinstance(whole, dict) and whole and all(isinstance(value, list) for value in whole.values()):
+            if len({len(value) for value in whole.values()}) == 1:
+                return Table(name, whole, len(next(iter(whole.values()))))
+        records = whole if isinstance(whole, list) else [whole]
+        numbers = None
+    if plain_texts:
+        records = [{"text": record} if isinstance(record, str) else record for record in records]
+    counts: dict[str, int] = {}
+    for i, record in enumerate(records):
         if not isinstance(record, dict):
-            raise DiversetError(f"{name}, line {number}: {_shown(record)} is not an object; write one {{...}} a line")
-        records.append(record)
-        lines.append(number)
-    names = list(dict.fromkeys(key for record in records for key in record))
-    return Table(name, {key: [record.get(key) for record in records] for key in names}, len(records), lines=lines)
+            where = f"entry {i + 1}" if numbers is None else f"line {numbers[i]}"
+            remedy = "a list of {...}" if numbers is None else "one {...} a line"
+            raise DiversetError(f"{name}, {where}: {_shown(record)} is not an object; write {remedy}")
+        for key in record:
+            counts[key] = counts.get(key, 0) + 1
+    # Where every row has keys of its own, looking at all columns would take quadratic time.
+    common = [key for key, count in counts.items() if 50 * count >= len(records)]
+    columns = _Columns(counts, lambda key: [record.get(key) for record in records])
+    return Table(name, columns, len(records), lines=numbers, common=common)
 
 
-def _read_parquet(path: Path) -> Table:
-    pa = _pyarrow()
+def _loads(text: str, where: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        reason = getattr(error, "msg", "nested too deeply")
+        raise DiversetError(f"{where}: not valid JSON ({reason})") from error
+
+
+def _read_parquet(name: str) -> Table:
+    pa = pyarrow()
     import pyarrow.parquet as parquet
 
-    with _reading(path):
-        data = _bytes_of(path)
-        if not data:
-            raise DiversetError(f"{path} is empty")
+    with open_file(name) as file:
+        if os.fstat(file.fileno()).st_size == 0:
+            raise DiversetError(f"{name} is empty")
         try:
-            table = parquet.read_table(pa.BufferReader(data))
-            types = {field.name: field.type for field in table.schema}
-            columns = (
-                {name: table.column(name).to_pylist() for name in types} if len(types) == table.num_columns else {}
-            )
+            source = parquet.ParquetFile(file, pre_buffer=False, buffer_size=1 << 16)
+            schema = source.schema_arrow
+            types = dict(zip(schema.names, schema.types, strict=True))
+            if len(types) == len(schema.names):
+                n = source.metadata.num_rows
+                entries = n * source.metadata.num_columns  # vectors have more
+                check_fits_in_memory(8 * entries, what=f"reading {name}", remedy="select columns or rows of it first")
+                arrays, others = _parquet_columns(pa, source, types)
         except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
-            raise DiversetError(f"{path} is not a Parquet file, or is damaged") from error
-    if len(types) < table.num_columns:
-        raise DiversetError(f"{path} has two columns of one name; give columns different names")
-    return Table(str(path), columns, table.num_rows, types=types)
+            if isinstance(error, DiversetError):
+                raise
+            raise DiversetError(f"{name} is not a Parquet file, or is damaged") from error
+    if len(types) < len(schema.names):
+        raise DiversetError(f"{name} has two columns of one name; give columns different names")
+
+    def cells(column: str) -> list[Any]:
+        try:
+            found: list[Any] = arrays[column] if column in arrays else others[column].to_pylist()
+        except (pa.ArrowException, ValueError, OverflowError) as error:
+            raise DiversetError(f"{name}: column {column!r} cannot be read: {error}") from error
+        return found if isinstance(found, list) else found.tolist()
+
+    return Table(name, _Columns(types, cells), n, types=types, arrays=arrays)
 
 
-def _pyarrow() -> Any:
-    try:
-        import pyarrow
-    except ImportError as error:
-        raise MissingExtraError('Parquet files need pyarrow: pip install "diverset[tables]"') from error
-    return pyarrow
+def _parquet_columns(pa: Any, source: Any, types: Mapping[str, Any]) -> tuple[dict[str, Array], dict[str, Any]]:
+    """Columns of numbers and of vectors as arrays; the others, and those with missing entries, as Arrow columns.
+
+    Columns are decoded a few at a time into memory of their final size. Numbers of one type share a matrix in column
+    order, so that neighbours can be taken side by side without a copy.
+    """
+    n = source.metadata.num_rows
+    arrays: dict[str, Array] = {}
+    others: dict[str, Any] = {}
+    by_type: dict[Any, list[str]] = {}
+    rest = []
+    for name, kind in types.items():
+        if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+            by_type.setdefault(np.dtype(kind.to_pandas_dtype()), []).append(name)
+        elif _is_vector(pa, kind) and (block := _vectors(source, name, n)) is not None:
+            arrays[name] = block
+        else:
+            rest.append(name)
+    for dtype, names in by_type.items():
+        matrix = np.empty((n, len(names)), dtype=dtype, order="F")
+        for start in range(0, len(names), _COLUMNS_AT_ONCE):
+            some = names[start : start + _COLUMNS_AT_ONCE]
+            table = source.read(columns=some, use_threads=False)
+            for j, name in enumerate(some, start=start):
+                column = table.column(name)
+                if column.null_count:
+                    others[name] = column
+                else:
+                    matrix[:, j] = column.to_numpy()
+                    arrays[name] = matrix[:, j]
+    if rest:
+        table = source.read(columns=rest)
+        others |= {name: table.column(name) for name in rest}
+    return arrays, others
 
 
-@contextmanager
-def _reading(path: Path) -> Iterator[None]:
-    """Say what could not be read in words."""
-    try:
-        yield
-    except OSError as error:
-        reason = "there is no such file" if isinstance(error, FileNotFoundError) else (error.strerror or str(error))
-        raise DiversetError(f"cannot read {path}: {reason[:1].lower() + reason[1:]}") from error
+def _is_vector(pa: Any, kind: Any) -> bool:
+    lists = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+    return any(test(kind) for test in lists) and (
+        pa.types.is_floating(kind.value_type) or pa.types.is_integer(kind.value_type)
+    )
 
 
-def _bytes_of(path: Path) -> bytes:
-    with _reading(path):
-        return path.read_bytes()
-
-
-def _decode(raw: bytes, name: str) -> str:
-    mark = raw[:2]
-    encoding = "utf-16" if mark in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"  # as spreadsheets save
-    try:
-        return raw.decode(encoding)
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise DiversetError(f"{name}, line {line}: not UTF-8 text; save the file as UTF-8") from error
+def _vectors(source: Any, name: str, n: int) -> Array | None:
+    """A column of lists of numbers as a matrix, decoded in small batches; None if they differ in length or miss any."""
+    matrix: Array | None = None
+    at = 0
+    for batch in source.iter_batches(batch_size=_ROWS_AT_ONCE, columns=[name], use_threads=False):
+        column = batch.column(0)
+        values = column.flatten()
+        if column.null_count or values.null_count or len(values) == 0:
+            return None
+        if matrix is None:
+            width = len(values) // len(column)
+            check_fits_in_memory(8 * n * width, what=f"reading column {name}", remedy="select rows of it first")
+            dtype = values.type.to_pandas_dtype()
+            matrix = np.empty((n, width), dtype=dtype if dtype in (np.float32, np.float64) else np.float64)
+        lengths = column.value_lengths().to_numpy() if hasattr(column, "value_lengths") else None
+        if len(values) != len(column) * width or (lengths is not None and (lengths != width).any()):
+            return None
+        matrix[at : at + len(column)] = values.to_numpy(zero_copy_only=False).reshape(len(column), width)
+        at += len(column)
+    return matrix if at == n else None
 
 
 def _fast_numbers(cells: list[Any]) -> FloatArray | None:

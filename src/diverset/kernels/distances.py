@@ -19,7 +19,7 @@ from diverset.kernels._arrays import (
     refuse_overflow,
 )
 from diverset.numerics.linalg import row_norms_squared
-from diverset.numerics.validation import as_number, check_count, check_finite, check_positive
+from diverset.numerics.validation import as_generator, as_number, check_count, check_finite, check_positive
 
 __all__ = ["median_heuristic", "pairwise_distances", "scaled_distances"]
 
@@ -174,7 +174,7 @@ def _median_pairs(n: int, max_pairs: int, rng: RNGLike) -> tuple[IntArray, IntAr
     """All pairs i < j if there are few, else random ones (with replacement)."""
     if n * (n - 1) // 2 <= max_pairs:
         return np.triu_indices(n, 1)
-    generator = np.random.default_rng(0 if rng is None else rng)
+    generator = as_generator(0 if rng is None else rng)
     i = generator.integers(n, size=max_pairs)
     return i, (i + generator.integers(1, n, size=max_pairs)) % n
 

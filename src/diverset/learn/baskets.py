@@ -133,7 +133,8 @@ def read_baskets(baskets: Any, n_items: Any = None) -> Baskets:
     n = largest + 1 if n_items is None else check_count(n_items, name="n_items")
     if n == 0:
         raise DiversetError("no basket names an item, so the items are unknown; give n_items, or baskets with items")
-    check_fits_in_memory(64 * n, what=f"a model of {n} items", remedy="n_items counts the items; number them 0, 1, 2, ...")
+    remedy = "n_items counts the items; number them 0, 1, 2, ..."
+    check_fits_in_memory(64 * n, what=f"a model of {n} items", remedy=remedy)
     outside = np.flatnonzero((flat < 0) | (flat >= n))
     if len(outside):
         t, item = owner[outside[0]], flat[outside[0]]

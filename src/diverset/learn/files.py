@@ -25,7 +25,7 @@ import diverset.learn.quality as quality
 import diverset.learn.quality_baselines as quality_baselines
 from diverset._typing import FloatArray
 from diverset.errors import DiversetError
-from diverset.io.files import atomic_write
+from diverset.io.files import atomic_write, open_file
 from diverset.learn.kernel_forms import Dense, Factor, Skew
 from diverset.numerics.validation import as_hermitian, check_positive_semidefinite
 
@@ -262,7 +262,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     DiversetError
         If the file is no model file, is damaged, or comes from a later version.
     """
-    with open(path, "rb") as file:
+    with open_file(path) as file:
         header = _read_header(file, path)
         name, shapes = header["class"], header["arrays"]
         wanted = 8 * sum(math.prod(shape) for shape in shapes.values())

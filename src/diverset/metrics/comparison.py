@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
+from diverset._result import Result
 from diverset._typing import IntArray
-from diverset.errors import MissingExtraError
 
-__all__ = ["HEADINGS", "MEASURES", "Comparison", "Setting", "shown"]
+__all__ = ["HEADINGS", "MEASURES", "Comparison", "Setting", "difference", "shown"]
 
 #: Measures from judgements, and their headings.
 MEASURES = {
@@ -62,7 +62,7 @@ class Setting:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class Comparison(Result):
     """Methods at several settings of their dials, with what each one scores.
 
     Parameters
@@ -83,6 +83,8 @@ class Comparison:
         What the caller should know, in plain sentences.
     """
 
+    _page: ClassVar[str] = "compare"
+
     settings: tuple[Setting, ...]
     chosen: Setting | None
     best: dict[str, Setting]
@@ -101,8 +103,7 @@ class Comparison:
         first = self.settings[0].method
         return [each for each in self.settings if each.method == first or each is self.best[each.method]]
 
-    @property
-    def rows(self) -> list[dict[str, Any]]:
+    def records(self) -> list[dict[str, Any]]:
         """One dictionary for each setting, for a table."""
         rows = []
         for each in self.settings:
@@ -114,13 +115,19 @@ class Comparison:
             rows.append(row)
         return rows
 
-    def to_frame(self) -> Any:
-        """The rows as a pandas DataFrame."""
-        try:
-            import pandas  # type: ignore[import-untyped]
-        except ImportError as error:
-            raise MissingExtraError("to_frame needs pandas: pip install pandas") from error
-        return pandas.DataFrame(self.rows)
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The same as :meth:`records`."""
+        return self.records()
+
+    def to_dict(self) -> dict[str, Any]:
+        """All settings with their numbers and picks, in a form that JSON can hold."""
+        rows = [
+            row | {"picks": [picks.tolist() for picks in each.picks]}
+            for row, each in zip(self.records(), self.settings, strict=True)
+        ]
+        chosen = None if self.chosen is None else self.chosen.name
+        return {"chosen": chosen, "measure": self.measure, "settings": rows, "notes": list(self.notes)}
 
     def curve(self, method: str) -> list[Setting]:
         """The settings of one method, in the order of its dial."""
@@ -146,6 +153,12 @@ def shown(value: float | None) -> str:
     if value is None:
         return "-"
     return f"{value:.3f}" if math.isfinite(value) else "none"
+
+
+def difference(setting: Setting, measure: str) -> str:
+    """The gain over top-k with its interval, as it is printed."""
+    gain, low, high = setting.gains[measure]
+    return f"{gain:+.3f}" if low != low else f"{gain:+.3f} [{low:+.3f}, {high:+.3f}]"
 
 
 def _aligned(lines: Sequence[Sequence[str]]) -> list[str]:

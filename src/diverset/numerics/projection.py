@@ -16,6 +16,7 @@ from diverset._typing import Array, FloatArray, RNGLike
 from diverset.errors import DiversetError, KernelError
 from diverset.numerics.cores import share_rows
 from diverset.numerics.validation import (
+    as_generator,
     as_number,
     as_real_or_complex,
     check_count,
@@ -51,7 +52,7 @@ def projection_matrix(n_features: int, dim: int, *, rng: RNGLike = None, method:
     (1000, 20)
     """
     D, d = check_size(n_features, name="n_features"), check_count(dim, name="dim")
-    generator = np.random.default_rng(rng)
+    generator = as_generator(rng)
     if method == "gaussian":
         return generator.standard_normal((D, d)) / math.sqrt(d)
     if method == "sparse":
@@ -100,11 +101,14 @@ def project(features: Any, dim: int, rng: RNGLike = None, *, method: str = "gaus
     if is_blocked(features):
         blocks: Array = _project_blocks(features, check_count(dim, name="dim"), rng, method)
         return blocks
-    if not is_sparse(features):
+    if is_sparse(features):
+        # Formats that hold lists or a dictionary have no array of values to check.
+        features = features if features.format in ("csr", "csc", "coo", "bsr", "dia") else features.tocsr()
+    else:
         features = as_real_or_complex(features, name="features", ndim=2)
     check_fits_in_memory(8 * int(features.shape[1]) * check_count(dim, name="dim"), what="the projection matrix")
     if method == "signs" and _is_flat(features):
-        return _sign_sums(features, dim, np.random.default_rng(rng))
+        return _sign_sums(features, dim, as_generator(rng))
     check_finite(features.data if is_sparse(features) else features, name="features")
     G = projection_matrix(features.shape[1], dim, rng=rng, method=method)
     return np.asarray(features @ G)

@@ -35,7 +35,8 @@ def rounding_unit(given: Any) -> float:
     dtype = getattr(given, "dtype", None)
     if isinstance(dtype, np.dtype) and dtype.kind in "fc":
         return max(EPS, float(np.finfo(dtype).eps))
-    return EPS
+    # A torch tensor is known by the name of its dtype.
+    return {"bfloat16": 2.0**-7, "float16": 2.0**-10, "float32": 2.0**-23}.get(str(dtype).rpartition(".")[2], EPS)
 
 
 def zero_eigenvalue(noise: FloatArray, top: float) -> float:

@@ -63,7 +63,7 @@ def _pivots(G: Array) -> FloatArray:
 def _eliminated(G: Array) -> FloatArray:
     """The same where a matrix is singular, which LAPACK refuses for the whole stack: k steps for all of them."""
     # The matrix is the last axis, so that every operation runs over contiguous memory.
-    A = np.ascontiguousarray(np.moveaxis(G, 0, -1))
+    A = np.array(np.moveaxis(G, 0, -1), order="C")  # a copy: eliminated in place
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         for j in range(len(A) - 1):
             row = A[j, j + 1 :]

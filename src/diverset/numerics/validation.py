@@ -19,6 +19,7 @@ from diverset.numerics.rounding import rounding_unit, zero_eigenvalue
 __all__ = [
     "LARGEST",
     "as_finite",
+    "as_generator",
     "as_hermitian",
     "as_number",
     "as_probability_vector",
@@ -39,6 +40,7 @@ __all__ = [
     "is_positive_semidefinite",
     "is_sparse",
     "plain_array",
+    "tensor_values",
 ]
 
 #: Numbers whose squares, and sums of many of those, are still floats; to be compared with in double precision.
@@ -62,14 +64,46 @@ def _has_masked_entries(a: Any) -> bool:
     return "numpy.ma" in sys.modules and bool(np.ma.is_masked(a))
 
 
+def tensor_values(tensor: Any, *, name: str) -> Array:
+    """The values of a torch tensor in memory, told by what it can do; torch is not imported."""
+    device = getattr(getattr(tensor, "device", None), "type", "cpu")
+    if device != "cpu":
+        raise KernelError(f"{name} is a tensor on {device}; move it to memory first, with .cpu()")
+    if "sparse" in str(getattr(tensor, "layout", "")):
+        raise KernelError(f"{name} is a sparse tensor; pass a scipy.sparse matrix, or {name}.to_dense()")
+    tensor = tensor.detach()
+    # NumPy has no bfloat16; float32 holds all of its values.
+    values: Array = (tensor.float() if "bfloat16" in str(tensor.dtype) else tensor).numpy()
+    return values
+
+
+def _as_array(a: Any, *, name: str) -> Any:
+    if _has_masked_entries(a):
+        raise KernelError(f"{name} has masked entries; fill them in or drop their items")
+    try:
+        return np.asarray(tensor_values(a, name=name) if hasattr(a, "detach") and hasattr(a, "numpy") else a)
+    except KernelError:
+        raise
+    except (ValueError, TypeError) as error:
+        raise KernelError(f"{name} cannot be read as an array of numbers: {error}") from None
+
+
+def as_generator(rng: Any) -> np.random.Generator:
+    """The generator that ``numpy.random.default_rng`` makes of `rng`."""
+    try:
+        return np.random.default_rng(rng)
+    except (ValueError, TypeError):
+        raise DiversetError(
+            f"rng is {rng!r}; pass None, a whole number of at least 0, or a numpy.random.Generator"
+        ) from None
+
+
 def plain_array(a: Any, *, name: str) -> Any:
     """`a` as an array with objects read as numbers; refuses masked entries, and leaves sparse ones alone."""
     if is_sparse(a):
         return a
-    if _has_masked_entries(a):
-        raise KernelError(f"{name} has masked entries; fill them in or drop their items")
+    array = _as_array(a, name=name)
     try:
-        array = np.asarray(a)
         return array.astype(np.float64) if array.dtype.kind == "O" else array
     except (ValueError, TypeError) as error:
         raise KernelError(f"{name} cannot be read as an array of numbers: {error}") from None
@@ -82,12 +116,7 @@ _OF_K = 1e-10
 
 def as_real_or_complex(a: Any, *, name: str, ndim: int) -> Array:
     """`a` as a float or complex array of `ndim` dimensions, its precision kept; refuses other dtypes."""
-    if _has_masked_entries(a):
-        raise KernelError(f"{name} has masked entries; fill them in or drop their items")
-    try:
-        array = np.asarray(a)
-    except (ValueError, TypeError) as error:
-        raise KernelError(f"{name} cannot be read as an array of numbers: {error}") from None
+    array: Array = _as_array(a, name=name)
     if array.dtype.kind in "biu":
         array = array.astype(np.float64)
     if array.dtype.kind not in "fc":
@@ -313,6 +342,8 @@ def check_count(value: Any, *, name: str) -> int:
 def as_number(value: Any, *, name: str) -> float:
     """`value` as a float, which may be infinite or nan."""
     try:
+        if np.iscomplexobj(value):
+            raise TypeError
         return float(value)
     except (TypeError, ValueError):
         raise DiversetError(f"{name} is {value!r}; it must be a number") from None

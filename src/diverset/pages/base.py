@@ -1,54 +1,118 @@
-r"""What pages share: one HTML file that loads nothing, and a map of rows.
+r"""What all pages share: the Jinja environment, files that appear whole, links, and a map of rows.
+
+A page is one HTML file that loads nothing. Each module beside this one has a function ``page(result, output)``, which
+returns the values for the template of the same name; everything in them is escaped by Jinja.
 
 The map shows rows by their first two principal components: for centred features X = U \Sigma V^T, row i is at
 :math:`(U_{i1} \sigma_1, U_{i2} \sigma_2)`, the plane that keeps most of the variation.
 """
 
-import re
-from collections.abc import Mapping, Sequence
-from html import escape
-from importlib.resources import files
+import os
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 
 import diverset as dv
+from diverset._result import Result
 from diverset._typing import FloatArray, IntArray
 from diverset.io.files import atomic_write
 from diverset.numerics.validation import is_sparse
 
-if TYPE_CHECKING:
-    from diverset.cli.candidates import Candidates
-
-__all__ = ["circle", "facts", "placed", "principal_plane", "short", "some_of", "write_page"]
+__all__ = [
+    "as_fragment", "as_markdown", "file_link", "placed", "plain", "principal_plane", "render", "short", "some_of",
+    "web_link", "write_page",
+]  # fmt: skip
 
 #: Beyond this many rows and features, the two components are found by iteration.
 _DIRECT = 400
 _ROUNDS = 6
+#: Rows of a result that a notebook shows at once; the others are folded.
+_FRAGMENT_ROWS = 20
 
 
-def write_page(
-    output: Path, title: str, parts: Sequence[str], template_name: str = "page.html", script: str | None = None
-) -> None:
-    """Put the parts of a page, already escaped, into a template; the file appears whole or not at all.
+@cache
+def _environment() -> Any:
+    import jinja2
 
-    `script` names a file of JavaScript beside the templates.
-    """
-    templates = files("diverset") / "pages" / "templates"
-    template = (templates / template_name).read_text(encoding="utf-8")
-    code = "" if script is None else f"<script>\n{(templates / script).read_text(encoding='utf-8')}</script>"
-    values = {"title": escape(title), "body": "\n".join(parts), "version": escape(dv.__version__), "script": code}
-    # In one pass, so that a marker in somebody's text stays text.
-    page = re.sub(r"\{\{(\w+)\}\}", lambda found: values[found[1]], template)
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("diverset.pages"), autoescape=True, undefined=jinja2.StrictUndefined
+    )
+    environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":")}
+    environment.filters["cell"] = _cell
+    return environment
+
+
+def render(template: str, **values: Any) -> str:
+    """A template filled with values; text in them stays text."""
+    return str(_environment().get_template(template).render(version=dv.__version__, **values))
+
+
+def write_page(result: Result, output: Path) -> None:
+    """Write the page of a result; the file appears whole or not at all."""
+    values = import_module(f"diverset.pages.{result._page}").page(result, output)
     with atomic_write(output) as temporary:
-        temporary.write_text(page, encoding="utf-8", errors="replace", newline="\n")
+        html = render(f"{result._page}.html", **values)
+        temporary.write_text(html, encoding="utf-8", errors="replace", newline="\n")
 
 
-def facts(asked: Mapping[str, str], remarks: Sequence[str]) -> list[str]:
-    """What was asked, in words, and what the reader should know."""
-    listed = "".join(f"<div><dt>{escape(k)}</dt><dd>{escape(v)}</dd></div>" for k, v in asked.items())
-    return [f"<dl>{listed}</dl>", *(f'<p class="remark">{escape(remark)}</p>' for remark in remarks)]
+def as_fragment(result: Result) -> str:
+    """What a notebook shows: the text of the result, and its rows as a table."""
+    rows = result.records()
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    filled: list[Mapping[str, Any]] = [{name: row.get(name) for name in columns} for row in rows]
+    first, more = filled[:_FRAGMENT_ROWS], filled[_FRAGMENT_ROWS:]
+    return render("fragment.html", heading=str(result), columns=columns, rows=first, more=more)
+
+
+def as_markdown(result: Result) -> str:
+    """The result as Markdown: what its page module makes of it, else a heading line and a table."""
+    own = getattr(import_module(f"diverset.pages.{result._page}"), "markdown", None)
+    if own is not None:
+        return str(own(result))
+    rows = result.records()
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    lines = [str(result).partition("\n")[0], ""]
+    lines += [_line(columns), _line("---" for _ in columns), *(_line(row.get(c) for c in columns) for row in rows)]
+    return "\n".join([*lines, ""])
+
+
+def _line(cells: Any) -> str:
+    return f"| {' | '.join(cell if cell == '---' else plain(_cell(cell)) for cell in cells)} |"
+
+
+def _cell(value: Any) -> str:
+    """A value of a table, as it is shown."""
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return "" if value is None else short(str(value), 400)
+
+
+def plain(text: str) -> str:
+    """Text in which Markdown sees no markup."""
+    return "".join("\\" + mark if mark in "\\`*_[]<>#|" else mark for mark in " ".join(text.split()))
+
+
+def web_link(address: Any) -> str:
+    """An address that a page may link to, or nothing: only http and https."""
+    text = str(address or "").strip()
+    return text if text.lower().startswith(("http://", "https://")) else ""
+
+
+def file_link(path: str | os.PathLike[str], output: Path) -> str:
+    """A link from a page to a file, relative to the page; nothing if there is no such file."""
+    try:
+        if not os.path.exists(path):
+            return ""
+        relative = os.path.relpath(os.path.abspath(path), os.path.abspath(output.parent))
+    except (OSError, ValueError):  # another drive, or a name that no file system has
+        return ""
+    # The dot keeps a name such as "javascript:x" from being read as an address.
+    return "./" + quote(relative.replace(os.sep, "/").encode("utf-8", "surrogateescape"))
 
 
 def short(text: str, length: int) -> str:
@@ -59,11 +123,6 @@ def short(text: str, length: int) -> str:
     return f"{cut if len(cut) > length // 2 else text[:length]} …"
 
 
-def circle(place: Sequence[float], radius: float, kind: str) -> str:
-    """A mark on a map, at a place in percent."""
-    return f'<circle class="{kind}" cx="{place[0]:.2f}%" cy="{place[1]:.2f}%" r="{radius:g}"/>'
-
-
 def some_of(n: int, without: IntArray, most: int) -> IntArray:
     """Rows for the background of a map, evenly spread over the file if there are too many."""
     others = np.setdiff1d(np.arange(n), without)
@@ -72,8 +131,11 @@ def some_of(n: int, without: IntArray, most: int) -> IntArray:
     return others[np.linspace(0, len(others) - 1, most).round().astype(np.int64)]
 
 
-def placed(candidates: "Candidates", shown: IntArray) -> tuple[FloatArray, str]:
-    """Places of rows on a map, in percent, and what the directions mean."""
+def placed(candidates: Any, shown: IntArray) -> tuple[FloatArray, str]:
+    """Places of rows on a map, in percent, and what the directions mean.
+
+    `candidates` has ``features``, ``similarity`` and ``axes``, as those of the command line do.
+    """
     X = candidates.features[shown]
     if candidates.axes is not None:
         plane = np.asarray(X, dtype=np.float64)

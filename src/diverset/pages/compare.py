@@ -1,19 +1,16 @@
 """The page of a comparison: the trade-off or the scores along the dial, with the chosen point, and the numbers."""
 
 import math
-from collections.abc import Callable, Sequence
-from html import escape
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from diverset.cli.candidates import Candidates
-from diverset.cli.request import Request
-from diverset.cli.run_compare import difference
-from diverset.metrics.comparison import HEADINGS, Comparison, Setting, shown
-from diverset.pages.base import circle, facts, placed, short, some_of, write_page
+from diverset.metrics.comparison import HEADINGS, Comparison, Setting, difference, shown
+from diverset.pages.base import placed, short, some_of
 
-__all__ = ["write_compare_page"]
+__all__ = ["page"]
 
 MOST_DOTS = 500
 #: Colours of methods that can be told apart in light and dark, and dashes for those who see no colours.
@@ -23,56 +20,48 @@ _DASHES = ("", "7 3", "2 3", "9 3 2 3", "4 4")
 _LOWEST = {"redundancy"}
 _NEITHER = {"overlap"}
 # The picture, in pixels: room at the left and below for the numbers of the axes.
-_WIDTH, _HEIGHT, _LEFT, _BELOW, _ABOVE, _RIGHT = 640.0, 360.0, 56.0, 58.0, 34.0, 20.0
+_WIDTH, _HEIGHT, _LEFT, _BELOW, _ABOVE, _RIGHT = 640, 360, 56, 58, 34, 20
 
 
-def write_compare_page(
-    request: Request, candidates: Candidates, found: Comparison, k: float, *, remarks: Sequence[str]
-) -> None:
-    """Write the page of a comparison.
+def page(result: Any, output: Path) -> dict[str, Any]:
+    """Values for the template.
 
-    Parameters
-    ----------
-    request : Request
-        What was asked for, and the file to write.
-    candidates : Candidates
-        All rows that could be picked.
-    found : Comparison
-        Settings with their picks and numbers.
-    k : int or float
-        Number of picks, or the share of the rows.
-    remarks : sequence of str
-        What the reader should know.
+    `result` is a :class:`~diverset.metrics.compare.Comparison`, or a comparison of rows of a table
+    (``diverset.cli.compare.Compared``), which also says what was asked and what the rows are.
     """
-    assert request.output is not None
-    n, queries = len(candidates.rows), len(found.queries)
-    rows = f"{k:g} of {n:,} rows in" if found.queries == (None,) else f"{k:g} rows for each of {queries:,} queries in"
-    title = f"{len(found)} ways to pick {rows} {Path(candidates.table.name).name}"
-    asked = {
-        "File": f"{candidates.table.name}, {candidates.table.n:,} rows",
-        "Compared by": f"{candidates.compared_by}, {candidates.similarity} similarity",
-        "Quality": candidates.quality_name or "all rows equal",
-        "Random picks": f"seed {request.seed}",
+    found: Comparison = getattr(result, "found", result)
+    candidates = getattr(result, "candidates", None)
+    single = found.queries == (None,)
+    values: dict[str, Any] = {
+        "title": getattr(result, "title", f"{len(found)} ways to pick"),
+        "asked": {} if candidates is None else result.asked(output),
+        "notes": list(dict.fromkeys([*result.notes, *found.notes])),
+        "chosen": None if found.chosen is None else found.chosen.name,
+        "chart": None if found.chosen is None else _chart(found),
+        "command": None if candidates is None else result.command(),
+        "maps": [],
+        "cloud": [],
+        "caption": "",
+        "any_shared": False,
     }
-    parts = [f"<h1>{escape(title)}</h1>", *facts(asked, remarks)]
-    if found.chosen is not None:
-        parts += _chart(found)
-        if found.chosen.method == "dpp" and found.chosen.dial is not None:
-            command = escape(request.command(diversity=found.chosen.dial, keep=None, seed=None))
-            parts.append(f'<p class="caption">On the command line:</p><p class="command"><code>{command}</code></p>')
-    parts += [
-        "<h2>By the numbers</h2>",
-        _numbers(found),
-        '<p class="caption">Bold is the best in its column. Quality kept: 0 is the average row, 1 the best rows. '
-        "Redundancy: mean similarity of a pick to the pick most like it. Vendi score: the effective number of "
-        "different rows.</p>",
+    first = ["Method", *([f"{HEADINGS[found.measure]} against top-k"] if found.measure else [])]
+    values["columns"] = [*first, *(HEADINGS[name] for name in found.columns)]
+    columns = {name: [each.numbers[name] for each in found] for name in found.columns}
+    headline = {id(each) for each in found.headline}
+    values["rows"] = [
+        {
+            "name": each.name,
+            "chosen": each is found.chosen,
+            "headline": id(each) in headline,
+            "difference": difference(each, found.measure) if found.measure else None,
+            "cells": [_cell(name, each.numbers[name], columns[name]) for name in found.columns],
+        }
+        for each in found
     ]
-    if found.queries == (None,):
-        parts += _maps(candidates, found)
-    write_page(request.output, title, parts)
+    return values | (_maps(candidates, found) if single else {})
 
 
-def _chart(found: Comparison) -> list[str]:
+def _chart(found: Comparison) -> dict[str, Any] | None:
     """A line for every method, and a mark at the chosen setting."""
     assert found.chosen is not None
     curves = {name: found.curve(name) for name in dict.fromkeys(each.method for each in found) if name != "random"}
@@ -84,53 +73,57 @@ def _chart(found: Comparison) -> list[str]:
         return None if x is None or y is None else (x, y)
 
     top = curves.pop("top-k")[0]
-    places = {
-        name: [place for place in map(point, [top, *curve]) if place is not None] for name, curve in curves.items()
-    }
-    every = [place for line in places.values() for place in line] + [p for p in [point(top)] if p is not None]
+    places = {name: [p for p in map(point, [top, *curve]) if p is not None] for name, curve in curves.items()}
+    every = [p for line in places.values() for p in line] + [p for p in [point(top)] if p is not None]
     if not every:
-        return []
+        return None
     across, up = (_ticks([place[axis] for place in every]) for axis in (0, 1))
 
     def xy(place: tuple[float, float]) -> tuple[float, float]:
         x, y = ((value - ticks[0]) / (ticks[-1] - ticks[0]) for value, ticks in zip(place, (across, up), strict=True))
-        return _LEFT + x * (_WIDTH - _LEFT - _RIGHT), _HEIGHT - _BELOW - y * (_HEIGHT - _BELOW - _ABOVE)
+        at = _LEFT + x * (_WIDTH - _LEFT - _RIGHT), _HEIGHT - _BELOW - y * (_HEIGHT - _BELOW - _ABOVE)
+        return round(at[0], 1), round(at[1], 1)
 
-    marks = [_axes(across, up, xy, "diversity" if measure else "redundancy", HEADINGS[measure or "kept"])]
-    keys = []
-    for j, (name, line) in enumerate(places.items()):
-        style = f'stroke="{_COLOURS[j % 5]}" stroke-dasharray="{_DASHES[j % 5]}"'
-        path = "M" + "L".join("{:.1f} {:.1f}".format(*xy(place)) for place in line)
-        marks.append(f'<path fill="none" stroke-width="2" {style} d="{path}"/>')
-        marks += ['<circle r="3" fill="{}" cx="{:.1f}" cy="{:.1f}"/>'.format(_COLOURS[j % 5], *xy(p)) for p in line[1:]]
-        keys.append(
-            f'<span class="legend"><svg width="28" height="10" aria-hidden="true"><path d="M0 5H28" stroke-width="2.5" '
-            f"{style}/></svg> {escape(name)}</span>"
-        )
+    marks = []
     for each, words in ((top, "top-k"), (found.chosen, f"chosen: {found.chosen.name}")):
         place = point(each)
         if place is None or (each is top and found.chosen is top):
             continue
         x, y = xy(place)
-        anchor, dx = ("end", -12) if x > _WIDTH / 2 else ("start", 12)
-        ring = "chosen-point" if each is found.chosen else "top-point"
+        right = x > _WIDTH / 2
         marks.append(
-            f'<circle class="{ring}" cx="{x:.1f}" cy="{y:.1f}" r="8"/><text class="{ring}" x="{x + dx:.1f}" '
-            f'y="{y + (26 if each is top else -12):.1f}" text-anchor="{anchor}">{escape(words)}</text>'
+            {
+                "kind": "chosen-point" if each is found.chosen else "top-point",
+                "x": x,
+                "y": y,
+                "at": x - 12 if right else x + 12,
+                "down": 26 if each is top else -12,
+                "anchor": "end" if right else "start",
+                "words": words,
+            }
         )
-    heading = "Scores along the dial" if measure else "What diversity costs"
-    says = (
-        f"The further right, the more diversity counts; all methods begin at top-k, {HEADINGS[measure]} "
-        f"{shown(top.numbers[measure])}."
-        if measure
-        else "Up is more quality kept, left is less redundancy: the upper left is best. Every line begins at top-k."
-    )
-    return [
-        f"<h2>{heading}</h2>",
-        f'<svg class="chart" viewBox="0 0 {_WIDTH:g} {_HEIGHT:g}" role="img" aria-label="{escape(heading)}; '
-        f'chosen: {escape(found.chosen.name)}">{"".join(marks)}</svg>',
-        f'<p class="caption">{" ".join(keys)}</p><p class="caption">{says}</p>',
-    ]
+    says = "Up is more quality kept, left is less redundancy: the upper left is best. Every line begins at top-k."
+    if measure:
+        says = f"Diversity grows to the right; all methods begin at top-k, {HEADINGS[measure]} "
+        says += f"{shown(top.numbers[measure])}."
+    return {
+        "heading": "Scores along the dial" if measure else "What diversity costs",
+        "width": _WIDTH,
+        "height": _HEIGHT,
+        "left": _LEFT,
+        "right": _WIDTH - _RIGHT,
+        "bottom": _HEIGHT - _BELOW,
+        "up": [(xy((across[0], value))[1], f"{value:.2g}") for value in up],
+        "across": [(xy((value, up[0]))[0], f"{value:.2g}") for value in across],
+        "below": "diversity" if measure else "redundancy",
+        "above": HEADINGS[measure or "kept"],
+        "lines": [
+            {"name": name, "colour": _COLOURS[j % 5], "dashes": _DASHES[j % 5], "points": [xy(p) for p in line]}
+            for j, (name, line) in enumerate(places.items())
+        ],
+        "marks": marks,
+        "says": says,
+    }
 
 
 def _ticks(values: Sequence[float]) -> list[float]:
@@ -142,74 +135,52 @@ def _ticks(values: Sequence[float]) -> list[float]:
     return [i * step for i in range(first, max(last, first + 1) + 1)]
 
 
-def _axes(across: list[float], up: list[float], xy: Callable[..., tuple[float, float]], below: str, above: str) -> str:
-    parts = []
-    for value in up:
-        y = xy((across[0], value))[1]
-        parts.append(
-            f'<line class="grid-line" x1="{_LEFT:g}" x2="{_WIDTH - _RIGHT:g}" y1="{y:.1f}" y2="{y:.1f}"/>'
-            f'<text x="{_LEFT - 8:g}" y="{y + 4:.1f}" text-anchor="end">{value:.2g}</text>'
-        )
-    for value in across:
-        x = xy((value, up[0]))[0]
-        parts.append(f'<text x="{x:.1f}" y="{_HEIGHT - _BELOW + 24:g}" text-anchor="middle">{value:.2g}</text>')
-    parts.append(f'<text x="{_WIDTH - _RIGHT:g}" y="{_HEIGHT - 6:g}" text-anchor="end">{escape(below)}</text>')
-    parts.append(f'<text x="0" y="{_ABOVE - 16:g}">{escape(above)}</text>')
-    return "".join(parts)
-
-
-def _numbers(found: Comparison) -> str:
-    names = found.columns
-    columns = {name: [each.numbers[name] for each in found] for name in names}
-    first = ["Method", *([f"{HEADINGS[found.measure]} against top-k"] if found.measure else [])]
-    heads = [*first, *(HEADINGS[name] for name in names)]
-    head = "".join(f'<th scope="col">{escape(words)}</th>' for words in heads)
-    lines = []
-    for each in found:
-        cells = "".join(_cell(name, each.numbers[name], columns[name]) for name in names)
-        if found.measure:
-            cells = f"<td>{escape(difference(each, found.measure))}</td>{cells}"
-        mark = ' class="chosen-row"' if each is found.chosen else ""
-        lines.append(f'<tr{mark}><th scope="row">{escape(each.name)}</th>{cells}</tr>')
-    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{"".join(lines)}</tbody></table></div>'
-
-
-def _cell(name: str, value: float | None, column: Sequence[float | None]) -> str:
+def _cell(name: str, value: float | None, column: Sequence[float | None]) -> dict[str, Any]:
     if value is None or not math.isfinite(value):
-        return f"<td>{shown(value)}</td>"
+        return {"words": shown(value), "best": False, "share": None}
     finite = [other for other in column if other is not None and math.isfinite(other)]
     low, high = min(0.0, *finite), max(0.0, *finite)
-    share = (value - low) / (high - low) if high > low else 0.0
     best = min(finite) if name in _LOWEST else max(finite)
-    bold = ' class="best"' if shown(value) == shown(best) and name not in _NEITHER else ""
-    bar = f'<span class="bar" aria-hidden="true"><span style="width: {100 * share:.0f}%"></span></span>'
-    return f"<td{bold}>{shown(value)}{bar}</td>"
+    return {
+        "words": shown(value),
+        "best": shown(value) == shown(best) and name not in _NEITHER,
+        "share": (value - low) / (high - low) if high > low else 0.0,
+    }
 
 
-def _maps(candidates: Candidates, found: Comparison) -> list[str]:
-    """A small map and a list for the best setting of every method."""
+def _maps(candidates: Any, found: Comparison) -> dict[str, Any]:
+    """A small map and a list for the best setting of every method; without candidates, lists of positions."""
     best = list(found.best.values())
     everyone = np.unique(np.concatenate([each.picks[0] for each in best]))
-    dots = some_of(len(candidates.rows), everyone, MOST_DOTS)
-    place, caption = placed(candidates, np.concatenate([dots, everyone]))
-    at = dict(zip([*dots.tolist(), *everyone.tolist()], place.tolist(), strict=True))
-    cloud = "".join(circle(here, 2.0, "dot") for here in place.tolist())
-    parts = [
-        "<h2>Where the picks are</h2>",
-        f'<svg class="hidden" aria-hidden="true"><defs><g id="cloud">{cloud}</g></defs></svg><div class="grid">',
+    at: dict[int, list[float]] = {}
+    cloud, caption = [], ""
+    if candidates is not None:
+        dots = some_of(len(candidates.rows), everyone, MOST_DOTS)
+        place, caption = placed(candidates, np.concatenate([dots, everyone]))
+        cloud = place.round(2).tolist()
+        at = dict(zip([*dots.tolist(), *everyone.tolist()], cloud, strict=True))
+    sets = [set(each.picks[0].tolist()) for each in best if each.method != "random"]
+    shared = set.intersection(*sets) if len(sets) > 1 else set()
+    maps = [
+        {
+            "name": each.name,
+            "picks": [
+                {
+                    "x": at.get(i, [0, 0])[0],
+                    "y": at.get(i, [0, 0])[1],
+                    "shared": i in shared,
+                    "words": _entry(candidates, i),
+                }
+                for i in each.picks[0].tolist()
+            ],
+        }
+        for each in best
     ]
-    for each in best:
-        picks = each.picks[0].tolist()
-        circles = "".join(circle(at[i], 5.0, "pick") for i in picks)
-        entries = "".join(f"<li>{escape(_entry(candidates, i))}</li>" for i in picks)
-        parts.append(
-            f'<section><h3>{escape(each.name)}</h3><svg class="mini" role="img" aria-label="Map of the picks of '
-            f'{escape(each.name)}"><use href="#cloud"/>{circles}</svg><details><summary>The {len(picks)} '
-            f"picks</summary><ol>{entries}</ol></details></section>"
-        )
-    return [*parts, f'</div><p class="caption">{escape(caption)} Each method at its best setting.</p>']
+    return {"maps": maps, "cloud": cloud, "caption": caption, "any_shared": bool(shared)}
 
 
-def _entry(candidates: Candidates, i: int) -> str:
+def _entry(candidates: Any, i: int) -> str:
+    if candidates is None:
+        return str(i)
     label, text = candidates.label(i), short(candidates.text(i), 120)
     return f"{label}: {text}" if text and text != label else label

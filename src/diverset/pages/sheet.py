@@ -2,19 +2,22 @@
 
 import base64
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from diverset.errors import MissingExtraError
 from diverset.images import read_image
 from diverset.io.files import atomic_write
-from diverset.pages.base import write_page
+from diverset.pages.base import file_link
 
-__all__ = ["Entry", "write_sheet_page", "write_sheet_picture"]
+if TYPE_CHECKING:
+    from diverset.images.pick import ImageChoice
+
+__all__ = ["page", "write_picture"]
 
 #: Pixels of the larger side of images on the page, and how many small ones are shown beneath a large one.
 LARGE, SMALL = 480, 110
@@ -28,84 +31,53 @@ GAP = 24
 INK, SOFT, PAPER, PANEL, PICK, COPY = "#1b1f24", "#5b6470", "#ffffff", "#f2f4f7", "#0b5fb3", "#b45309"
 
 
-@dataclass(frozen=True)
-class Entry:
-    """One chosen image.
-
-    Attributes
-    ----------
-    path : Path
-        The file.
-    name : str
-        What to call it.
-    note : str
-        Numbers, in words.
-    others : list of (Path, str, bool)
-        What it stands for, the most similar first: file, name, and whether it is a near copy.
-    """
-
-    path: Path
-    name: str
-    note: str
-    others: Sequence[tuple[Path, str, bool]]
-
-
-def write_sheet_page(
-    output: Path, title: str, entries: Sequence[Entry], *, asked: Mapping[str, str], remarks: Sequence[str] = ()
-) -> None:
-    """Write the sheet as one HTML file with all images inside.
-
-    Parameters
-    ----------
-    output : Path
-        The file; it appears whole or not at all.
-    title : str
-        Its heading.
-    entries : sequence of Entry
-        Chosen images, in order.
-    asked : mapping of str to str
-        What was asked, in words.
-    remarks : sequence of str
-        What the reader should know.
-    """
-    paths = [(entry.path, LARGE) for entry in entries]
-    paths += [(path, SMALL) for entry in entries for path, _, _ in entry.others[:MOST_SMALL]]
+def page(choice: "ImageChoice", output: Path) -> dict[str, Any]:
+    """Values for the template, with all images that it shows."""
+    paths, names = choice.found.paths, choice.names
+    entries, wanted = [], []
+    for i in choice.picks.tolist():
+        others = choice.stands_for[i]
+        wanted += [(paths[i], LARGE), *((paths[j], SMALL) for j in others[:MOST_SMALL])]
+        entries.append((i, others[:MOST_SMALL], others[MOST_SMALL:]))
     with ThreadPoolExecutor() as pool:
-        sources = dict(zip(paths, pool.map(_embedded, paths), strict=True))
-    items = []
-    for rank, entry in enumerate(entries, start=1):
-        name = escape(entry.name)
-        small = "".join(
-            f'<li{_copy_class(copy)}><img alt="{_small_name(label, copy)}" title="{_small_name(label, copy)}" '
-            f'src="{sources[path, SMALL]}" loading="lazy"></li>'
-            for path, label, copy in entry.others[:MOST_SMALL]
-        )
-        left = len(entry.others) - MOST_SMALL
-        more = f'<li class="more">and {left:,} more</li>' if left > 0 else ""
-        items.append(
-            f'<li id="pick-{rank}"><figure><img class="large" alt="{name}" src="{sources[entry.path, LARGE]}">'
-            f'<figcaption><span class="rank">{rank}</span><span><b>{name}</b> '
-            f'<span class="numbers">{escape(entry.note)}</span></span></figcaption></figure>'
-            + (f'<ul class="small" aria-label="Stands for">{small}{more}</ul>' if small else "")
-            + "</li>"
-        )
-    parts = [
-        f"<h1>{escape(title)}</h1>",
-        "<dl>" + "".join(f"<div><dt>{escape(k)}</dt><dd>{escape(v)}</dd></div>" for k, v in asked.items()) + "</dl>",
-        *(f'<p class="remark">{escape(remark)}</p>' for remark in remarks),
-        f'<ol class="picks">{"".join(items)}</ol>',
-        '<p class="caption">Small: images that the large one above them is most like, the nearest first; '
-        "framed ones are near copies of it, or of one another.</p>",
-    ]
-    write_page(output, title, parts, "sheet.html")
+        sources = dict(zip(wanted, pool.map(_embedded, wanted), strict=True))
+    copy = choice.copy_of != np.arange(len(paths))
+    asked = {
+        "Folder": f"{choice.folder}, {len(paths):,} images" if choice.folder else f"{len(paths):,} images",
+        "Compared by": choice.compared_by,
+        "Method": choice.method,
+        "Near-duplicates": f"{int(copy.sum())} collapsed",
+    }
+    if choice.scores is not None:
+        asked["Diversity"] = f"{choice.diversity:.3g} (0 is plain top-k, 1 diversity only)"
+    return {
+        "title": _title(choice),
+        "asked": asked,
+        "notes": choice.notes,
+        "entries": [
+            {
+                "name": names[i],
+                "href": file_link(paths[i], output),
+                "note": choice.note(i),
+                "image": sources[paths[i], LARGE],
+                "others": [
+                    {
+                        "name": f"{names[j]} (near-duplicate)" if copy[j] else names[j],
+                        "near": bool(copy[j]),
+                        "image": sources[paths[j], SMALL],
+                    }
+                    for j in small
+                ],
+                "more": [{"name": names[j], "href": file_link(paths[j], output)} for j in more],
+            }
+            for i, small, more in entries
+        ],
+    }
 
 
-def _copy_class(copy: bool) -> str:
-    return ' class="copy"' if copy else ""
-
-
-def _small_name(label: str, copy: bool) -> str:
-    return escape(f"{label} (near copy)" if copy else label)
+def _title(choice: "ImageChoice") -> str:
+    of = f"{choice.folder.resolve().name or choice.folder}: " if choice.folder else ""
+    return f"{of}{len(choice)} of {len(choice.found.paths):,} images"
 
 
 def _embedded(wanted: tuple[Path, int]) -> str:
@@ -129,53 +101,45 @@ def _pillow() -> Any:
     return PIL
 
 
-def write_sheet_picture(output: Path, title: str, entries: Sequence[Entry]) -> None:
-    """Write the sheet as one picture, PNG or JPEG by the extension.
-
-    Parameters
-    ----------
-    output : Path
-        The file; it appears whole or not at all.
-    title : str
-        Its heading.
-    entries : sequence of Entry
-        Chosen images, in order.
-    """
+def write_picture(choice: "ImageChoice", output: Path) -> None:
+    """Write the sheet as one picture, PNG or JPEG by the extension; it appears whole or not at all."""
+    paths = choice.found.paths
     pil = _pillow()
     heading, text, tiny = (pil.ImageFont.load_default(size) for size in (30, 17, 14))
-    columns = min(COLUMNS, max(len(entries), 1))
-    rows = -(-len(entries) // columns)
+    columns = min(COLUMNS, max(len(choice), 1))
+    rows = -(-len(choice) // columns)
     width = max(columns * (TILE[0] + GAP) + GAP, 2 * TILE[0])
     height_of_entry = TILE[1] + 34 + SMALL_ROWS * (CELL[1] + 4) + GAP
     sheet = pil.Image.new("RGB", (width, 76 + rows * height_of_entry + 8), PAPER)
     draw = pil.ImageDraw.Draw(sheet)
-    draw.text((GAP, 20), _fitted(draw, title, heading, width - 2 * GAP), fill=INK, font=heading)
-    for at, entry in enumerate(entries):
+    draw.text((GAP, 20), _fitted(draw, _title(choice), heading, width - 2 * GAP), fill=INK, font=heading)
+    for at, i in enumerate(choice.picks.tolist()):
         left, top = GAP + at % columns * (TILE[0] + GAP), 76 + at // columns * height_of_entry
         draw.rectangle((left, top, left + TILE[0] - 1, top + TILE[1] - 1), fill=PANEL)
-        _paste(sheet, _picture(entry.path, max(TILE)), left, top, TILE)
+        _paste(sheet, _picture(paths[i], max(TILE)), left, top, TILE)
         rank = str(at + 1)
         room = int(draw.textlength(rank, font=text)) + 16
         draw.rounded_rectangle((left, top + TILE[1] + 6, left + room, top + TILE[1] + 28), 11, fill=PICK)
         draw.text((left + 8, top + TILE[1] + 8), rank, fill=PAPER, font=text)
-        name = _fitted(draw, f"{entry.name}  {entry.note}".strip(), text, TILE[0] - room - 8)
+        name = _fitted(draw, f"{choice.names[i]}  {choice.note(i)}".strip(), text, TILE[0] - room - 8)
         draw.text((left + room + 8, top + TILE[1] + 8), name, fill=INK, font=text)
-        _draw_small(sheet, draw, entry, left, top + TILE[1] + 36, tiny)
+        others = [(paths[j], bool(choice.copy_of[j] != j)) for j in choice.stands_for[i]]
+        _draw_small(sheet, draw, others, left, top + TILE[1] + 36, tiny)
     with atomic_write(output) as temporary:
         sheet.save(temporary)
 
 
-def _draw_small(sheet: Any, draw: Any, entry: Entry, left: int, top: int, font: Any) -> None:
+def _draw_small(sheet: Any, draw: Any, others: Sequence[tuple[Path, bool]], left: int, top: int, font: Any) -> None:
     """The small images in two rows; if there are more, the last place says how many."""
     across = (TILE[0] + 4) // (CELL[0] + 4)
     places = across * SMALL_ROWS
-    shown = list(entry.others) if len(entry.others) <= places else list(entry.others)[: places - 1]
-    for at, (path, _, copy) in enumerate(shown):
+    shown = others if len(others) <= places else others[: places - 1]
+    for at, (path, copy) in enumerate(shown):
         x, y = left + at % across * (CELL[0] + 4), top + at // across * (CELL[1] + 4)
         _paste(sheet, _picture(path, max(CELL) * 2), x, y, CELL, fill=True)
         if copy:
             draw.rectangle((x, y, x + CELL[0] - 1, y + CELL[1] - 1), outline=COPY, width=3)
-    left_out = len(entry.others) - len(shown)
+    left_out = len(others) - len(shown)
     if left_out:
         x, y = left + (places - 1) % across * (CELL[0] + 4), top + (places - 1) // across * (CELL[1] + 4)
         draw.text((x + CELL[0] / 2, y + CELL[1] / 2), f"+ {left_out:,}", fill=SOFT, font=font, anchor="mm")

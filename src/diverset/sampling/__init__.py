@@ -28,7 +28,7 @@ import numpy as np
 from diverset._typing import BoolArray, IntArray, RNGLike
 from diverset.core.distribution import SetDistribution
 from diverset.errors import DiversetError
-from diverset.numerics.validation import check_count, check_fits_in_memory, check_size
+from diverset.numerics.validation import as_generator, check_count, check_fits_in_memory, check_size
 from diverset.sampling.base import METHODS
 from diverset.sampling.batch import draw_batch, stream_draws
 
@@ -52,7 +52,7 @@ def sample(
     if output == "indicator":
         what = f"the indicators of {count} sets of {distribution.n_items} items"
         check_fits_in_memory(count * distribution.n_items, what=what, remedy="ask for output='sets', or stream")
-    draws = draw_batch(distribution.sampler(count, method=method), count, np.random.default_rng(rng), jobs)
+    draws = draw_batch(distribution.sampler(count, method=method), count, as_generator(rng), jobs)
     if output == "indicator":
         table = _indicators(draws, distribution.n_items)
         return table[0] if size is None else table
@@ -75,4 +75,4 @@ def stream(
     count = None if size is None else check_size(size, name="size")
     # A stream without an end is a stream of many draws.
     sampler = distribution.sampler(10_000 if count is None else count, method=method)
-    return (distribution._labels(draw) for draw in stream_draws(sampler, count, np.random.default_rng(rng)))
+    return (distribution._labels(draw) for draw in stream_draws(sampler, count, as_generator(rng)))

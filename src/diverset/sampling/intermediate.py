@@ -57,7 +57,7 @@ from diverset.core.spectrum import Spectrum
 from diverset.errors import DiversetError, SizeError
 from diverset.numerics import symmetric
 from diverset.numerics.linalg import EPS, add_to_diagonal, log_det_psd
-from diverset.numerics.validation import available_memory, check_count, check_size
+from diverset.numerics.validation import as_generator, available_memory, check_count, check_size
 from diverset.sampling.base import Sampler
 from diverset.sampling.kernel_function import (
     KernelEntries,
@@ -375,7 +375,7 @@ def sample_kernel(
         sampler = MCMCSampler(kernel, k)
     else:
         raise DiversetError(f'method is {method!r}; choose "intermediate" or "mcmc"')
-    generator = np.random.default_rng(rng)
+    generator = as_generator(rng)
     if size is None:
         return sampler.draw(generator)
     return sampler.draw_many(check_size(size, name="size"), generator)

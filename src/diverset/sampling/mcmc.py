@@ -43,7 +43,7 @@ from diverset.core import DPP, KDPP
 from diverset.core.representation import Representation
 from diverset.errors import DiversetError, ImpossibleEventError, KernelError, SizeError
 from diverset.numerics.linalg import EPS, cholesky_lower, hermitian_inverse, log_det_from_cholesky, squared_modulus
-from diverset.numerics.validation import check_count, check_positive, check_size, find_positions
+from diverset.numerics.validation import as_generator, check_count, check_positive, check_size, find_positions
 from diverset.sampling.base import Sampler
 from diverset.sampling.batch import children
 from diverset.sampling.chain import Chain, ChainState
@@ -386,7 +386,7 @@ def mcmc_chain(
     entries, labels, k = _read_target(target, k)
     count, chains = check_count(size, name="size"), check_count(n_chains, name="n_chains")
     limit = math.inf if max_seconds is None else time.monotonic() + check_positive(max_seconds, name="max_seconds")
-    generator = np.random.default_rng(rng)
+    generator = as_generator(rng)
     streams = children(generator, chains)
     starts = _starts(entries, labels, k, start, streams)
     walkers = [_Walker(entries, Y, k is not None, stream) for Y, stream in zip(starts, streams, strict=True)]

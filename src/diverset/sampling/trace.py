@@ -9,6 +9,7 @@ import numpy as np
 from diverset._typing import FloatArray, IntArray, RNGLike
 from diverset.core import DPP, KDPP
 from diverset.errors import DiversetError
+from diverset.numerics.validation import as_generator
 from diverset.sampling.eigenvectors import EigenvectorLaw
 from diverset.sampling.spectral import ElementarySampler, draw_next
 
@@ -71,7 +72,7 @@ def sampling_trace(distribution: DPP | KDPP, rng: RNGLike = None) -> SamplingTra
     """
     if not isinstance(distribution, (DPP, KDPP)):
         raise DiversetError(f"distribution is a {type(distribution).__name__}; a trace needs a DPP or a KDPP")
-    generator = np.random.default_rng(rng)
+    generator = as_generator(rng)
     dpp = distribution if isinstance(distribution, DPP) else distribution.dpp
     representation = dpp._representation
     k = distribution.k if isinstance(distribution, KDPP) else None

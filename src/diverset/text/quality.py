@@ -37,7 +37,7 @@ from scipy import sparse
 
 from diverset._typing import BoolArray, FloatArray
 from diverset.errors import DiversetError
-from diverset.io.files import atomic_write
+from diverset.io.files import atomic_write, open_file
 from diverset.numerics.validation import check_nonnegative
 from diverset.text.cluster import Cluster
 from diverset.text.lexrank import lexrank
@@ -264,7 +264,7 @@ def write_model(path: str | os.PathLike[str], entries: Mapping[str, Any]) -> Non
 
 def read_model(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read a file of :func:`write_model`, and check its format, entries and checksum."""
-    with open(path, "rb") as file:
+    with open_file(path) as file:
         raw = file.read(_LONGEST + 1)
     if len(raw) > _LONGEST:
         raise DiversetError(f"{path} is not a summarizer file: it has more than {_LONGEST:,} bytes")

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from html import escape
-from importlib import import_module
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from diverset._result import Result
 from diverset._typing import FloatArray, IntArray, RNGLike
-from diverset.errors import DiversetError, MissingExtraError
+from diverset.errors import DiversetError
 from diverset.text.cluster import Budget, Cluster
 from diverset.text.decode import Draws
 from diverset.text.law import SummaryLaw
@@ -23,7 +21,7 @@ __all__ = ["Summary", "finish", "reading_order"]
 
 
 @dataclass(frozen=True, eq=False)
-class Summary:
+class Summary(Result):
     """Chosen sentences in the order of events.
 
     Attributes
@@ -48,6 +46,9 @@ class Summary:
         Remarks for the reader.
     """
 
+    formats: ClassVar[tuple[str, ...]] = (".txt", *Result.formats)
+    _page: ClassVar[str] = "summary"
+
     text: str
     indices: IntArray
     cluster: Cluster = field(repr=False)
@@ -62,15 +63,6 @@ class Summary:
 
     def __str__(self) -> str:
         return self.text
-
-    def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{escape(why['sentence'])}</td><td>{escape(why['document'])}</td>"
-            f"<td>{why['inclusion_probability']:.0%}</td></tr>"
-            for why in self.explain()
-        )
-        head = "<tr><th>sentence</th><th>document</th><th>probability</th></tr>"
-        return f"<p>{escape(self.text)}</p><table>{head}{rows}</table>"
 
     @property
     def sentences(self) -> list[str]:
@@ -170,18 +162,7 @@ class Summary:
             "sentences": self.explain(),
         }
 
-    def to_frame(self) -> Any:
-        """:meth:`explain` as a pandas frame, one row for each chosen sentence."""
-        try:
-            pandas = import_module("pandas")
-        except ImportError as error:
-            raise MissingExtraError("to_frame needs pandas: pip install pandas") from error
-        return pandas.DataFrame(self.explain())
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the summary alone (.txt, .md), with its reasons (.json), or as a page (.html)."""
-        # Pages belong to a layer above this one, so they are imported when needed.
-        import_module("diverset.cli.run_summarize").write_summary(path, self)
+    records = explain
 
 
 def finish(

@@ -54,6 +54,9 @@ def find_threads(
     text: str | None = None,
     title: str | None = None,
     label: str | None = None,
+    day_first: bool | None = None,
+    date_format: str | None = None,
+    encoding: str | None = None,
     progress: Progress | None = None,
 ) -> FoundThreads:
     r"""Find k threads in dated documents: each tells one event, step by step, and no document is in two.
@@ -91,6 +94,12 @@ def find_threads(
         Words in fewer documents, or in a larger share of them, do not count.
     time, text, title, label : str, optional
         Columns of a table; guessed from their names if left out.
+    day_first : bool, optional
+        Whether 3/4/2020 is 3 April; left out, only dates that can be read in one way are accepted.
+    date_format : str, optional
+        Format of the dates, as for ``datetime.strptime``.
+    encoding : str, optional
+        Encoding of the files; UTF-8 is tried first if left out.
     progress : callable, optional
         Told the stage, how much is done, and of how much.
 
@@ -116,7 +125,8 @@ def find_threads(
     [(('barometer', 'high', 'knots'), 32)]
     """
     tell: Progress = (lambda *_: None) if progress is None else progress
-    documents, rows, notes = _read(corpus, time=time, text=text, title=title, label=label)
+    reading = {"day_first": day_first, "date_format": date_format, "encoding": encoding}
+    documents, rows, notes = _read(corpus, time=time, text=text, title=title, label=label, **reading)
     k, length = check_count(k, name="k"), check_count(length, name="length")
     shortest = max(min(2, length), length // 2) if min_length is None else check_count(min_length, name="min_length")
     if shortest > length:
@@ -214,12 +224,12 @@ def find_threads(
     )
 
 
-def _read(corpus: Any, **columns: str | None) -> tuple[Corpus, IntArray, list[str]]:
+def _read(corpus: Any, **options: Any) -> tuple[Corpus, IntArray, list[str]]:
     if isinstance(corpus, Corpus):
         return corpus, np.arange(len(corpus)), []
-    from diverset.io.dated import read_documents
+    from diverset.io.documents import read_corpus
 
-    return read_documents(corpus, **columns)
+    return read_corpus(corpus, **options)
 
 
 def _days(times: Any) -> FloatArray:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from html import escape
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from diverset._result import Result
 from diverset._typing import FloatArray, IntArray
-from diverset.errors import MissingExtraError
 from diverset.threads.corpus import Corpus
 from diverset.threads.events import PileVectors
 from diverset.threads.paths import EventModel
@@ -36,7 +34,7 @@ def day_of(time: Any) -> str:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FoundThreads:
+class FoundThreads(Result):
     """A set of threads; made by :func:`diverset.find_threads`.
 
     Parameters
@@ -62,6 +60,8 @@ class FoundThreads:
     model : EventModel
         The law of sets of threads; its documents are numbered as in `kept`.
     """
+
+    _page: ClassVar[str] = "threads"
 
     corpus: Corpus
     rows: IntArray
@@ -187,24 +187,21 @@ class FoundThreads:
             "notes": list(self.notes),
         }
 
-    def to_frame(self) -> Any:
-        """A pandas frame with a row for every item: thread, name, position, row, id, time, title."""
-        try:
-            import pandas as pd  # type: ignore[import-untyped,unused-ignore]
-        except ImportError as error:
-            raise MissingExtraError('to_frame needs pandas: pip install "diverset[tables]"') from error
-        columns = [
-            (t, name, r, int(self.rows[i]), self.corpus.ids[i], self.corpus.times[i], self.corpus.titles[i])
+    def records(self) -> list[dict[str, Any]]:
+        """A row for every item: thread, name, position, row, id, time, title."""
+        return [
+            {
+                "thread": t,
+                "name": name,
+                "position": r,
+                "row": int(self.rows[i]),
+                "id": self.corpus.ids[i],
+                "time": self.corpus.times[i],
+                "title": self.corpus.titles[i],
+            }
             for t, (name, thread) in enumerate(zip(self.names, self.places, strict=True))
             for r, i in enumerate(thread.tolist())
         ]
-        return pd.DataFrame(columns, columns=["thread", "name", "position", "row", "id", "time", "title"])
-
-    def save(self, path: str | Path) -> None:
-        """Write a page, JSON or Markdown, by the extension: .html, .json or .md."""
-        from diverset.cli.run_thread import write_threads
-
-        write_threads(Path(path), self)
 
     def summary(self) -> list[str]:
         """One line each on what was chosen and what was left out."""
@@ -224,13 +221,3 @@ class FoundThreads:
         for t, (name, (first, last)) in enumerate(zip(self.names, self.dates, strict=True), start=1):
             lines.append(f"{t}. {name} ({first} to {last}, {len(self.places[t - 1])} items)")
         return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        parts = [f"<p>{escape(line)}</p>" for line in self.summary()]
-        for t, name in enumerate(self.names):
-            rows = "".join(
-                f"<tr><td>{escape(item['time'][:10])}</td><td>{escape(str(item['title']))}</td></tr>"
-                for item in self.items(t)
-            )
-            parts.append(f"<table><caption>{t + 1}. {escape(name)}</caption>{rows}</table>")
-        return "".join(parts)

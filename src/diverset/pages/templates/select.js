@@ -1,11 +1,11 @@
 "use strict";
 (() => {
-  // Rows are [label, text, x, y, quality, share of the bar, rank by quality]; nothing of it is ever read as HTML.
+  // Rows are [label, text, x, y, quality, share of the bar, rank by quality, address]; nothing of it is ever read as HTML.
   const data = JSON.parse(document.getElementById("data").textContent);
-  const [LABEL, TEXT, X, Y, QUALITY, SHARE, RANK] = [0, 1, 2, 3, 4, 5, 6];
+  const [LABEL, TEXT, X, Y, QUALITY, SHARE, RANK, LINK] = [0, 1, 2, 3, 4, 5, 6, 7];
   const map = document.querySelector(".map");
   const curve = document.querySelector(".curve");
-  const list = document.querySelector("ol.picks");
+  const list = document.querySelector("ol.list");
   const tip = document.getElementById("tip");
   const knob = document.getElementById("knob");
   const byId = (id) => document.getElementById(id);
@@ -42,8 +42,11 @@
     group.append(shape("circle", { cx: row[X] + "%", cy: row[Y] + "%", r: 11 }), label);
     return group;
   };
-  const entry = (i, rank, gain) => {
-    const row = data.rows[i], head = element("div", "head", element("b", "", row[LABEL]));
+  const top = new Set(data.settings[0].picks);
+  const entry = (i, rank, gain, setting) => {
+    const row = data.rows[i], title = element(row[LINK] ? "a" : "span", "", row[LABEL]);
+    if (row[LINK] && /^http/i.test(row[LINK])) { title.href = row[LINK]; title.rel = "noopener noreferrer"; }
+    const head = element("div", "head", element("b", "", title));
     if (row[QUALITY] !== null) {
       const bar = element("span", "bar", element("span"));
       bar.firstChild.style.width = row[SHARE] + "%";
@@ -52,9 +55,10 @@
     }
     const numbers = row[QUALITY] === null ? [] : [`${data.quality} ${row[QUALITY]}, no. ${row[RANK].toLocaleString("en")}`];
     head.append(element("span", "numbers", [...numbers, `gain ${gain.toFixed(3)}`].join(", ")));
+    if (knob && setting && top.has(i)) head.append(element("span", "also", "also in top-k"));
     const body = element("div", "body", cut(row[TEXT], 320));
     if (row[TEXT].length > 360)
-      body.append(element("details", "", element("summary", "", "All of it"), row[TEXT]));
+      body.append(element("details", "", element("summary", "", "The whole text"), row[TEXT]));
     const made = element("li", "", element("span", "rank", String(rank)), head, body);
     made.id = "pick-" + rank;
     made.tabIndex = -1;
@@ -79,7 +83,7 @@
     const picked = new Set(picks);
     dots.forEach((dot, i) => { if (i >= data.given) dot.style.display = picked.has(i) ? "none" : ""; });
     above.replaceChildren(...picks.map((i, at) => mark(i, at + 1)));
-    list.replaceChildren(...picks.map((i, at) => entry(i, at + 1, gains[at])));
+    list.replaceChildren(...picks.map((i, at) => entry(i, at + 1, gains[at], setting)));
     byId("command").textContent = command;
     if (curve) {
       curve.querySelectorAll("rect").forEach((bar) => bar.remove());
@@ -94,11 +98,11 @@
       byId("depth").textContent = words;
     }
     if (!knob) return;
-    const at = 100 * setting / (data.settings.length - 1), top = data.settings[0];
+    const at = 100 * setting / (data.settings.length - 1), first = data.settings[0];
     const what = setting === 0 ? "the best by quality alone" : `keeps ${percent(kept)} of quality`;
     byId("value").textContent = dial;
     byId("now").textContent = `${what}; redundancy ${redundancy.toFixed(2)}` +
-      (setting === 0 ? "" : `, top-k has ${top.redundancy.toFixed(2)}`);
+      (setting === 0 ? "" : `, top-k has ${first.redundancy.toFixed(2)}`);
     knob.setAttribute("aria-valuetext", `diversity ${dial}: ${what}`);
     const line = document.querySelector(".trade .now");
     line.setAttribute("x1", at);

@@ -116,7 +116,7 @@ class TabulatedProcess(SetDistribution):
         return inside
 
     def pair_probabilities(self, pairs: Sequence[tuple[int, int]] | None = None) -> FloatArray:
-        """Probabilities that two items appear together; see :meth:`diverset.SetDistribution.pair_probabilities`."""
+        """Probabilities that two items appear together, of the given pairs or of all."""
         M = self._members.astype(np.float64)
         together: FloatArray = (M * self._law[:, np.newaxis]).T @ M
         if pairs is None:

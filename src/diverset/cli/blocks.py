@@ -1,7 +1,8 @@
-"""``diverset select --dask``: rows picked where they are, of which only the picks come here."""
+"""``diverset select --dask``: rows are picked where they are stored, and only the picks are fetched."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from concurrent.futures import CancelledError
+from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import replace
 from typing import Any
@@ -12,8 +13,8 @@ import diverset as dv
 from diverset._typing import IntArray
 from diverset.cli.candidates import Candidates, read_ids, refuse_unknown
 from diverset.cli.request import DEFAULT_SIZE, Request
-from diverset.errors import DiversetError, MissingExtraError
-from diverset.io.columns import find_columns, guess_id, guess_text, looks_like_id
+from diverset.errors import DiversetError, EnvironmentFault, MissingExtraError
+from diverset.io.features import find_columns, guess_id, guess_text, looks_like_id
 from diverset.io.tables import Table
 
 __all__ = ["HERE", "connected", "pick_blocks"]
@@ -35,10 +36,24 @@ def connected(address: str) -> Iterator[None]:
     connect: Any = distributed.Client
     try:
         client = connect(address, timeout=10)
-    except (OSError, ValueError) as error:
-        raise DiversetError(f"--dask {address}: no scheduler answers there ({error})") from error
-    with client:
+    except ValueError as error:
+        raise DiversetError(f"--dask {address}: not an address of a scheduler ({error})") from error
+    except OSError as error:
+        raise EnvironmentFault(f"--dask {address}: no scheduler answers there ({error})") from error
+    try:
         yield
+    except (DiversetError, MissingExtraError, EnvironmentFault):
+        raise
+    except (OSError, TimeoutError, CancelledError, distributed.KilledWorker) as error:
+        reason = str(error) or type(error).__name__
+        raise EnvironmentFault(f"--dask {address}: the scheduler or its workers were lost ({reason})") from error
+    except RuntimeError as error:
+        if client.status == "running":
+            raise
+        raise EnvironmentFault(f"--dask {address}: the scheduler was lost ({error})") from error
+    finally:
+        with suppress(OSError, TimeoutError, RuntimeError):
+            client.close(timeout=2)
 
 
 def pick_blocks(

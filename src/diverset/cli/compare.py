@@ -1,0 +1,221 @@
+"""``diverset compare``: methods and settings of the dial side by side, by :func:`diverset.compare`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from diverset._result import Result
+from diverset.cli.group import Seed, app, option, out, sharing
+from diverset.cli.select import request_of
+from diverset.errors import DiversetError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table as RichTable
+
+    from diverset.cli.candidates import Candidates
+    from diverset.cli.console import Out
+    from diverset.cli.request import Request
+    from diverset.metrics.comparison import Comparison
+
+__all__ = ["compare"]
+
+#: Columns that a narrow terminal does without, the last one first.
+_LEFT_OUT = ["quality kept", "redundancy", "Vendi score", "shared with top-k", "log-volume"]
+
+
+@app.command(epilog="Example:  diverset compare papers.csv -k 10 --text abstract --quality score -o methods.html")
+@sharing(request_of, out)
+def compare(
+    request: "Request",
+    out: "Out",
+    methods: Annotated[
+        str | None, option(metavar="NAMES", help="Methods, with commas between; all by default.")
+    ] = None,
+    dials: Annotated[str | None, option(metavar="D,D", help="Settings of the dial; 0.1,0.2,...,1 if left out.")] = None,
+    query: Annotated[str | None, option(metavar="COL", help="Column that says to which query a row belongs.")] = None,
+    qrels: Annotated[
+        Path | None, option(metavar="F", help="Judgements, as TREC has them: topic, subtopic or 0, id, grade.")
+    ] = None,
+    clicked: Annotated[
+        str | None, option(metavar="COL", help="Column of clicks or grades: above 0 is relevant.")
+    ] = None,
+    measure: Annotated[
+        str | None, option(metavar="NAME", help="What decides: alpha_ndcg, ndcg, subtopic_recall or precision.")
+    ] = None,
+    seed: Seed = None,
+) -> None:
+    """Try methods and settings of the dial side by side, and say which to use."""
+    import diverset as dv
+    from diverset.cli.candidates import read_candidates
+    from diverset.cli.console import heard, working
+
+    out.check(Compared.formats, [*request.inputs, qrels])
+    request = replace(request, seed=0 if seed is None else seed)
+    request.check()
+    if qrels is not None and clicked is not None:
+        raise DiversetError("--qrels and --clicked both hold judgements; give one of them")
+    warned: list[str] = []
+    with working("Reading") as step, heard(warned):
+        candidates = read_candidates(request, reserved=(query, clicked), within=query, step=step)
+        k = request.size(candidates) if query is None or request.k is None else request.k
+        options = request.arguments(candidates) | _judged(candidates, query, qrels, clicked)
+        if methods is not None:
+            options["methods"] = _names(methods)
+        if dials is not None:
+            options["dials"] = [_number(dial) for dial in _names(dials)]
+        if request.keep is not None:
+            options["keep"] = request.keep
+        step("Comparing")
+        found = dv.compare(candidates.features, k, rng=request.seed, measure=measure, **options)
+    notes = [*candidates.notes, *warned]
+    least = min(len(picks) for picks in found.settings[0].picks)
+    if least < k and query is None:
+        notes.append(f"only {least} of the {k} rows asked for could be picked; the limits allow no more")
+    compared = Compared(request, candidates, found, k, notes)
+    out.deliver(compared, compared.show)
+
+
+@dataclass(frozen=True, eq=False)
+class Compared(Result):
+    """A comparison of ways to pick rows of a table."""
+
+    _page: ClassVar[str] = "compare"
+
+    request: "Request"
+    candidates: "Candidates"
+    found: "Comparison"
+    k: float
+    notes: list[str]
+
+    @property
+    def title(self) -> str:
+        """Heading of the page."""
+        n, queries = len(self.candidates.rows), len(self.found.queries)
+        single = self.found.queries == (None,)
+        rows = f"{self.k:g} of {n:,} rows in" if single else f"{self.k:g} rows for each of {queries:,} queries in"
+        return f"{len(self.found)} ways to pick {rows} {Path(self.candidates.table.name).name}"
+
+    def asked(self, output: Path) -> dict[str, Any]:
+        """What was read, for the page."""
+        from diverset.cli.picks import file_facts
+
+        return file_facts(self.request, self.candidates, output) | {"Random picks": f"seed {self.request.seed}"}
+
+    def command(self) -> str | None:
+        """The command of the chosen setting, if ``diverset select`` has it."""
+        chosen = self.found.chosen
+        if chosen is None or chosen.method != "dpp" or chosen.dial is None:
+            return None
+        return self.request.command(diversity=chosen.dial, keep=None, seed=None)
+
+    def records(self) -> list[dict[str, Any]]:
+        """One row per setting; the picks by their ids where there is one query."""
+        rows = self.found.records()
+        if self.found.queries != (None,):
+            return rows
+        label = self.candidates.label
+        return [
+            row | {"picks": [label(i) for i in each.picks[0].tolist()]}
+            for row, each in zip(rows, self.found, strict=True)
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """All settings, and the chosen one."""
+        return self.found.to_dict() | {"settings": self.records(), "notes": [*self.notes, *self.found.notes]}
+
+    def __str__(self) -> str:
+        return str(self.found)
+
+    def show(self, console: "Console") -> None:
+        """Print the settings that matter most."""
+        from rich.text import Text
+
+        found = self.found
+        console.print(self._table(console.width))
+        for note in found.notes:
+            console.print(Text(f"{note}."))
+        more = len(found) - len(found.headline)
+        hidden = f" {more} more settings go into a file, with -o." if more else ""
+        queries = "" if found.queries == (None,) else f", {len(found.queries)} queries"
+        compared_by = self.candidates.compared_by
+        console.print(Text(f"{self.candidates.n:,} rows{queries}, compared by {compared_by}.{hidden}"))
+
+    def _table(self, width: int) -> "RichTable":
+        """As many columns as the terminal has room for."""
+        from rich import box
+        from rich.table import Table
+        from rich.text import Text
+
+        from diverset.metrics.comparison import HEADINGS, difference, shown
+
+        found = self.found
+        lines = found.headline
+        columns = {HEADINGS[name]: [shown(each.numbers[name]) for each in lines] for name in found.columns}
+        if found.measure is not None:
+            columns[f"{HEADINGS[found.measure]} against top-k"] = [difference(each, found.measure) for each in lines]
+        room = width - 8 - max(len(each.name) for each in lines)
+        fits = set()
+        first = [heading for heading in columns if found.measure and heading.startswith(HEADINGS[found.measure])]
+        others = sorted(columns, key=lambda heading: _LEFT_OUT.index(heading) if heading in _LEFT_OUT else -1)
+        for heading in dict.fromkeys([*first, *others]):
+            room -= 3 + max(map(len, [*heading.split(), *columns[heading]]))
+            if room >= 0:
+                fits.add(heading)
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+        table.add_column("", no_wrap=True)
+        table.add_column("method", no_wrap=True)
+        for heading in columns:
+            if heading in fits:
+                table.add_column(heading, justify="right")
+        for i, each in enumerate(lines):
+            cells = [cells[i] for heading, cells in columns.items() if heading in fits]
+            table.add_row("*" if each is found.chosen else "", Text(each.name), *map(Text, cells))
+        return table
+
+
+def _judged(candidates: "Candidates", query: str | None, qrels: Path | None, clicked: str | None) -> dict[str, Any]:
+    """Queries, ids and judgements, as :func:`diverset.compare` takes them."""
+    queries = None
+    if query is not None:
+        cells = candidates.table.column(query)
+        queries = [str(cells[i]).strip() for i in candidates.rows.tolist()]
+    ids = [candidates.label(i).strip() for i in range(len(candidates.rows))]
+    judgements: Any = None
+    if clicked is not None:
+        judgements = candidates.table.numbers(clicked)[candidates.rows]
+    elif qrels is not None:
+        judgements = _read_judgements(candidates, query, queries, ids, qrels)
+    return {"queries": queries, "ids": ids, "judgements": judgements}
+
+
+def _read_judgements(
+    candidates: "Candidates", query: str | None, queries: Sequence[str] | None, ids: list[str], qrels: Path
+) -> Any:
+    from diverset.metrics import read_qrels
+
+    topics = read_qrels(qrels)
+    if queries is not None:
+        if not any(name in topics.get(topic, ()) for topic, name in zip(queries, ids, strict=True)):
+            raise DiversetError(
+                f"{qrels} judges no row of {candidates.table.name} under its {query}; --id names the ids"
+            )
+        return topics
+    if len(topics) > 1:
+        raise DiversetError(f"{qrels} judges {len(topics)} topics; name with --query the column that holds the topic")
+    judged = next(iter(topics.values()))
+    if not set(ids) & set(judged):
+        raise DiversetError(f"no id of {candidates.table.name} is in {qrels}; --id names the column of ids")
+    return judged
+
+
+def _names(listed: str) -> list[str]:
+    return [name.strip() for name in listed.split(",") if name.strip()]
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise DiversetError(f"--dials names {text!r}; give numbers from 0 to 1, with commas between") from None

@@ -1,0 +1,386 @@
+"""Rows of a file that were picked or drawn: the results of ``diverset select`` and ``sample``."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from rich import box
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+
+import diverset as dv
+from diverset._result import Result
+from diverset._typing import FloatArray, IntArray
+from diverset.cli.candidates import Candidates, read_candidates
+from diverset.cli.console import aligned, heard, printable, working
+from diverset.cli.request import Request
+from diverset.errors import DiversetError, SizeError
+
+__all__ = ["Drawn", "Picks", "draw", "pick"]
+
+#: Sets that are printed; all are written.
+_SHOWN = 5
+#: The least diversity that leaves anything to chance.
+_LEAST = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows(Result):
+    """Rows of a table, with columns of ours beside those of the file."""
+
+    _page: ClassVar[str] = "select"
+    command_heading: ClassVar[str] = "The same on the command line"
+
+    request: Request
+    candidates: Candidates
+    given: IntArray
+    notes: list[str]
+
+    @property
+    def name(self) -> str:
+        return Path(self.candidates.table.name).name
+
+    @property
+    def method(self) -> str:
+        return self.request.method
+
+    @property
+    def window(self) -> int | None:
+        return self.request.window
+
+    @property
+    def lower_is_better(self) -> bool:
+        return self.request.lower_is_better
+
+    def added(self) -> tuple[IntArray, dict[str, Sequence[Any]]]:
+        """Positions of the rows to write, and columns to write beside those of the file."""
+        raise NotImplementedError
+
+    def _columns(self, typed: bool) -> dict[str, Sequence[Any]]:
+        picks, ours = self.added()
+        table = self.candidates.table
+        columns: dict[str, Sequence[Any]] = {**table.take(self.candidates.rows[picks].tolist(), typed=typed)}
+        # Columns of these names may mean something else to their owner, and stay.
+        prefix = "diverset_" if set(ours) & set(columns) else ""
+        return columns | {f"{prefix}{name}": values for name, values in ours.items()}
+
+    def warn_of_names(self) -> None:
+        """Add a note if the file has columns of our names."""
+        ours = self.added()[1]
+        taken = " and ".join(name for name in ours if name in self.candidates.table.columns)
+        if taken:
+            *first, last = (f"diverset_{name}" for name in ours)
+            self.notes.append(
+                f"{self.candidates.table.name} has a column called {taken} already, which stays; ours are "
+                f"{', '.join(first)} and {last}"
+            )
+
+    def records(self) -> list[dict[str, Any]]:
+        """The rows of the file, with our columns."""
+        columns = self._columns(typed=True)
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+    def _save_rows(self, output: Path) -> None:
+        from diverset.io.tables import write_table
+
+        write_table(output, self._columns(typed=output.suffix.lower() != ".csv"), self.candidates.table.types)
+
+    def table(self, picks: IntArray, numbers: dict[str, FloatArray], console: Console) -> RichTable:
+        """One line per pick, with these numbers; the text gets what the other columns leave of the width."""
+        candidates, indices = self.candidates, picks.tolist()
+        table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+        table.add_column("#", justify="right", no_wrap=True)
+        table.add_column(Text(printable(candidates.id_name or "row", console, 20)), no_wrap=True)
+        if candidates.quality is not None:
+            table.add_column(Text(printable(candidates.quality_name or "", console, 16)), justify="right", no_wrap=True)
+        for name in numbers:
+            table.add_column(name, justify="right", no_wrap=True)
+        scores = [] if candidates.quality is None else aligned(candidates.quality[picks])
+        lines = []
+        for rank, i in enumerate(indices, start=1):
+            own = [f"{round(float(values[rank - 1]), 3) + 0.0:.3f}" for values in numbers.values()]
+            lines.append([str(rank), printable(candidates.label(i), console, 24), *scores[rank - 1 : rank], *own])
+        left = 0
+        if candidates.text_name is not None:
+            heads = [str(column.header) for column in table.columns]
+            widths = [max(map(cell_len, column)) for column in zip(heads, *lines, strict=True)]
+            left = console.width - sum(widths) - 2 * len(widths) - 2
+        if left >= 10:
+            table.add_column(Text(printable(candidates.text_name or "", console, left)), no_wrap=True)
+        for line, i in zip(lines, indices, strict=True):
+            cells = [Text(cell) for cell in line]
+            if left >= 10:
+                cells.append(Text(printable(candidates.text(i), console)))
+                # An ellipsis is not in the encoding of every terminal.
+                cells[-1].truncate(left, overflow="ellipsis" if console.encoding.startswith("utf") else "crop")
+            table.add_row(*cells)
+        return table
+
+
+@dataclass(frozen=True, eq=False)
+class Picks(_Rows):
+    """What ``diverset select`` found."""
+
+    turn: ClassVar[bool] = True  # the page shows 21 settings of the dial
+
+    selection: dv.Selection
+
+    def added(self) -> tuple[IntArray, dict[str, Sequence[Any]]]:
+        """The picks with their rank and gain."""
+        ranks = list(range(1, len(self.selection) + 1))
+        return self.selection.indices, {"rank": ranks, "gain": self.selection.gains.tolist()}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The rows with their rank and gain, and the numbers of the selection."""
+        return self.selection.to_dict() | {
+            "picks": self.records(),
+            "rows": self.candidates.n,
+            "compared_by": self.candidates.compared_by,
+            "notes": self.notes,
+        }
+
+    def command(self, setting: dv.Selection | None) -> str:
+        """The command that gives these picks, or those of another setting of the dial."""
+        if setting is None:
+            return self.request.command()
+        return self.request.command(diversity=setting.diversity, keep=None, method="greedy", seed=None)
+
+    def asked(self, output: Path) -> dict[str, Any]:
+        """What was asked, and what came of it, in words."""
+        from diverset.pages.select import asked_of
+
+        request = self.request
+        facts: dict[str, Any] = file_facts(request, self.candidates, output)
+        if self.candidates.quality is not None:
+            scales = {"rank": "by rank", "standard": "standardised"}
+            facts["Scale of the scores"] = scales.get(request.scale or "", "as they are")
+        facts["Method"] = request.method if request.seed is None else f"{request.method}, seed {request.seed}"
+        if request.keep is not None:
+            facts["Quality to keep"] = f"{request.keep:.0%}"
+        facts |= asked_of(self.selection)
+        if request.min_quality is not None:
+            facts["Worst quality"] = f"{request.min_quality:g}"
+        if request.group is not None:
+            facts["Groups"] = f"at most {request.per_group} with the same {request.group}"
+        if request.cost is not None:
+            facts["Budget"] = f"{request.budget:g} in all, by {request.cost}"
+        if request.window is not None:
+            facts["Window"] = f"only the last {request.window} picks repel"
+        for name, value in (("Already shown", request.given), ("Excluded", request.exclude)):
+            if value is not None:
+                facts[name] = value if len(value) <= 80 else f"{value[:77]}..."
+        return facts
+
+    def __str__(self) -> str:
+        selection = self.selection
+        parts = [f"{len(selection)} of {self.candidates.n:,} rows, compared by {self.candidates.compared_by}"]
+        volume = f"log-volume {round(selection.log_det, 3) + 0.0:.3f}"
+        parts.append(volume if math.isfinite(selection.log_det) else "no volume")
+        if selection.upper_bound is not None:
+            gap = selection.gap
+            parts.append("no set is better" if gap < 1e-9 else f"at most {gap:.3g} below the best")
+        text = "; ".join(parts) + "."
+        kept, now, before = selection.kept, selection.redundancy, selection.redundancy_before
+        if kept is None or now is None or before is None:
+            return text
+        return (
+            f"{text}\nDiversity {selection.diversity:.3g} keeps {kept:.0%} of what the best {len(selection)} have over "
+            f"the average row; redundancy {now:.2f}, before {before:.2f}."
+        )
+
+    def show(self, console: Console) -> None:
+        """Print the picks."""
+        console.print(self.table(self.selection.indices, {"gain": self.selection.gains}, console))
+        console.print(Text(str(self)))
+
+
+def file_facts(request: Request, candidates: Candidates, output: Path) -> dict[str, Any]:
+    """What was read, for a page."""
+    from diverset.pages.base import file_link
+
+    table = candidates.table
+    rows = candidates.total or table.n
+    return {
+        "File": {"text": f"{table.name}, {rows:,} rows", "href": file_link(request.file, output)},
+        "Compared by": f"{candidates.compared_by}, {candidates.similarity} similarity",
+        "Quality": candidates.quality_name or "all rows equal",
+    }
+
+
+def pick(request: Request, *, dask: str | None = None) -> Picks:
+    """Read a file and pick rows.
+
+    With `dask`, the address of a Dask scheduler or ``"here"``, the file is read in blocks there, and never as a whole.
+    """
+    request.check()
+    warned: list[str] = []
+    with working("Reading") as step, heard(warned):
+        if dask is not None:
+            from diverset.cli.blocks import connected, pick_blocks
+
+            with connected(dask):
+                candidates, selection, given = pick_blocks(request, step=step)
+            k: float = len(selection) if request.k is None else request.k
+        else:
+            candidates = read_candidates(request, reserved=(request.cost, request.group), step=step)
+            k = request.size(candidates)
+            arguments = request.arguments(candidates) | request.limits(candidates)
+            given = arguments["given"]
+            step("Picking")
+            selection = dv.select(
+                candidates.features,
+                k,
+                diversity=request.dial,
+                keep=request.keep,
+                method=request.method,
+                window=request.window,
+                rng=request.seed,
+                **arguments,
+            )
+    notes = [*candidates.notes, *warned, *_remarks(candidates, selection, k)]
+    picks = Picks(request, candidates, given, notes, selection)
+    picks.warn_of_names()
+    return picks
+
+
+def _remarks(candidates: Candidates, selection: dv.Selection, k: float) -> list[str]:
+    remarks = []
+    n, picked = candidates.n, len(selection)
+    if k > n:
+        remarks.append(f"{k} rows asked for, and {n} can be compared" + ("; all are picked" if picked == n else ""))
+    elif picked < k:
+        remarks.append(f"only {picked} of the {k} rows asked for could be picked; the limits allow no more")
+    spent = selection.rank_spent
+    if spent is not None and spent < picked:
+        remarks.append(
+            f"from pick {spent + 1} on, every row left was a combination (or a copy) of earlier ones, so those picks "
+            "add no volume"
+        )
+    # Rows of zeros have been named by their place in the file.
+    return remarks + [note for note in selection.notes if "a vector of zeros" not in note]
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn(_Rows):
+    """What ``diverset sample`` drew."""
+
+    turn: ClassVar[bool] = False
+
+    #: Positions among the candidates, ascending, of each set.
+    sets: list[IntArray]
+    log_probs: FloatArray
+    #: Probability of each candidate to be in a set.
+    chances: FloatArray
+    arguments: dict[str, Any] = field(repr=False, default_factory=dict)
+
+    def added(self) -> tuple[IntArray, dict[str, Sequence[Any]]]:
+        """The rows of all sets, with the number and log-probability of the set and the chance of the row."""
+        together = np.concatenate(self.sets)
+        of_set = np.repeat(np.arange(len(self.sets)), [len(each) for each in self.sets])
+        return together, {
+            "draw": (of_set + 1).tolist(),
+            "chance": self.chances[together].tolist(),
+            "log_prob": self.log_probs[of_set].tolist(),
+        }
+
+    @cached_property
+    def selection(self) -> dv.Selection:
+        """The first set, with the numbers that a page shows."""
+        request = self.request
+        with heard([]):
+            return dv.select(
+                self.candidates.features,
+                len(self.sets[0]),
+                diversity=request.dial,
+                method="sample",
+                rng=request.seed,
+                **self.arguments,
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The sets, each with its log-probability, and the seed."""
+        rows, picks = iter(self.records()), []
+        for each, log_prob in zip(self.sets, self.log_probs.tolist(), strict=True):
+            picks.append({"log_prob": log_prob, "rows": [next(rows) for _ in each]})
+        return {"seed": self.request.seed, "sets": picks, "notes": self.notes}
+
+    def command(self, setting: dv.Selection | None) -> str:
+        """The command that draws this set."""
+        return self.request.command()
+
+    def asked(self, output: Path) -> dict[str, Any]:
+        """What was asked, and what came of it, in words."""
+        facts = Picks(self.request, self.candidates, self.given, self.notes, self.selection).asked(output)
+        return facts | {"Log-probability": f"{self.log_probs[0]:.4g}"}
+
+    def __str__(self) -> str:
+        return (
+            f"{len(self.sets[0])} of {self.candidates.n:,} rows, compared by {self.candidates.compared_by}; chance is "
+            f"how often a row is drawn. Seed {self.request.seed} draws the same again."
+        )
+
+    def show(self, console: Console) -> None:
+        """Print the first few sets."""
+        for number, each in enumerate(self.sets[:_SHOWN]):
+            if len(self.sets) > 1:
+                console.print(Text(f"Set {number + 1}"))
+            console.print(self.table(each, {"chance": self.chances[each]}, console))
+            console.print(Text(f"Log-probability of this set: {self.log_probs[number]:.3f}."))
+        if len(self.sets) > _SHOWN:
+            console.print(Text(f"And {len(self.sets) - _SHOWN:,} more; -o writes them all."))
+        console.print(Text(str(self)))
+
+
+def draw(request: Request, *, draws: int = 1, page: bool = False) -> Drawn:
+    """Read a file and draw sets of rows.
+
+    A seed is made up, and printed, if there is none. With ``keep``, the dial is the one at which the most probable set
+    keeps that share of quality.
+    """
+    request.check()
+    if draws < 1:
+        raise DiversetError(f"{draws} draws asked for; ask for at least 1")
+    if page and draws > 1:
+        raise DiversetError(f"a page shows one set, and {draws} were asked for; draw one, or write .csv")
+    if request.seed is None:
+        request = replace(request, seed=int(np.random.default_rng().integers(2**31)))
+    notes: list[str] = []
+    with working("Reading") as step, heard(notes):
+        candidates = read_candidates(request, step=step)
+        k = request.size(candidates)
+        arguments = request.arguments(candidates)
+        step("Finding the law")
+        if request.keep is not None:
+            best = dv.select(candidates.features, k, keep=request.keep, **arguments)
+            request = replace(request, keep=None, diversity=max(best.diversity or 0.0, _LEAST))
+            notes.append(
+                f"diversity is {request.dial:.3g}, at which the best set keeps {best.kept:.0%} of quality; draws vary"
+            )
+        try:
+            law = dv.selection_law(candidates.features, k, diversity=request.dial, **arguments)
+        except SizeError as error:
+            raise SizeError(
+                f"{error}; copies and combinations of rows are never drawn together, so ask for fewer"
+            ) from None
+        step("Drawing")
+        sets = [law.sample(rng=request.seed)] if draws == 1 else law.sample(draws, rng=request.seed)
+        chances = np.zeros(candidates.n)
+        chances[law.items] = law.inclusion_probabilities
+        log_probs = np.array([law.log_prob(each) for each in sets])
+    drawn = Drawn(
+        request, candidates, arguments["given"], [*candidates.notes, *notes], sets, log_probs, chances, arguments
+    )
+    different = len({tuple(each.tolist()) for each in sets})
+    if different < draws:
+        drawn.notes.append(
+            f"the {draws} sets hold {different} different one{'s' * (different > 1)}: the likeliest has probability "
+            f"{float(np.exp(log_probs.max())):.2g}; a larger --diversity spreads the draws"
+        )
+    drawn.warn_of_names()
+    return drawn

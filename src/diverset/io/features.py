@@ -1,0 +1,190 @@
+"""Rows of a table as vectors: which columns mean what, numbers side by side, and embeddings of texts."""
+
+import fnmatch
+import re
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from diverset._typing import Array, BoolArray, FloatArray
+from diverset.errors import DiversetError, MissingExtraError
+from diverset.io.tables import Table, as_number, is_blank
+from diverset.numerics.validation import is_sparse
+
+__all__ = [
+    "TEXTS",
+    "columns_side_by_side",
+    "embed",
+    "find_columns",
+    "guess_features",
+    "guess_id",
+    "guess_text",
+    "is_prose",
+    "looks_like_id",
+    "rows_with_words",
+    "standardized",
+]
+
+#: Names of columns that hold the text of a document, the first found first taken.
+TEXTS = ("text", "body", "content", "article", "document", "sentences", "abstract")
+#: Numbered columns (e0, e1, ...) from this many on are taken for the entries of a vector.
+_ENTRIES = 16
+#: Words in a text, on average, from which on texts are compared rather than numbers beside them.
+_PROSE_WORDS = 4
+
+
+def looks_like_id(name: str) -> bool:
+    """Whether a column is called an id."""
+    return name.lower() in ("", "id", "uuid", "index") or name.lower().endswith(("_id", " id"))
+
+
+def guess_id(table: Table, within: str | None = None) -> str | None:
+    """A column that is called an id and tells all rows apart, or those with the same value of the column `within`."""
+    parts = [""] * table.n if within is None else [str(cell) for cell in table.column(within)]
+    for name in table.guessable:
+        if looks_like_id(name) and name != within:
+            cells = table.columns[name]
+            if not any(is_blank(cell) or isinstance(cell, list | dict) for cell in cells):
+                if len(set(zip(parts, map(str, cells), strict=True))) == table.n:
+                    return name
+    return None
+
+
+def guess_text(table: Table, reserved: set[str]) -> str | None:
+    """A column with the name of a text, or the one with the longest texts, if any holds texts."""
+    lengths = {}
+    for name in table.guessable:
+        if name in reserved or name in table.arrays:
+            continue
+        texts = [cell for cell in table.columns[name] if isinstance(cell, str) and not is_blank(cell)]
+        if texts and any(as_number(cell) is None for cell in texts):
+            lengths[name] = sum(map(len, texts)) / table.n
+    named = next((name for known in TEXTS for name in lengths if name.lower() == known), None)
+    return named or (max(lengths, key=lambda name: lengths[name]) if lengths else None)
+
+
+def guess_features(table: Table, reserved: set[str], by_text: bool) -> tuple[str | None, str | None, str]:
+    """What to compare rows by if the user names no column: a text, or columns of numbers; and a remark on the guess.
+
+    A column of vectors comes first, then numbered columns (an embedding), then a text of some length, then numbers,
+    then any text. With `by_text`, only texts are considered.
+    """
+    text = guess_text(table, reserved)
+    others = [name for name in table.guessable if name not in reserved and not looks_like_id(name)]
+    if not by_text:
+        for name in others:
+            if table.vectors(name) is not None:
+                return None, name, f"comparing rows by the vectors in {name}; --text or --features name others"
+        numeric = [name for name in others if table.is_numeric(name)]
+        numbered = [name for name in numeric if re.fullmatch(r".*\d", name)]
+        if len(numbered) >= _ENTRIES:
+            numeric = numbered
+        if numeric and (len(numbered) >= _ENTRIES or text is None or not is_prose(table, text)):
+            listed = (
+                ", ".join(numeric) if len(numeric) <= 8 else f"{len(numeric)} of them, {numeric[0]} to {numeric[-1]}"
+            )
+            other = "--features names others" if text is None else f"--text {text} compares texts instead"
+            return None, ",".join(numeric), f"comparing rows by the numeric columns: {listed}; {other}"
+    if text is None:
+        raise DiversetError(
+            f"{table.name} has no column to compare rows by; name one with --text or --features, or give --embeddings"
+        )
+    return text, None, f"comparing rows by the words of {text}; --text or --features name other columns"
+
+
+def is_prose(table: Table, name: str) -> bool:
+    """Whether a column holds texts to compare, by its name or by the number of words, and not names."""
+    texts = table.texts(name)
+    return name.lower() in TEXTS or sum(len(text.split()) for text in texts) >= _PROSE_WORDS * len(texts)
+
+
+def find_columns(table: Table, wanted: str) -> list[str]:
+    """Columns named by a list with commas, in which ``e*`` is a prefix and ``e0:e9`` a range."""
+    if wanted in table.columns or "," not in wanted:
+        return _find_some(table, wanted)
+    return list(dict.fromkeys(name for part in wanted.split(",") for name in _find_some(table, part.strip())))
+
+
+def _find_some(table: Table, part: str) -> list[str]:
+    if part in table.columns:
+        return [part]
+    names = list(table.columns)
+    first, colon, last = part.partition(":")
+    if colon and first in table.columns and last in table.columns:
+        i, j = names.index(first), names.index(last)
+        if i > j:
+            raise DiversetError(f"--features {part}: {first!r} comes after {last!r} in {table.name}")
+        return names[i : j + 1]
+    if "*" in part:
+        found = [name for name in names if fnmatch.fnmatchcase(name, part)]
+        if found:
+            return found
+    table.column(part)  # raises, naming the columns there are
+    return []
+
+
+def columns_side_by_side(table: Table, names: Sequence[str]) -> tuple[Array, bool]:
+    """Columns side by side, and whether they are vectors rather than single numbers."""
+    arrays = [table.arrays.get(name) for name in names]
+    block = arrays[0].base if arrays[0] is not None else None
+    if block is not None and block.ndim == 2 and block.dtype.kind == "f" and all(a is not None for a in arrays):
+        # Neighbouring columns of a file with types are neighbours in memory, too.
+        step = block.strides[1]
+        start = (arrays[0].ctypes.data - block.ctypes.data) // step  # type: ignore[union-attr]
+        wanted = block[:, start : start + len(names)]
+        if wanted.shape[1] == len(names) and all(
+            a.ndim == 1 and a.base is block and a.ctypes.data == block.ctypes.data + (start + j) * step  # type: ignore[union-attr]
+            for j, a in enumerate(arrays)
+        ):
+            for name in names:
+                table.numbers(name)  # refuses what is not finite
+            return wanted, False
+    blocks: list[Array] = []
+    vectors = False
+    for name in names:
+        found = table.vectors(name)
+        vectors |= found is not None
+        blocks.append(table.numbers(name)[:, np.newaxis] if found is None else found)
+    return blocks[0] if len(blocks) == 1 else np.hstack(blocks), vectors
+
+
+def standardized(X: Array) -> FloatArray:
+    """Columns scaled to mean 0 and standard deviation 1; constant ones become 0."""
+    largest = np.abs(X).max(axis=0)
+    X = X / np.where(largest > 0.0, largest, 1.0)  # so that no square overflows
+    X = X - X.mean(axis=0)
+    deviation = np.sqrt((X**2).mean(axis=0))
+    return np.where(deviation > 1e-14, X / np.where(deviation > 1e-14, deviation, 1.0), 0.0)
+
+
+def embed(texts: list[str], model: str) -> Array:
+    """Embeddings of texts by a sentence-transformers model."""
+    try:
+        from sentence_transformers import SentenceTransformer
+    except ImportError as error:
+        raise MissingExtraError("--model needs sentence-transformers: pip install sentence-transformers") from error
+    try:
+        encoder = SentenceTransformer(model)
+    except (OSError, ValueError, RuntimeError) as error:
+        reason = str(error).strip().split("\n")[0]
+        raise DiversetError(f"cannot load the model {model}: {reason}") from error
+    show = len(texts) > 200 and sys.stderr.isatty()
+    return np.asarray(encoder.encode(texts, show_progress_bar=show, convert_to_numpy=True), dtype=np.float32)
+
+
+def rows_with_words(table: Table, name: str, texts: list[str], features: Any, notes: list[str]) -> BoolArray:
+    """Which rows have words; the others cannot be compared, and a remark tells how many they are."""
+    words = np.diff(features.indptr) > 0 if is_sparse(features) else np.any(features, axis=1)
+    keep = np.array([bool(text) for text in texts]) & words
+    silent = int((~keep).sum())
+    if silent == table.n:
+        raise DiversetError(f"{table.name}: column {name!r} has no words in any row")
+    if silent:
+        rows = "1 row" if silent == 1 else f"{silent} rows"
+        first = table.where(int(np.argmin(keep)))
+        notes.append(
+            f"{rows} left out, for want of words in {name}: {first if silent == 1 else f'{first} is the first'}"
+        )
+    return np.asarray(keep, dtype=bool)
