@@ -206,7 +206,11 @@ class FoundThreads(Result):
     def summary(self) -> list[str]:
         """One line each on what was chosen and what was left out."""
         chosen = self.settings
-        lines = [f"{chosen['events']} events (modularity {chosen['modularity']:.2f}), beta {chosen['beta']:g}"]
+        tried = ", ".join(f"{beta:g}: {value:.3f}" for beta, value in chosen["beta_tried"].items())
+        lines = [
+            f"{chosen['events']} events (modularity {chosen['modularity']:.2f}), beta {chosen['beta']:g}"
+            + (f" (held-back words: {tried})" if tried else "")
+        ]
         if self.series:
             shown = "; ".join(f"{', '.join(series.words)} ({len(series):,})" for series in self.series[:3])
             total = sum(map(len, self.series))
