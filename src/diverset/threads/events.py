@@ -139,7 +139,7 @@ def similar_documents(
         Share of the whole period in which the weight of time falls by :math:`1/e`. Documents are ranked by their cosine
         times :math:`(1 + e^{-|\Delta t| / (\text{memory} \cdot \text{period})}) / 2`.
     progress : callable, optional
-        Told how many documents of how many are done.
+        Called with the number of documents done and the total.
     """
     n = vectors.shape[0]
     near = min(nearest, n - 1)
