@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ from experiments.threads.systems import OURS, score_piles, tuned
 from experiments.threads.systems import SYSTEMS as PILE_SYSTEMS
 from experiments.threads.timelines import MEASURES, SYSTEMS, Settings, Trial, development_score, scores
 
-GRID = {
+GRID: dict[str, Sequence[Any]] = {
     "beta": [0.25, 0.5, 1.0, 3.0, 6.0],
     "importance": [0.0, 0.5],
     "rho": [0.0, 4.0, 16.0, 64.0],

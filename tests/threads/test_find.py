@@ -55,6 +55,38 @@ def test_each_event_is_told_once_and_in_order():
     assert found.log_prob >= dv.find_threads(corpus, k=3, length=6, sample=True, rng=1).log_prob
 
 
+def test_threads_share_documents_if_allowed():
+    corpus, _ = pile()
+    rng = np.random.default_rng(4)
+    mixed = [
+        " ".join(rng.permutation([f"both{i}", *rng.choice(EVENTS["flood"], 8), *rng.choice(EVENTS["trial"], 8)]))
+        for i in range(8)
+    ]
+    days = [START + timedelta(days=7 * i + 3) for i in range(8)]
+    whole = Corpus([*corpus.texts, *mixed], [*corpus.times.astype("datetime64[D]").tolist(), *days])
+
+    def events_of(shared):
+        found = dv.find_threads(whole, k=3, length=6, events=3, beta=0.0, shared=shared)
+        assert found.settings["shared"] is shared
+        assert np.isfinite(found.log_prob)
+        return found, np.bincount(found.kept[np.concatenate([event.nodes for event in found.model.paths])])
+
+    assert events_of(False)[1].max() == 1
+    found, events = events_of(True)
+    assert events.max() == 2
+    assert (np.flatnonzero(events == 2) >= len(corpus)).all()
+    # Some draw has a document twice.
+    draws = [np.concatenate(found.model.sample(rng=seed)) for seed in range(200)]
+    assert any(len(np.unique(draw)) < len(draw) for draw in draws)
+
+
+def test_no_home_is_needed(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path / "missing"))
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    assert len(dv.find_threads(pile()[0], k=3, length=6)) == 3
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_draws_follow_the_seed():
     corpus, events = pile()
     draws = [dv.find_threads(corpus, k=3, length=6, sample=True, rng=seed).threads for seed in (1, 1, 2)]
@@ -138,7 +170,7 @@ def test_frames_and_files_give_the_same(tmp_path):
     # Positions are rows of the frame, also behind rows that were skipped.
     for thread, items in zip(found[0].threads, found[0].places, strict=True):
         assert frame["id"].iloc[thread].tolist() == [found[0].corpus.ids[i] for i in items]
-    assert "1 documents left out, since they have no date" in found[0].notes[0]
+    assert "1 document left out: the frame, row 18" in found[0].notes[0]
     table = found[0].to_frame()
     assert list(table.columns) == ["thread", "name", "position", "row", "id", "time", "title"]
     assert len(table) == 18
@@ -168,7 +200,7 @@ def test_bad_questions():
         dv.find_threads(corpus, k=3, events=2)
     with pytest.raises(DiversetError, match="the corpus has no times"):
         dv.find_threads(Corpus(["a b", "b c"]), k=1)
-    with pytest.raises(DiversetError, match=r"the corpus is a list; give a dv\.threads\.Corpus"):
+    with pytest.raises(DiversetError, match="cannot read a: there is no such file"):
         dv.find_threads(["a", "b"], k=1)
 
 

@@ -104,8 +104,8 @@ def is_noise(texts: Sequence[str], *, min_words: int = 400, deviations: float = 
     min_words : int
         Shorter ones are noise.
     deviations : float
-        Also those longer than the mean by more than so many standard deviations, and those whose share of words with
-        anything but letters in them is as far above the mean.
+        Documents longer than the mean by more than this number of standard deviations are noise, too, and those whose
+        share of words with other characters than letters is as far above the mean.
     """
     shortest, far = check_size(min_words, name="min_words"), check_nonnegative(deviations, name="deviations")
     found = [words(text) for text in texts]

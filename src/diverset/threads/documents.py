@@ -79,12 +79,12 @@ def document_graph(
     min_documents, max_share, analyzer
         Which words count; see :func:`~diverset.threads.term_vectors`.
     neighbours : int, optional
-        Features of a document are the so many documents most similar to it, binary; by default a tenth of all, and
-        no more than the 1,000 of the text.
+        Number of features of a document: the documents most similar to it, binary. By default a tenth of all, and at
+        most 1,000, as in the monograph.
     damping : float
         Of LexRank, which weighs the nodes: thresholded, binarised, and scaled so that the mean weight is 1.
     progress : callable, optional
-        Told the stage, how much is done, and of how much.
+        Called with the stage, the amount done and the total.
     client : dask.distributed.Client, optional
         Compare documents on its workers.
 
@@ -289,7 +289,7 @@ def neighbourhoods(
     nearest : int
         How many of the most similar documents to list for each; those with nothing in common are not listed.
     progress : callable, optional
-        Told how many documents of how many are done.
+        Called with the number of documents done and the total.
     client : dask.distributed.Client, optional
         Compare blocks of documents on its workers. The vectors are sent to each once; what comes back is the result.
 

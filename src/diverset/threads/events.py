@@ -76,10 +76,10 @@ def pile_vectors(texts: Sequence[str], *, min_documents: int = 2, max_share: flo
             "documents, lower min_documents, or raise max_share"
         )
     counts, terms = counts[:, kept].astype(np.float32), [terms[j] for j in kept]
-    rarity = idf(counts).astype(np.float32)
+    rarity = idf(counts)
     phrase = np.array([" " in term for term in terms])
-    subjects = unit_rows(counts, np.where(phrase, np.float32(0.0), rarity))
-    details = unit_rows(np.sqrt(counts), np.float32(1.0) + rarity)
+    subjects = unit_rows(counts, np.where(phrase, 0.0, rarity))
+    details = unit_rows(np.sqrt(counts), 1.0 + rarity)
     return PileVectors(csr_array(subjects, dtype=np.float32), csr_array(details, dtype=np.float32), terms)
 
 
@@ -139,7 +139,7 @@ def similar_documents(
         Share of the whole period in which the weight of time falls by :math:`1/e`. Documents are ranked by their cosine
         times :math:`(1 + e^{-|\Delta t| / (\text{memory} \cdot \text{period})}) / 2`.
     progress : callable, optional
-        Told how many documents of how many are done.
+        Called with the number of documents done and the total.
     """
     n = vectors.shape[0]
     near = min(nearest, n - 1)

@@ -101,7 +101,7 @@ def find_threads(
     encoding : str, optional
         Encoding of the files; UTF-8 is tried first if left out.
     progress : callable, optional
-        Told the stage, how much is done, and of how much.
+        Called with the stage, the amount done and the total.
 
     Returns
     -------

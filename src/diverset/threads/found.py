@@ -20,7 +20,7 @@ __all__ = ["FoundThreads", "day_of"]
 
 #: Two threads tell of related events if the cosine of their summed words is above this.
 _RELATED = 0.4
-#: A step is a gap if it is so many times as long as the thread's middle step.
+#: A step is a gap if it is this many times as long as the median step of the thread.
 _GAP = 4.0
 
 
@@ -50,7 +50,7 @@ class FoundThreads(Result):
     copies : mapping of int to ndarray
         For a document that stands for others, its copies.
     settings : mapping
-        What was asked, and what was chosen from the pile.
+        The arguments, and the settings chosen from the pile.
     notes : tuple of str
         Remarks on reading.
     vectors : PileVectors
@@ -206,7 +206,11 @@ class FoundThreads(Result):
     def summary(self) -> list[str]:
         """One line each on what was chosen and what was left out."""
         chosen = self.settings
-        lines = [f"{chosen['events']} events (modularity {chosen['modularity']:.2f}), beta {chosen['beta']:g}"]
+        tried = ", ".join(f"{beta:g}: {value:.3f}" for beta, value in chosen["beta_tried"].items())
+        lines = [
+            f"{chosen['events']} events (modularity {chosen['modularity']:.2f}), beta {chosen['beta']:g}"
+            + (f" (held-back words: {tried})" if tried else "")
+        ]
         if self.series:
             shown = "; ".join(f"{', '.join(series.words)} ({len(series):,})" for series in self.series[:3])
             total = sum(map(len, self.series))

@@ -43,7 +43,7 @@ class ThreadSet:
     threads : tuple of ndarray of int64
         The nodes of each, in order.
     log_prob : float, optional
-        Log-probability of the set, where it was asked for.
+        Log-probability of the set, if it was computed.
     """
 
     graph: ThreadGraph

@@ -39,7 +39,7 @@ _TOKEN = re.compile(r"[^\W\d_]+|[^\w\s]")
 _PHRASE, _READ = 4, 200
 #: Two documents have the same form if they share more than this part of the phrases of the shorter one.
 SAME_FORM = 0.15
-#: They must share at least so many phrases.
+#: They must share at least this number of phrases.
 _FEWEST_SHARED = 6
 #: A document belongs to a series if at least so many similar documents, and so large a part of them, have
 #: its form; a series has at least so many documents, on so many days.

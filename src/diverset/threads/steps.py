@@ -121,7 +121,7 @@ def _burst(t: FloatArray, reach: float) -> FloatArray:
 
 
 def _chain(t: FloatArray, apart: float) -> int:
-    """How many documents can stand one after the other, so far apart."""
+    """Length of the longest chain of documents that are at least `apart` days from each other."""
     count, last = 0, -np.inf
     for value in t.tolist():
         if value >= last + apart:
