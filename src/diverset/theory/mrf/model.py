@@ -95,7 +95,8 @@ class PairwiseMRF:
         pairs = np.array(list(self.edges), dtype=np.int64).reshape(-1, 2)
         graph = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(self.n_items, self.n_items))
         # A graph with n nodes and c components has no cycle if it has n - c edges.
-        return bool(len(pairs) == self.n_items - connected_components(graph, directed=False, return_labels=False))
+        n_components, _ = connected_components(graph, directed=False)
+        return bool(len(pairs) == self.n_items - n_components)
 
     def log_weight(self, Y: Iterable[int]) -> float:
         """Unnormalised log-probability of a set."""
