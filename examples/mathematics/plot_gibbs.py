@@ -39,7 +39,7 @@ plt.show()
 # %%
 # Three more potentials
 # ---------------------
-# Those of the text, as functions of the distance, each with a draw and its pair correlation. The pair correlation
+# Those of the monograph, as functions of the distance, each with a draw and its pair correlation. The pair correlation
 # follows the potential only roughly: third points push pairs together.
 
 potentials = {

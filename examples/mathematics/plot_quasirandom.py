@@ -63,7 +63,7 @@ plt.show()
 # %%
 # Discrepancy
 # -----------
-# The discrepancy of the text takes boxes that end at the points; the star discrepancy takes all boxes from the
+# The discrepancy in the monograph takes boxes that end at the points; the star discrepancy takes all boxes from the
 # origin. The first is a lower bound of the second.
 
 sizes = np.array([8, 16, 32, 64, 128, 256])
@@ -76,7 +76,7 @@ for number, (name, draw) in enumerate(methods.items()):
         text.append(np.mean([discrepancy(X) for X in draws]))
     ax.loglog(sizes, star, "o-", color=f"C{number}", markersize=4, label=name)
     ax.loglog(sizes, text, ":", color=f"C{number}")
-ax.plot([], [], ":", color="0.4", label="as in the text")
+ax.plot([], [], ":", color="0.4", label="as in the monograph")
 ax.set(xlabel="points", ylabel="discrepancy", title="Discrepancy of six draws, on average")
 ax.legend(frameon=False)
 plt.show()

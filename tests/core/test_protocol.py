@@ -16,7 +16,7 @@ TOL = 1e-10
 
 def features_of(L, width):
     """Rows B with B B* = L, padded with zero columns to `width` and rotated."""
-    n, rank = len(L), np.linalg.matrix_rank(L)
+    n, rank = len(L), np.linalg.matrix_rank(L) if len(L) else 0
     if rank == n:
         B = np.linalg.cholesky(L) if n else np.zeros((0, 0))
     else:

@@ -36,7 +36,7 @@ def kronecker_dpp(*kernels: ArrayLike) -> DPP:
     Parameters
     ----------
     *kernels : array_like of shape (n_f, n_f)
-        Positive semidefinite factors, at least one, as for :class:`DPP`.
+        Positive semidefinite factors, at least one, as for :class:`diverset.DPP`.
 
     Returns
     -------

@@ -72,7 +72,7 @@ def map_double_greedy(dpp: DPP, *, rng: RNGLike = None, randomized: bool = True)
 
     respectively: the stated fractions where :math:`\det L \ge 1`, and little where L is nearly singular. Where it is
     singular, a largest set of independent items (the greedy's) takes the place of the ground set.
-    :func:`map_local_search` is the better choice in practice; this one looks at each item once.
+    :func:`diverset.map_local_search` is the better choice in practice; this one looks at each item once.
 
     O(n^3): the inverse of L is downdated, the Cholesky rows of the growing set are kept.
 
@@ -147,7 +147,7 @@ def map_nonmonotone(dpp: DPP, *, eps: float = 0.1) -> Selection:
     the fraction stated where :math:`\det L \ge 1`, nothing where L is singular. If no item has :math:`L_{ii} > 1`, the
     empty set is the most probable one (Hadamard), and is returned.
 
-    :math:`O(n|Y|)` a step. :func:`map_local_search`, which exchanges items as well, finds better sets.
+    :math:`O(n|Y|)` a step. :func:`diverset.map_local_search`, which exchanges items as well, finds better sets.
 
     Examples
     --------

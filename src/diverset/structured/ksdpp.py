@@ -117,7 +117,7 @@ class StructuredKDPP(StructuredModel):
     def condition(
         self, include: Any = (), exclude: Any = (), *, parts: Mapping[int | str, Any] | None = None
     ) -> StructuredKDPP:
-        """The (k - len(include))-DPP of the other structures; see :meth:`StructuredDPP.condition`."""
+        """The (k - len(include))-DPP of the other structures; see :meth:`diverset.StructuredDPP.condition`."""
         inside = self._structures(include, "include")
         rest = self._dpp.condition(inside, exclude, parts=parts)
         if not 0 <= self._k - len(inside) <= rest.rank:

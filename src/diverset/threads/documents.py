@@ -239,7 +239,7 @@ def term_vectors(
     Returns
     -------
     matrix : csr_array of shape (n, n_terms)
-        Rows have length 1, or 0 where no word is left; see :func:`diverset.text.tfidf.tfidf`.
+        Rows have length 1, or 0 where no word is left; see ``diverset.text.tfidf.tfidf``.
     terms : list of str
         The word of every column.
     """

@@ -40,11 +40,6 @@ class Graph:
         return B
 
     @cached_property
-    def laplacian(self) -> FloatArray:
-        """Weighted degrees minus weights, of shape (n_nodes, n_nodes)."""
-        return self.incidence.T @ (self.weights[:, None] * self.incidence)
-
-    @cached_property
     def heaviest_tree(self) -> IntArray:
         """Edges of a spanning tree of largest weight, by Kruskal's algorithm."""
         leader = list(range(self.n_nodes))

@@ -89,19 +89,14 @@ class PairwiseMRF:
     @cached_property
     def is_tree(self) -> bool:
         """Whether the edges form no cycle, so that belief propagation is linear in the number of items."""
-        root = list(range(self.n_items))
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import connected_components
 
-        def find(i: int) -> int:
-            while root[i] != i:
-                i = root[i]
-            return i
-
-        for i, j in self.edges:
-            a, b = find(i), find(j)
-            if a == b:
-                return False
-            root[a] = b
-        return True
+        pairs = np.array(list(self.edges), dtype=np.int64).reshape(-1, 2)
+        graph = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(self.n_items, self.n_items))
+        # A graph with n nodes and c components has no cycle if it has n - c edges.
+        n_components, _ = connected_components(graph, directed=False)
+        return bool(len(pairs) == self.n_items - n_components)
 
     def log_weight(self, Y: Iterable[int]) -> float:
         """Unnormalised log-probability of a set."""
