@@ -39,8 +39,12 @@ if TYPE_CHECKING:
         KDPP,
         KDPPMixture,
         NonsymmetricDPP,
+        SetDistribution,
         SizedDPP,
+        entropy,
+        kl_divergence,
         law,
+        total_variation,
     )
     from diverset.images.pick import pick_images
     from diverset.inference import Selection, map_exact, map_greedy, map_local_search
@@ -59,7 +63,10 @@ else:
     __getattr__, __dir__ = names_on_use(
         __name__,
         {
-            "core": ["DPP", "KDPP", "KDPPMixture", "NonsymmetricDPP", "SizedDPP", "law"],
+            "core": [
+                "DPP", "KDPP", "KDPPMixture", "NonsymmetricDPP", "SetDistribution", "SizedDPP", "entropy",
+                "kl_divergence", "law", "total_variation",
+            ],
             "inference": ["Selection", "map_exact", "map_greedy", "map_local_search"],
             "images.pick": ["pick_images"],
             "inference.many": ["select_many"],
@@ -92,13 +99,16 @@ __all__ = [
     "KernelFunction",
     "NonsymmetricDPP",
     "Selection",
+    "SetDistribution",
     "SizedDPP",
     "StructuredDPP",
     "__version__",
     "compare",
+    "entropy",
     "errors",
     "find_threads",
     "kernels",
+    "kl_divergence",
     "law",
     "map_exact",
     "map_greedy",
@@ -114,4 +124,5 @@ __all__ = [
     "select_many",
     "selection_law",
     "summarize",
+    "total_variation",
 ]

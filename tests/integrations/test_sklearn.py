@@ -228,7 +228,7 @@ def test_weights_follow_their_rows(iris):
 def test_metadata_routing(iris):
     X, y = iris
     quality, weights = X[:, 0].copy(), np.linspace(0.1, 3.0, 150)
-    selector = DiverseSelector(0.2, similarity="rbf", diversity=0.3, stratify=False)
+    selector = DiverseSelector(0.2, similarity="rbf", diversity=0.5, stratify=False)
     with config_context(enable_metadata_routing=True):
         model = SubsetFit(
             LogisticRegression().set_fit_request(sample_weight=True).set_score_request(sample_weight=True),

@@ -537,12 +537,12 @@ CALLS: dict[str, Call] = {
         lambda k, **sets: structured_questions(sdpp().of_size(k), **sets), k=2, **STRUCTURES
     ),
     "diverset.law": call(lambda L: dv.law(dv.DPP(L)), L=L),
-    "diverset.core.entropy": call(
-        lambda n_samples: dv.core.entropy(dpp(), n_samples=n_samples, rng=0).value, n_samples=50
+    "diverset.entropy": call(
+        lambda n_samples: dv.entropy(dpp(), n_samples=n_samples, rng=0).value, n_samples=50
     ),
-    "diverset.core.total_variation": call(lambda L: dv.core.total_variation(dpp(), dv.DPP(L)), L=L),
+    "diverset.total_variation": call(lambda L: dv.total_variation(dpp(), dv.DPP(L)), L=L),
     "diverset.core.hellinger": call(lambda L: dv.core.hellinger(dpp(), dv.DPP(L)), L=L),
-    "diverset.core.kl_divergence": call(lambda L: dv.core.kl_divergence(dpp(), dv.DPP(L)), L=L + np.eye(6)),
+    "diverset.kl_divergence": call(lambda L: dv.kl_divergence(dpp(), dv.DPP(L)), L=L + np.eye(6)),
     "diverset.core.l1_distance": call(
         lambda L, n_samples: dv.core.l1_distance(dpp(), dv.DPP(L), n_samples=n_samples, rng=0).value, L=L, n_samples=20
     ),
@@ -1117,8 +1117,8 @@ WITHIN = {
     "diverset.threads.EventPaths": "diverset.find_threads",
     "diverset.threads.example_news": "diverset.find_threads",
     "diverset.threads.ThreadScores": "diverset.threads.evaluate",
-    "diverset.core.SetDistribution": "diverset.DPP",
-    "diverset.core.Estimate": "diverset.core.entropy",
+    "diverset.SetDistribution": "diverset.DPP",
+    "diverset.core.Estimate": "diverset.entropy",
     "diverset.Selection": "diverset.select",
     "diverset.sampling.trace.SamplingTrace": "diverset.sampling_trace",
     "diverset.sampling.chain.Chain": "diverset.mcmc_chain",
