@@ -3,6 +3,7 @@
 import dataclasses
 import inspect
 import os
+import re
 import warnings
 from pathlib import Path
 
@@ -303,7 +304,7 @@ def public_names():
             module = line.split()[-1]
         if line and not line.startswith(" "):
             listed = line.startswith(".. autosummary::")
-        elif listed and line.strip().isidentifier():
+        elif listed and re.fullmatch(r"[\w.]+", line.strip()):
             yield f"{module}.{line.strip()}"
 
 
