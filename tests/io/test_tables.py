@@ -16,9 +16,10 @@ import pytest
 
 from diverset.errors import DiversetError, MissingExtraError
 from diverset.io import tables
+from diverset.io.binary import load_npy
 from diverset.io.features import guess_features, guess_id
 from diverset.io.files import check_output
-from diverset.io.tables import load_npy, plain_cell, read_table, write_table
+from diverset.io.tables import plain_cell, read_table, write_table
 
 
 @pytest.fixture

@@ -537,9 +537,7 @@ CALLS: dict[str, Call] = {
         lambda k, **sets: structured_questions(sdpp().of_size(k), **sets), k=2, **STRUCTURES
     ),
     "diverset.law": call(lambda L: dv.law(dv.DPP(L)), L=L),
-    "diverset.entropy": call(
-        lambda n_samples: dv.entropy(dpp(), n_samples=n_samples, rng=0).value, n_samples=50
-    ),
+    "diverset.entropy": call(lambda n_samples: dv.entropy(dpp(), n_samples=n_samples, rng=0).value, n_samples=50),
     "diverset.total_variation": call(lambda L: dv.total_variation(dpp(), dv.DPP(L)), L=L),
     "diverset.core.hellinger": call(lambda L: dv.core.hellinger(dpp(), dv.DPP(L)), L=L),
     "diverset.kl_divergence": call(lambda L: dv.kl_divergence(dpp(), dv.DPP(L)), L=L + np.eye(6)),

@@ -15,9 +15,10 @@ import pytest
 import diverset as dv
 from diverset.cli.candidates import read_ids
 from diverset.errors import DiversetError
+from diverset.io.binary import load_npy
 from diverset.io.documents import read_corpus as read_dated
 from diverset.io.documents import read_documents
-from diverset.io.tables import load_npy, read_table, write_table
+from diverset.io.tables import read_table, write_table
 from trust.mutations import mutated
 
 #: Damaged files a reader; raised by DIVERSET_FUZZ for a long run.
@@ -188,6 +189,7 @@ OPENED_BY = {
     "cli/candidates.py": "ids.csv",
     "io/files.py": "corpus.jsonl",
     "io/documents.py": "html",
+    "io/binary.py": "npy",
     "io/tables.py": "csv",
     "distributed/storage.py": "blocks.parquet",
     "io/cache.py": "features.npz",

@@ -11,6 +11,7 @@ import numpy as np
 from diverset._typing import Array, FloatArray, IntArray
 from diverset.cli.request import Request
 from diverset.errors import DiversetError, DiversetWarning
+from diverset.io.binary import load_npy
 from diverset.io.features import (
     columns_side_by_side,
     embed,
@@ -22,7 +23,7 @@ from diverset.io.features import (
     standardized,
 )
 from diverset.io.files import kind_of, read_text
-from diverset.io.tables import READABLE, Table, is_blank, load_npy, plain_cell, read_table
+from diverset.io.tables import READABLE, Table, is_blank, plain_cell, read_table
 from diverset.numerics.validation import check_fits_in_memory, is_sparse
 from diverset.text.tfidf import tfidf
 

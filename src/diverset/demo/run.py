@@ -210,6 +210,9 @@ def _thread_card(found: "FoundThreads", output: Path) -> dict[str, Any]:
     for name, items in (("k-means", every), ("k-means, series removed", found.kept)):
         X = tfidf(texts[items].tolist())[0].toarray()
         methods[name] = [items[cluster] for cluster in _clusters(X, len(found), length)]
+    # Without the series and on the vectors of the threads, k-means has all the help it can get.
+    X = found.vectors.subjects.toarray()
+    methods["k-means on the threads' vectors"] = [found.kept[own] for own in _clusters(X, len(found), length)]
     rows = {}
     for name, sets in methods.items():
         main = [Counter(story for story in stories[items] if story is not None).most_common(1) for items in sets]
@@ -222,7 +225,9 @@ def _thread_card(found: "FoundThreads", output: Path) -> dict[str, Any]:
     )
     caption = (
         "Stories: those that fill more than half of a thread. On the story: share of items that belong to the main "
-        "story of their thread. k-means: on tf-idf, the items nearest to each centre."
+        "story of their thread. k-means: on tf-idf, the items nearest to each centre; in the last row without the "
+        "series and on the vectors that the threads are found with. The news is invented: it shows what threads look "
+        "like, and proves nothing."
     )
     return _card("Threads of news", output, about, ["stories", "on the story"], rows, caption)
 

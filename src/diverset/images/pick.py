@@ -291,7 +291,7 @@ def _given_vectors(embeddings: Any, files: Sequence[Path], folder: Path | None, 
             )
         return found
     if isinstance(embeddings, str | os.PathLike):
-        embeddings = import_module("diverset.io.tables").load_npy(Path(embeddings))
+        embeddings = import_module("diverset.io.binary").load_npy(Path(embeddings))
     rows = np.asarray(read_items(embeddings, name="embeddings").features, dtype=np.float64)
     if len(rows) != len(files):
         raise DiversetError(f"embeddings has {len(rows)} rows for {len(files)} images; give one per image")

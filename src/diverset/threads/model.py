@@ -322,17 +322,17 @@ def _log_sums(log_values: FloatArray, counts: IntArray) -> FloatArray:
 
 
 def _node_features(features: Any, rho: float, dim: int | None, rng: np.random.Generator) -> FloatArray:
-    """Features of the nodes with the constant one, projected."""
+    """Features of the nodes with the constant one, projected by random signs, which take a tenth of the time."""
     n, D = features.shape
     if dim is None:
         if is_sparse(features):
             check_fits_in_memory(8 * n * D, what="the dense form of the features", remedy="project them")
             features = features.toarray()
         return np.asarray(features) if rho == 0.0 else np.column_stack([features, np.full(n, rho)])
-    Z = np.asarray(project(features, dim, rng), dtype=np.float64)
+    Z = np.asarray(project(features, dim, rng, method="signs"), dtype=np.float64)
     if rho > 0.0:
         # The constant feature has a row of its own in the projection, drawn like the others.
-        Z = Z + project(np.full((1, 1), rho), dim, rng)
+        Z = Z + project(np.full((1, 1), rho), dim, rng, method="signs")
     return Z
 
 
