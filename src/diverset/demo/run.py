@@ -212,7 +212,7 @@ def _thread_card(found: "FoundThreads", output: Path) -> dict[str, Any]:
         methods[name] = [items[cluster] for cluster in _clusters(X, len(found), length)]
     # Without the series and on the vectors of the threads, k-means has all the help it can get.
     X = found.vectors.subjects.toarray()
-    methods["k-means on the threads' vectors"] = [found.kept[own] for own in _clusters(X, len(found), length)]
+    methods["k-means, on our vectors"] = [found.kept[own] for own in _clusters(X, len(found), length)]
     rows = {}
     for name, sets in methods.items():
         main = [Counter(story for story in stories[items] if story is not None).most_common(1) for items in sets]
