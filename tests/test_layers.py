@@ -28,7 +28,7 @@ ALLOWED = {
     "poses": BASE | {"numerics", "structured"},
     "threads": BASE | {"io", "numerics", "core", "structured", "text"},
     "baselines": BASE | {"numerics", "kernels", "core", "inference"},
-    "metrics": BASE | {"numerics", "kernels", "core", "inference", "baselines"},
+    "metrics": BASE | {"io", "numerics", "kernels", "core", "inference", "baselines"},
     "learn": BASE | {"io"} | {"numerics", "kernels", "core"},
     "text": BASE | {"io", "numerics", "kernels", "core", "sampling", "inference", "baselines", "learn"},
     "images": BASE | {"io", "numerics", "kernels", "inference"},

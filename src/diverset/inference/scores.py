@@ -1,10 +1,9 @@
 r"""Scores on a common scale, so that the dial means the same whatever the unit of the scores.
 
 ``"rank"``
-    :math:`z_i = -1.3 \log_2 ((1 + r_i) / 2)` with r the rank, 1 for the best; equal scores share their mean rank. Only
-    the order of the scores matters. The logarithm is the discount of DCG: far down the list each doubling of the rank
-    costs 1.3. So picks depend neither on the number of poor candidates nor on the gaps between scores. The default,
-    chosen on judged data: see the page on the quality of the picks.
+    :math:`z_i = -\log_2 r_i` with r the rank, 1 for the best; equal scores share their mean rank. Only the order of the
+    scores matters. Each doubling of the rank costs 1, so picks depend neither on the number of poor candidates nor on
+    the gaps between scores. The default, chosen on judged data: see the page on the quality of the picks.
 ``"standard"``
     :math:`z_i = (q_i - \bar q) / \mathrm{sd}(q)`. Neither the unit nor the origin of the scores matters; gaps between
     scores count.
@@ -27,8 +26,6 @@ from diverset.numerics import _loops
 __all__ = ["SCALES", "calibrated", "check_scale", "score_of_rank", "warn_once"]
 
 SCALES = ("rank", "standard", None)
-#: What an item far down the list loses when its rank doubles.
-_DOUBLING = 1.3
 #: Warnings that this process has given already.
 _given: set[str] = set()
 
@@ -59,7 +56,7 @@ def calibrated(scores: FloatArray, scale: str | None) -> FloatArray:
 
 def score_of_rank(ranks: FloatArray) -> FloatArray:
     """Calibrated scores of ranks, of which 1 is the best."""
-    scores: FloatArray = -_DOUBLING * np.log2(0.5 + 0.5 * ranks)
+    scores: FloatArray = -np.log2(ranks)
     return scores
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from diverset._typing import FloatArray, IntArray
 from diverset.errors import DiversetError, LabelError
+from diverset.io.files import read_text
 from diverset.numerics.validation import (
     as_number,
     as_real_or_complex,
@@ -51,12 +52,7 @@ def read_qrels(path: str | Path) -> dict[str, dict[str, dict[str, float]]]:
     ...     read_qrels(path)
     {'51': {'d7': {'1': 2.0, '2': 0.0}, 'd9': {'2': 1.0}}}
     """
-    try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        raise DiversetError(f"{path} is not UTF-8 text; save the file as UTF-8") from None
-    except OSError as error:
-        raise DiversetError(f"cannot read {path}: {error.strerror or error}") from error
+    text = read_text(path, encoding="UTF-8")
     topics: dict[str, dict[str, dict[str, float]]] = {}
     for number, line in enumerate(text.split("\n"), start=1):
         fields = line.split()
