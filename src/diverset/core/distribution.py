@@ -290,7 +290,7 @@ class SetDistribution(Model, abc.ABC):
         return stream(self, size, rng=rng, method=method)
 
     def entropy(self, *, n_samples: int = 10_000, rng: RNGLike = None) -> Estimate:
-        r"""Shannon entropy :math:`-\sum_Y \Pr(Y)\log\Pr(Y)`, in nats; see :func:`diverset.core.entropy`."""
+        r"""Shannon entropy :math:`-\sum_Y \Pr(Y)\log\Pr(Y)`, in nats; see :func:`diverset.entropy`."""
         from diverset.core.information import entropy
 
         return entropy(self, n_samples=n_samples, rng=rng)
