@@ -73,6 +73,7 @@ test-lowest: $(VENV)/.pip
 FUZZ ?= 1000
 fuzz: $(VENV)/.test
 	DIVERSET_FUZZ=$(FUZZ) $(PYTEST) tests/trust/test_fuzz_functions.py tests/trust/test_fuzz_readers.py
+	$(BIN)/python tests/trust/combinations.py --calls $$((100 * $(FUZZ)))
 
 MUTANTS ?= 20
 mutants: $(VENV)/.test
