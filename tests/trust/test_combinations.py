@@ -4,6 +4,8 @@ import pytest
 
 from trust import combinations
 
+pytestmark = pytest.mark.needs_compiled
+
 #: Selections that did not end, lost picks or raised; and a batch of one dependent set with probability 1.
 FOUND = (
     100569, 100944, 100984, 101102, 101121, 101175, 101198, 101504, 101836, 102016, 102056, 102493, 102615, 103599,

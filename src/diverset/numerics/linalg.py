@@ -7,7 +7,6 @@ Cholesky factor is always the lower one, :math:`A = R R^*`, held in C order.
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -91,10 +90,11 @@ def cholesky_lower(a: Array, *, overwrite: bool = False) -> Array | None:
 def is_positive_definite(a: Array) -> bool:
     """Whether a Hermitian matrix has a Cholesky factorisation; `a` may be overwritten.
 
-    A check is all that many calls need of a factorisation, so a small one does not wait for SciPy to be imported. Where
-    SciPy is there already, it takes half of NumPy's time.
+    A check is all that many calls need of a factorisation, so a small one does not wait for SciPy to be imported. Nor
+    does it use SciPy where that is imported already: its BLAS threads would go on spinning for a while, and slow down
+    the eigendecomposition by NumPy that often comes next.
     """
-    if a.shape[0] > _NUMPY_CHOLESKY or "scipy.linalg" in sys.modules:
+    if a.shape[0] > _NUMPY_CHOLESKY:
         return cholesky_lower(a, overwrite=True) is not None
     try:
         np.linalg.cholesky(a)
