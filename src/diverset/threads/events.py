@@ -1,11 +1,11 @@
 r"""The events of a pile: regions of its graph of similar documents, found without labels.
 
 Documents become vectors in two ways from one count of their words. *Subjects* weigh a word by how often a document uses
-it; they tell events apart. *Details* damp frequent words, and count phrases of names (two capitalised words side by
-side) as terms of their own, so that names weigh more than common words; they tell which item follows from which.
+it; they tell events apart. *Details* damp frequent words, and count pairs of capitalised words side by side as terms
+of their own, so that names weigh more than common words; they tell which document follows from which.
 
-Events are found by spectral clustering ([ShiMalik2000]_, [NgJordanWeiss2001]_): every document is joined to those most
-like it, documents of one time more strongly, and the leading eigenvectors of the normalised graph are clustered.
+Events are found by spectral clustering ([ShiMalik2000]_, [NgJordanWeiss2001]_): every document is joined to the most
+similar ones, more strongly if near in time, and the leading eigenvectors of the normalised graph are clustered.
 """
 
 from __future__ import annotations
@@ -27,21 +27,17 @@ _CASED = re.compile(r"[^\W_]+")
 #: All-capital words up to this length may be names; longer ones are headlines.
 _LONGEST_ACRONYM = 5
 _BLOCK_BYTES = 1 << 26
+#: Share of the whole period in which the weight of time falls by 1/e.
+_MEMORY = 0.1
 #: Starts of k-means, fewer of them for many documents, and rounds of each.
 _RESTARTS, _FEW_RESTARTS, _MANY, _ROUNDS = 10, 3, 5000, 50
 
 
 @dataclass(frozen=True, eq=False)
 class PileVectors:
-    """Documents as unit vectors over their words.
-
-    Parameters
-    ----------
-    subjects, details : csr_array of shape (n, n_terms)
-        For telling events apart, and for following a story.
-    terms : list of str
-        The term of every column; phrases have a space.
-    """
+    """Documents as unit vectors over their words, as CSR matrices (n, n_terms): `subjects` tell events apart, `details`
+    are for following a story. `terms` names the columns; phrases have a space.
+    """  # noqa: D205
 
     subjects: Any
     details: Any
@@ -53,14 +49,9 @@ class PileVectors:
 
 
 def pile_vectors(texts: Sequence[str], *, min_documents: int = 2, max_share: float = 0.5) -> PileVectors:
-    """Count words and phrases of names once, and weigh them in two ways.
+    """Count words and phrases of names, and weigh them in two ways.
 
-    Parameters
-    ----------
-    texts : sequence of str
-        The documents.
-    min_documents, max_share
-        Terms in fewer documents, or in a larger share of them, are left out.
+    Terms in fewer than `min_documents` texts, or in more than `max_share` of them, are left out.
     """
     from scipy.sparse import csr_array
 
@@ -103,14 +94,14 @@ def _terms(text: str) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class Similar:
-    """Pairs of documents: each with those most like it. Rows, columns and their cosines."""
+    """Pairs of similar documents: their row and column numbers, and their cosines."""
 
     rows: IntArray
     columns: IntArray
     cosines: FloatArray
 
     def take(self, kept: IntArray, n: int) -> Similar:
-        """The pairs among some of n documents, numbered anew."""
+        """The pairs among the `kept` of n documents, renumbered."""
         place = np.full(n, -1)
         place[kept] = np.arange(len(kept))
         some = (place[self.rows] >= 0) & (place[self.columns] >= 0)
@@ -122,29 +113,15 @@ def similar_documents(
     days: FloatArray,
     *,
     nearest: int = 20,
-    memory: float = 0.1,
     progress: Callable[[int, int], None] | None = None,
 ) -> Similar:
-    r"""Every document with the `nearest` documents most like it, block by block.
+    r"""The `nearest` documents most similar to each, by cosine times :math:`(1 + e^{-|\Delta t| / \tau}) / 2`.
 
-    Parameters
-    ----------
-    vectors : csr_array of shape (n, n_terms)
-        Unit vectors.
-    days : ndarray of shape (n,)
-        When each appeared.
-    nearest : int
-        Documents to list for each.
-    memory : float
-        Share of the whole period in which the weight of time falls by :math:`1/e`. Documents are ranked by their cosine
-        times :math:`(1 + e^{-|\Delta t| / (\text{memory} \cdot \text{period})}) / 2`.
-    progress : callable, optional
-        Called with the number of documents done and the total.
+    :math:`\tau` is a tenth of the whole period. Rows of `vectors` have unit length.
     """
     n = vectors.shape[0]
     near = min(nearest, n - 1)
-    scale = max(memory * float(np.ptp(days)), 1e-9)
-    when = ((days - days.min()) / scale).astype(np.float32)
+    when = ((days - days.min()) / _time_scale(days)).astype(np.float32)
     across = vectors.T.tocsr()
     step = max(1, _BLOCK_BYTES // (4 * n))
     rows, columns, cosines = [], [], []
@@ -167,15 +144,18 @@ def similar_documents(
     return Similar(np.concatenate(rows), np.concatenate(columns), np.concatenate(cosines))
 
 
-def spectral_plane(similar: Similar, days: FloatArray, dims: int, *, memory: float = 0.1) -> FloatArray:
+def _time_scale(days: FloatArray) -> float:
+    return max(_MEMORY * float(np.ptp(days)), 1e-9)
+
+
+def spectral_plane(similar: Similar, days: FloatArray, dims: int) -> FloatArray:
     """Leading eigenvectors of the normalised graph of similar documents, the largest eigenvalue first, (n, dims)."""
     from scipy.sparse import csr_array, diags_array
     from scipy.sparse.linalg import eigsh
 
     n = len(days)
-    scale = max(memory * float(np.ptp(days)), 1e-9)
     gap = np.abs(days[similar.rows] - days[similar.columns])
-    weights = similar.cosines * (0.5 + 0.5 * np.exp(-gap / scale))
+    weights = similar.cosines * (0.5 + 0.5 * np.exp(-gap / _time_scale(days)))
     one_way = csr_array((weights, (similar.rows, similar.columns)), shape=(n, n))
     graph = one_way.maximum(one_way.T)
     degree: FloatArray = np.asarray(graph.sum(axis=1)).ravel()
@@ -191,17 +171,7 @@ def spectral_plane(similar: Similar, days: FloatArray, dims: int, *, memory: flo
 
 
 def cluster(plane: FloatArray, k: int, *, rng: np.random.Generator) -> IntArray:
-    """k-means of the directions of the rows, the best of several starts; a label for each row.
-
-    Parameters
-    ----------
-    plane : ndarray of shape (n, d)
-        Rows; only their directions count.
-    k : int
-        Number of clusters, some of which may end up empty.
-    rng : Generator
-        Of the starts (k-means++).
-    """
+    """k-means of the directions of the rows, the best of several k-means++ starts; clusters may be empty."""
     from scipy.sparse import csr_array
 
     ones = np.ones(len(plane))

@@ -1,8 +1,8 @@
-r"""Formulaic series: documents that fill in a form again and again, such as earnings, weather or market tables.
+r"""Formulaic series: documents of one template, such as earnings, weather or market tables.
 
-The *form* of a document are its phrases of four tokens once numbers and names are masked. Two documents have the same
-form if they share more than 15% of these phrases; the steps of a story share a few percent. A document belongs to a
-series if most of the documents most like it have its form.
+The *form* of a document is the set of its four-token phrases after numbers and names are masked. Two documents have the
+same form if they share more than 15% of these phrases; the steps of a story share a few percent. A document belongs to
+a series if most of the documents most similar to it have its form.
 """
 
 from __future__ import annotations
@@ -20,17 +20,7 @@ from diverset._typing import BoolArray, FloatArray, IntArray
 from diverset.threads.corpus import content_terms
 from diverset.threads.events import Similar
 
-__all__ = [
-    "COPY",
-    "COPY_DAYS",
-    "SAME_FORM",
-    "Series",
-    "find_series",
-    "form_overlap",
-    "forms",
-    "is_series",
-    "name_series",
-]
+__all__ = ["Series", "find_series", "form_overlap", "forms", "is_series", "name_series"]
 
 _NUMBER = re.compile(r"\d[\d.,:/]*")
 _NAME = re.compile(r"[A-Z\u00c0-\u00de][^\W\d_]+(?:\s+[A-Z\u00c0-\u00de][^\W\d_]+)*")
@@ -41,8 +31,8 @@ _PHRASE, _READ = 4, 200
 SAME_FORM = 0.15
 #: They must share at least this number of phrases.
 _FEWEST_SHARED = 6
-#: A document belongs to a series if at least so many similar documents, and so large a part of them, have
-#: its form; a series has at least so many documents, on so many days.
+#: A document belongs to a series if at least `_LEAST_NEIGHBOURS` similar documents, and more than the share
+#: `_MOST_OF_THEM` of all similar ones, have its form. A series has at least `_SMALLEST` documents, on `_DAYS` days.
 _LEAST_NEIGHBOURS, _MOST_OF_THEM, _SMALLEST, _DAYS = 4, 0.5, 5, 3
 #: An event is a series if more than this share of its similar pairs have the same form.
 _SERIES_PAIRS = 0.2
@@ -53,15 +43,7 @@ _CHUNK = 50_000
 
 @dataclass(frozen=True)
 class Series:
-    """Documents of one form.
-
-    Parameters
-    ----------
-    words : tuple of str
-        The words that most of its documents have.
-    documents : ndarray of int64
-        Positions of its documents.
-    """
+    """Documents of one form: the `words` that most of them have, and the positions of the `documents`."""
 
     words: tuple[str, ...]
     documents: IntArray
@@ -77,7 +59,7 @@ def _masked(text: str) -> list[str]:
 
 
 def forms(texts: Sequence[str]) -> Any:
-    """Which masked phrases each document has: a CSR matrix of ones, (n, n_phrases)."""
+    """Masked phrases of each document: a CSR matrix of ones, (n, n_phrases)."""
     from scipy.sparse import csr_array
 
     codes, ends = array("q"), array("q", [0])
@@ -93,7 +75,7 @@ def forms(texts: Sequence[str]) -> Any:
 
 
 def form_overlap(F: Any, rows: IntArray, columns: IntArray) -> FloatArray:
-    """Share of the phrases of the shorter document that both of a pair have, for each pair; 0 below six phrases."""
+    """For each pair, the shared phrases as a share of those of the shorter document; 0 for fewer than six."""
     size = np.diff(F.indptr)
     found = [
         np.asarray(F[rows[at : at + _CHUNK]].multiply(F[columns[at : at + _CHUNK]]).sum(axis=1)).ravel()
@@ -105,19 +87,7 @@ def form_overlap(F: Any, rows: IntArray, columns: IntArray) -> FloatArray:
 
 
 def find_series(texts: Sequence[str], F: Any, similar: Similar, days: FloatArray) -> list[Series]:
-    """Formulaic series among documents, the largest first.
-
-    Parameters
-    ----------
-    texts : sequence of str
-        The documents.
-    F : csr_array of shape (n, n_phrases)
-        Their forms.
-    similar : Similar
-        The documents most like each.
-    days : ndarray of shape (n,)
-        When each appeared.
-    """
+    """Formulaic series among documents with the forms `F`, the largest first."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 

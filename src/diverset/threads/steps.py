@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from diverset._typing import FloatArray, IntArray
+from diverset.text.tfidf import unit_rows
 from diverset.threads.paths import EventPaths
 from diverset.threads.series import form_overlap
 
@@ -21,13 +22,13 @@ __all__ = ["BETAS", "LEAST_SHARE", "StepRules", "choose_beta", "event_paths", "u
 
 #: Edges kept for each document: the most similar later ones.
 _MOST_EDGES = 50
-#: Weight of a document's cosine with its event; the steepest reach in which volume is counted, in days.
+#: Weight of a document's cosine with its event; largest reach in which documents are counted for bursts, in days.
 _CENTRAL, _BURST_DAYS = 3.0, 2.0
 _BLOCK = 2048
-#: A step leads to no document that shares more than this part of its masked phrases.
+#: No step joins documents that share more than this part of their masked phrases.
 _REPEAT = 0.25
-#: Values of beta that are tried, on so many of the largest events, and so many documents of each. The first is taken
-#: unless another one does better by the given share.
+#: Values of beta that are tried, on the `_MOST_JUDGED` largest events and at most `_MOST_READ` documents of each. The
+#: first is taken unless another one scores higher by the share `_BETTER`.
 BETAS, _BETTER = (8.0, 4.0, 16.0), 0.01
 _MOST_JUDGED, _MOST_READ = 12, 300
 #: Least cosine of a step, as a share of the pile's usual cosine (:func:`usual_similarity`).
@@ -36,51 +37,27 @@ LEAST_SHARE = 0.6
 
 @dataclass(frozen=True)
 class StepRules:
-    """What makes a good step.
+    """What makes a good step. The limits are relaxed only where an event has no thread otherwise."""
 
-    Parameters
-    ----------
-    beta : float
-        Weight of the cosine of neighbours.
-    burst : float
-        Weight of the log of how much the event is written about around a document, relative to its mean.
-    min_similarity : float
-        Least cosine of a step; ignored only where an event has no thread otherwise.
-    max_similarity : float
-        Documents more alike than this repeat each other, and are no step.
-    max_gap : float
-        Longest step, in beats; made longer only where an event has no thread otherwise.
-    slowness : float
-        Loss of log-quality for every beat of a step after the first.
-    """
-
+    #: Weight of the cosine of neighbours.
     beta: float = 8.0
+    #: Weight of the log of how much is written about the event around a document, relative to its mean.
     burst: float = 0.5
+    #: Least and largest cosine of a step: documents that are more similar repeat each other.
     min_similarity: float = 0.0
     max_similarity: float = 0.9
+    #: Longest step, in beats.
     max_gap: float = 5.0
+    #: Loss of log-quality for every beat of a step after the first.
     slowness: float = 0.5
 
 
 def event_paths(
     nodes: IntArray, details: Any, F: Any, days: FloatArray, length: int, rules: StepRules, *, min_length: int = 2
 ) -> EventPaths | None:
-    """The threads of an event; None if it has none of `min_length` documents.
+    """The threads of the event with these nodes, of `min_length` to `length` documents; None if it has none.
 
-    Parameters
-    ----------
-    nodes : ndarray of int64
-        Documents of the event.
-    details : csr_array of shape (n, n_terms)
-        Unit vectors of all documents.
-    F : csr_array of shape (n, n_phrases)
-        Their forms: a step leads to no document of the same form.
-    days : ndarray of shape (n,)
-        When each appeared.
-    length, min_length : int
-        Nodes of a thread: as many as the event offers, between these.
-    rules : StepRules
-        What makes a good step.
+    `details` are unit vectors of all documents, `F` their forms: a step leads to no document of the same form.
     """
     if len(nodes) < min_length:
         return None
@@ -116,7 +93,7 @@ def _centrality(X: Any) -> FloatArray:
 
 
 def _burst(t: FloatArray, reach: float) -> FloatArray:
-    """Log of how many documents stand within reach of each, the nearer the more, relative to the mean."""
+    """Log of the number of documents within reach of each, weighted by nearness, relative to the mean."""
     low, high = np.searchsorted(t, t - reach), np.searchsorted(t, t + reach, side="right")
     sums = np.concatenate([[0.0], np.cumsum(t)])
     middle = np.searchsorted(t, t)  # the first document of the same time
@@ -189,23 +166,13 @@ def choose_beta(
     rules: StepRules,
     rng: np.random.Generator,
 ) -> tuple[float, dict[float, float]]:
-    """Choose beta by held-back words, and say how each candidate did.
+    """Choose beta by held-back words; returns it with the score of each candidate.
 
-    Half of the terms choose the best thread of each event, the other half judge it: the mean cosine of neighbours, plus
-    the mean cosine of the event's documents with the most similar item of the thread. The first asks for a story, the
-    second for one that is told to its end.
-
-    Parameters
-    ----------
-    groups : sequence of ndarray
-        The documents of each event.
-    details, F, days, length, rules
-        As for :func:`event_paths`.
-    rng : Generator
-        Divides the terms.
+    A random half of the terms chooses the best thread of each event. The other half scores it: the mean cosine of
+    neighbours (coherence) plus the mean cosine of the event's documents with the most similar item (coverage).
     """
     half = rng.random(details.shape[1]) < 0.5
-    seen, judge = (_unit_columns(details, np.flatnonzero(part)) for part in (half, ~half))
+    seen, judge = (unit_rows(details, part) for part in (half, ~half))
     scores: dict[float, list[float]] = {beta: [] for beta in BETAS}
     for own in sorted(groups, key=len, reverse=True)[:_MOST_JUDGED]:
         if len(own) > _MOST_READ:
@@ -221,11 +188,3 @@ def choose_beta(
     best = max(means, key=lambda beta: means[beta])
     chosen = best if means[best] > (1.0 + _BETTER) * means[BETAS[0]] else BETAS[0]
     return chosen, {beta: round(value, 4) for beta, value in means.items()}
-
-
-def _unit_columns(X: Any, columns: IntArray) -> Any:
-    from scipy.sparse import csr_array, diags_array
-
-    part = csr_array(X[:, columns])
-    norms = np.sqrt(np.asarray(part.multiply(part).sum(axis=1)).ravel())
-    return csr_array(diags_array(1.0 / np.where(norms > 0.0, norms, 1.0)) @ part)
