@@ -19,7 +19,6 @@ from diverset.threads import (
     interlopers_found,
     kmeans_threads,
     story_score,
-    time_slices,
 )
 
 
@@ -42,14 +41,14 @@ def model(news):
 def test_kmeans_takes_one_document_of_each_slice_and_cluster(news):
     corpus, graph, _ = news
     threads = np.array(kmeans_threads(graph.vectors, corpus.times, k=6, length=5, rng=0))
-    slices = time_slices(corpus.times, 5)
+    slices = np.array_split(np.argsort(corpus.times, kind="stable"), 5)
     for r, part in enumerate(slices):
         assert set(threads[:, r]) <= set(part.tolist())
         assert len(set(threads[:, r])) == 6
     with pytest.raises(SizeError, match="fewer than the 60 threads"):
         kmeans_threads(graph.vectors, corpus.times, k=60, length=5)
     with pytest.raises(SizeError, match="cannot be cut into 300 slices"):
-        time_slices(corpus.times, 300)
+        kmeans_threads(graph.vectors, corpus.times, k=6, length=300)
 
 
 def test_greedy_threads_share_no_node(plain):

@@ -736,7 +736,6 @@ CALLS: dict[str, Call] = {
         times=[1, 2, 3, 4],
         threshold=0.1,
     ),
-    "diverset.threads.neighbourhoods": call(threads.neighbourhoods, vectors=VECTORS, threshold=0.2, nearest=2),
     "diverset.threads.term_vectors": call(threads.term_vectors, texts=NEWS, min_documents=1, max_share=0.9),
     "diverset.threads.salient_terms": call(
         threads.salient_terms, vectors=VECTORS, terms=["a", "b", "c"], nodes=np.array([0, 2]), n=2
@@ -780,7 +779,6 @@ CALLS: dict[str, Call] = {
     "diverset.threads.kmeans_threads": call(
         threads.kmeans_threads, {"rng": 0}, vectors=VECTORS, times=np.arange(6), k=2, length=2
     ),
-    "diverset.threads.time_slices": call(threads.time_slices, times=np.arange(6), n=3),
     "diverset.threads.story_score": call(
         threads.story_score, threads=[np.array([0, 2]), np.array([1, 3])], stories=["a", None, "a", "b", "b"]
     ),
@@ -1132,7 +1130,6 @@ WITHIN = {
     "diverset.poses.DetectorNoise": "diverset.poses.simulate_maps",
     "diverset.threads.ThreadSet": "diverset.threads.ThreadModel",
     "diverset.threads.DocumentGraph": "diverset.threads.document_graph",
-    "diverset.threads.Neighbourhoods": "diverset.threads.neighbourhoods",
     "diverset.threads.StoryScore": "diverset.threads.story_score",
     "diverset.threads.Bootstrap": "diverset.threads.bootstrap_mean",
     "diverset.theory.classics.Tiling": "diverset.theory.classics.AztecDiamond",

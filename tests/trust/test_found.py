@@ -109,7 +109,7 @@ ANSWERED = [
     ("diverset.poses.location_features", {"sigma": 1e-310}),
     ("diverset.poses.mean_interval", {"values": np.ones((1, 2))}),
     ("diverset.threads.is_noise", {"texts": []}),
-    ("diverset.threads.neighbourhoods", {"threshold": 1e300}),
+    ("diverset.threads.document_graph", {"threshold": 1e300}),
     (
         "diverset.threads.kmeans_threads",
         {"vectors": 0.0 * CALLS["diverset.threads.kmeans_threads"].arguments["vectors"]},

@@ -29,13 +29,11 @@ from diverset.threads.paths import EventModel, EventPaths
 from diverset.threads.series import Series
 
 if TYPE_CHECKING:
-    from diverset.threads.baselines import dtm_threads, greedy_threads, independent_threads, kmeans_threads, time_slices
+    from diverset.threads.baselines import dtm_threads, greedy_threads, independent_threads, kmeans_threads
     from diverset.threads.documents import (
         DocumentGraph,
-        Neighbourhoods,
         citation_graph,
         document_graph,
-        neighbourhoods,
         salient_terms,
         term_vectors,
     )
@@ -57,13 +55,11 @@ else:  # what finding threads does not need
     __getattr__, __dir__ = names_on_use(
         __name__,
         {
-            "baselines": ["dtm_threads", "greedy_threads", "independent_threads", "kmeans_threads", "time_slices"],
+            "baselines": ["dtm_threads", "greedy_threads", "independent_threads", "kmeans_threads"],
             "documents": [
                 "DocumentGraph",
-                "Neighbourhoods",
                 "citation_graph",
                 "document_graph",
-                "neighbourhoods",
                 "salient_terms",
                 "term_vectors",
             ],
@@ -91,7 +87,6 @@ __all__ = [
     "EventModel",
     "EventPaths",
     "FoundThreads",
-    "Neighbourhoods",
     "Series",
     "StoryScore",
     "ThreadGraph",
@@ -113,9 +108,7 @@ __all__ = [
     "interlopers_found",
     "is_noise",
     "kmeans_threads",
-    "neighbourhoods",
     "salient_terms",
     "story_score",
     "term_vectors",
-    "time_slices",
 ]

@@ -1,33 +1,26 @@
-r"""What people use instead of threads from a k-SDPP ([KuleszaTaskar2012]_, section 6.6.4)."""
+r"""Baselines of threads from a k-SDPP ([KuleszaTaskar2012]_, section 6.6.4)."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from diverset._typing import Array, FloatArray, IntArray, RNGLike
+from diverset._typing import Array, IntArray, RNGLike
 from diverset.errors import DiversetError, MissingExtraError, SizeError
-from diverset.numerics.validation import as_finite, check_count, is_sparse
+from diverset.numerics.validation import as_finite, as_generator, check_count, is_sparse
 from diverset.structured.quality_model import QualityModel
 from diverset.threads.model import ThreadModel, ThreadSet
 
-__all__ = [
-    "dtm_threads",
-    "greedy_threads",
-    "independent_threads",
-    "kmeans_threads",
-    "time_slices",
-]
+__all__ = ["dtm_threads", "greedy_threads", "independent_threads", "kmeans_threads", "short_indices"]
 
 
-def time_slices(times: Array, n: int) -> list[IntArray]:
-    """Nodes in order of time, cut into n slices of equally many."""
+def _time_slices(times: Array, n: int) -> list[IntArray]:
+    """Documents in order of time, cut into n slices of equal size."""
     parts = np.array_split(np.argsort(times, kind="stable"), check_count(n, name="n"))
     if min(len(part) for part in parts) == 0:
-        raise SizeError(f"{len(times)} nodes cannot be cut into {n} slices with something in each")
+        raise SizeError(f"{len(times)} documents cannot be cut into {n} slices with something in each")
     return [np.asarray(part, dtype=np.int64) for part in parts]
 
 
@@ -37,9 +30,9 @@ def kmeans_threads(vectors: Any, times: Array, *, k: int, length: int, rng: RNGL
     Parameters
     ----------
     vectors : scipy.sparse or ndarray of shape (n, n_terms)
-        Rows of length 1, so that distances are cosines.
+        Rows of unit length, so that nearest means highest cosine.
     times : ndarray of shape (n,)
-        When.
+        When each document appeared.
     k, length : int
         Number of threads, and of slices.
     rng : int, Generator or None
@@ -47,50 +40,47 @@ def kmeans_threads(vectors: Any, times: Array, *, k: int, length: int, rng: RNGL
 
     Notes
     -----
-    Documents of neighbouring slices are matched one to one for the highest mean similarity (Hungarian algorithm).
+    Documents of neighbouring slices are matched one to one for the highest mean similarity (Hungarian algorithm). Where
+    a slice has fewer than k different documents, some threads share one.
     """
-    KMeans = _sklearn().KMeans
+    try:
+        from sklearn.cluster import KMeans
+    except ImportError as error:
+        raise MissingExtraError('clusterings need scikit-learn: pip install "diverset[text]"') from error
     from scipy.optimize import linear_sum_assignment
 
-    generator = np.random.default_rng(rng)
+    generator = as_generator(rng)
     k = check_count(k, name="k")
     if vectors.shape[1] == 0:
         raise DiversetError(f"vectors have shape {vectors.shape}; documents without any terms cannot be compared")
     if vectors.shape[0] != len(times):
         raise DiversetError(f"there are {vectors.shape[0]} vectors and {len(times)} times; give one for each document")
     as_finite(vectors.data if is_sparse(vectors) else np.ravel(vectors), name="vectors", shape=(None,))
+    probe = np.random.default_rng(0).standard_normal(vectors.shape[1])
     threads: IntArray | None = None
-    for part in time_slices(times, length):
+    for part in _time_slices(times, length):
         if len(part) < k:
             raise SizeError(f"a time slice has {len(part)} documents, fewer than the {k} threads; take fewer of either")
         X = short_indices(vectors[part])
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of documents that are alike there are fewer clusters than asked for
-            fitted = KMeans(k, n_init=4, random_state=int(generator.integers(2**31))).fit(X)
+        # Equal rows, and almost surely no others, have the same product with a random vector.
+        clusters = min(k, len(np.unique(np.asarray(X @ probe))))
+        fitted = KMeans(clusters, n_init=4, random_state=int(generator.integers(2**31))).fit(X)
         near = np.asarray(X @ fitted.cluster_centers_.T)
         # The most central document of its own cluster.
-        own = np.where(fitted.labels_[:, None] == np.arange(k), near, -np.inf)
-        chosen = part[own.argmax(axis=0)]
+        own = np.where(fitted.labels_[:, None] == np.arange(clusters), near, -np.inf)
+        chosen = part[own.argmax(axis=0)[np.arange(k) % clusters]]
         if threads is None:
             threads = chosen[:, None]
             continue
-        similarity = _dense(vectors[threads[:, -1]] @ vectors[chosen].T)
-        _, match = linear_sum_assignment(similarity, maximize=True)
+        similarity = vectors[threads[:, -1]] @ vectors[chosen].T
+        _, match = linear_sum_assignment(similarity.toarray() if is_sparse(similarity) else similarity, maximize=True)
         threads = np.column_stack([threads, chosen[match]])
     assert threads is not None
     return list(threads)
 
 
-def _sklearn() -> Any:
-    try:
-        import sklearn.cluster
-    except ImportError as error:
-        raise MissingExtraError('clusterings need scikit-learn: pip install "diverset[text]"') from error
-    return sklearn.cluster
-
-
 def short_indices(X: Any) -> Any:
-    """scikit-learn takes short indices only."""
+    """A copy of a sparse matrix with 32-bit indices, which scikit-learn needs; dense arrays as they are."""
     if is_sparse(X):
         X = X.copy()
         X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
@@ -107,34 +97,34 @@ def dtm_threads(
     documents : sequence of sequences of str
         The words of each document.
     times : ndarray of shape (n,)
-        When.
+        When each document appeared.
     k, length : int
         Number of topics, and of time slices.
     iterations : int
-        Most rounds of expectation and maximisation.
+        Maximum number of rounds of expectation and maximisation.
     rng : int, Generator or None
         Seed or generator.
 
     Notes
     -----
-    gensim's ``LdaSeqModel``; minutes for a thousand documents.
+    gensim's ``LdaSeqModel``; minutes for a thousand documents. It may warn of divisions by zero in its first step.
     """
     try:
         from gensim.corpora import Dictionary  # type: ignore[import-untyped,unused-ignore]
         from gensim.models import LdaSeqModel  # type: ignore[import-untyped,unused-ignore]
     except ImportError as error:
         raise MissingExtraError('the dynamic topic model needs gensim: pip install "diverset[topics]"') from error
-    generator = np.random.default_rng(rng)
+    from scipy.special import log_softmax
+
     k = check_count(k, name="k")
-    slices = time_slices(times, length)
+    slices = _time_slices(times, length)
     if len(documents) != len(times):
         raise DiversetError(f"there are {len(documents)} documents and {len(times)} times; give one for each")
     order = np.concatenate(slices)
     dictionary = Dictionary(documents)
     counts = [dictionary.doc2bow(documents[i]) for i in order.tolist()]
     rounds = check_count(iterations, name="iterations")
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")  # its first step divides by zero
+    with np.errstate(all="ignore"):  # its first step divides by zero
         model = LdaSeqModel(
             counts,
             id2word=dictionary,
@@ -142,35 +132,26 @@ def dtm_threads(
             num_topics=k,
             em_min_iter=min(rounds, 2),
             em_max_iter=rounds,
-            random_state=np.random.RandomState(int(generator.integers(2**31))),
+            random_state=np.random.RandomState(int(as_generator(rng).integers(2**31))),
         )
     threads = np.zeros((k, length), dtype=np.int64)
     at = 0
     for r, part in enumerate(slices):
         for topic in range(k):
-            log_p = _log_topic(model.topic_chains[topic].e_log_prob, r)
+            log_p = log_softmax(np.asarray(model.topic_chains[topic].e_log_prob)[:, r])
             scores = [
-                sum(c * log_p[w] for w, c in counts[at + j]) / max(sum(c for _, c in counts[at + j]), 1)
-                if counts[at + j]
-                else -np.inf
-                for j in range(len(part))
+                sum(c * log_p[w] for w, c in own) / sum(c for _, c in own) if own else -np.inf
+                for own in counts[at : at + len(part)]
             ]
             threads[topic, r] = part[int(np.argmax(scores))]
         at += len(part)
     return list(threads)
 
 
-def _log_topic(e_log_prob: Any, r: int) -> FloatArray:
-    """Log-probabilities of the words of a topic in one slice."""
-    column = np.asarray(e_log_prob)[:, r]
-    top = column.max()
-    return np.asarray(column - top - np.log(np.exp(column - top).sum()))
-
-
 def independent_threads(model: ThreadModel, *, rng: RNGLike = None) -> ThreadSet:
-    """Threads drawn one by one from the quality model, without repulsion; none is drawn twice where that can be."""
+    """Threads drawn independently from the quality model, without repulsion; all different if 20 rounds find k."""
     quality = QualityModel(model.structured._space.graph, power=2.0)
-    generator = np.random.default_rng(rng)
+    generator = as_generator(rng)
     rows = np.zeros((0, model.length), dtype=np.int64)
     for _ in range(20):
         rows = np.concatenate([rows, quality.sample(4 * model.k, rng=generator)])
@@ -181,7 +162,7 @@ def independent_threads(model: ThreadModel, *, rng: RNGLike = None) -> ThreadSet
 
 
 def greedy_threads(model: ThreadModel) -> ThreadSet:
-    """The best thread by quality, then the best without its nodes, and so on."""
+    """The thread of highest quality, then the best one without its nodes, and so on."""
     found = np.zeros((0, model.length), dtype=np.int64)
     allowed = np.ones(model.graph.n_nodes, dtype=bool)
     for _ in range(model.k):
@@ -192,7 +173,3 @@ def greedy_threads(model: ThreadModel) -> ThreadSet:
         found = np.concatenate([found, thread])
         allowed[thread[0]] = False
     return model._set(found)
-
-
-def _dense(matrix: Any) -> FloatArray:
-    return np.asarray(matrix.toarray() if hasattr(matrix, "toarray") else matrix, dtype=np.float64)

@@ -10,20 +10,13 @@ import numpy as np
 
 from diverset._typing import FloatArray, IntArray
 from diverset.errors import DiversetError
-from diverset.numerics.validation import check_count, check_nonnegative, check_rows, check_size, is_sparse
+from diverset.numerics.validation import as_number, check_count, check_nonnegative, check_rows, check_size, is_sparse
 from diverset.text import lexrank
+from diverset.text.tfidf import tfidf, unit_rows
 from diverset.threads.corpus import Corpus, content_terms, read_times
 from diverset.threads.graph import ThreadGraph
 
-__all__ = [
-    "DocumentGraph",
-    "Neighbourhoods",
-    "citation_graph",
-    "document_graph",
-    "neighbourhoods",
-    "salient_terms",
-    "term_vectors",
-]
+__all__ = ["DocumentGraph", "citation_graph", "document_graph", "salient_terms", "term_vectors"]
 
 #: Bytes of a block of similarities.
 _BLOCK_BYTES = 1 << 26
@@ -75,14 +68,14 @@ def document_graph(
     threshold : float
         Least cosine similarity of an edge, which is also its weight.
     max_similarity : float, optional
-        Most similarity of an edge: above, documents repeat each other, and a thread through both says nothing new.
+        Largest cosine of an edge: more similar documents repeat each other.
     min_documents, max_share, analyzer
         Which words count; see :func:`~diverset.threads.term_vectors`.
     neighbours : int, optional
-        Number of features of a document: the documents most similar to it, binary. By default a tenth of all, and at
-        most 1,000, as in the monograph.
+        Number of binary features of a document, which are the documents most similar to it. By default a tenth of all,
+        and at most 1,000, as in the monograph.
     damping : float
-        Of LexRank, which weighs the nodes: thresholded, binarised, and scaled so that the mean weight is 1.
+        Damping of LexRank, which gives the weights of the nodes: thresholded, binarised, scaled to mean 1.
     progress : callable, optional
         Called with the stage, the amount done and the total.
     client : dask.distributed.Client, optional
@@ -95,45 +88,21 @@ def document_graph(
     if corpus.times is None:
         raise DiversetError("the corpus has no times; threads of documents go forward in time")
     tell = (lambda *_: None) if progress is None else progress
+    most = np.inf if max_similarity is None else as_number(max_similarity, name="max_similarity")
     tell("counting words", 0, len(corpus))
     vectors, terms = term_vectors(corpus.texts, min_documents=min_documents, max_share=max_share, analyzer=analyzer)
-    tell("counting words", len(corpus), len(corpus))
     found = _neighbourhoods(vectors, threshold, neighbours, tell, client)
-    return DocumentGraph(_graph_of(corpus, found, damping, max_similarity, tell), vectors, terms)
-
-
-def _neighbourhoods(
-    vectors: Any, threshold: float, neighbours: int | None, tell: Progress, client: Any = None
-) -> Neighbourhoods:
-    n = vectors.shape[0]
-    nearest = max(min(1000, n // 10), 2) if neighbours is None else check_count(neighbours, name="neighbours")
-    return neighbourhoods(
-        vectors,
-        threshold=threshold,
-        nearest=nearest,
-        progress=lambda done, total: tell("comparing documents", done, total),
-        client=client,
-    )
-
-
-def _graph_of(
-    corpus: Corpus, found: Neighbourhoods, damping: float, max_similarity: float | None, tell: Progress
-) -> ThreadGraph:
-    n = len(corpus)
     tell("weighing documents", 0, 1)
+    start, end = np.repeat(np.arange(len(corpus)), np.diff(found.similar.indptr)), found.similar.indices
+    forward = (corpus.times[start] < corpus.times[end]) & (found.similar.data <= most)
+    edges = _sparse(found.similar.data[forward], start[forward], end[forward], len(corpus))
     weights = _centrality(found.similar, damping)
-    start = np.repeat(np.arange(n), np.diff(found.similar.indptr))
-    end, data = found.similar.indices, found.similar.data
-    forward = corpus.times[start] < corpus.times[end]
-    if max_similarity is not None:
-        forward &= data <= max_similarity
-    edges = _sparse(data[forward], start[forward], end[forward], n)
-    tell("weighing documents", 1, 1)
-    return ThreadGraph(edges, found.nearest, weights=weights, labels=corpus.ids, times=corpus.times)
+    graph = ThreadGraph(edges, found.nearest, weights=weights, labels=corpus.ids, times=corpus.times)
+    return DocumentGraph(graph, vectors, terms)
 
 
 def _centrality(similar: Any, damping: float) -> Any:
-    """LexRank on the pairs above the threshold, all alike; scaled to mean 1."""
+    """LexRank on the pairs above the threshold with equal weights; scaled to mean 1."""
     from scipy.sparse import csr_array
 
     links = csr_array((np.ones(similar.nnz), similar.indices, similar.indptr), shape=similar.shape)
@@ -188,7 +157,8 @@ def citation_graph(
     tell = (lambda *_: None) if progress is None else progress
     n = citations.shape[0]
     if is_sparse(texts):
-        vectors, words = _unit(texts), list(terms) if terms is not None else [str(j) for j in range(texts.shape[1])]
+        vectors = unit_rows(csr_array(texts), np.ones(texts.shape[1])).astype(np.float32)
+        words = [str(j) for j in range(texts.shape[1])] if terms is None else list(terms)
     else:
         vectors, words = term_vectors(texts, min_documents=min_documents, max_share=max_share)
     if vectors.shape[0] != n:
@@ -207,14 +177,6 @@ def citation_graph(
     edges = _sparse(cosine, start, end, n)
     weights = _centrality(found.similar, damping)
     return DocumentGraph(ThreadGraph(edges, found.nearest, weights=weights, labels=labels, times=when), vectors, words)
-
-
-def _unit(vectors: Any) -> Any:
-    from scipy.sparse import csr_array, diags_array
-
-    X = csr_array(vectors, dtype=np.float64)
-    norms = np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())
-    return csr_array(diags_array(1.0 / np.where(norms > 0.0, norms, 1.0)) @ X).astype(np.float32)
 
 
 # words and similarities -----------------------------------------------------------------------------------
@@ -245,8 +207,6 @@ def term_vectors(
     """
     from scipy.sparse import csr_array
 
-    from diverset.text.tfidf import tfidf
-
     least, most = check_count(min_documents, name="min_documents"), check_nonnegative(max_share, name="max_share")
     if not least <= most * len(texts):
         raise DiversetError(
@@ -263,49 +223,24 @@ def term_vectors(
     return csr_array(matrix), terms
 
 
-class Neighbourhoods(NamedTuple):
+class _Neighbourhoods(NamedTuple):
     """Similar pairs, and the most similar documents of each."""
 
-    similar: Any  # CSR (n, n): cosine of every pair at the threshold or above, the diagonal left out
-    nearest: Any  # CSR (n, n) of ones: the most similar documents, itself among them
+    similar: Any  # CSR (n, n): cosine of every pair at the threshold or above, without the diagonal
+    nearest: Any  # CSR (n, n) of ones: the most similar documents, with itself
 
 
-def neighbourhoods(
-    vectors: Any,
-    *,
-    threshold: float,
-    nearest: int,
-    progress: Callable[[int, int], None] | None = None,
-    client: Any = None,
-) -> Neighbourhoods:
-    """Similar pairs and nearest documents of unit vectors.
+def _neighbourhoods(
+    vectors: Any, threshold: float, neighbours: int | None, tell: Progress, client: Any = None
+) -> _Neighbourhoods:
+    """Pairs with a cosine of at least `threshold`, and the `neighbours` nearest documents that have a word in common.
 
-    Parameters
-    ----------
-    vectors : csr_array of shape (n, n_terms)
-        Rows of length 1 or 0.
-    threshold : float
-        Least cosine of a similar pair.
-    nearest : int
-        How many of the most similar documents to list for each; those with nothing in common are not listed.
-    progress : callable, optional
-        Called with the number of documents done and the total.
-    client : dask.distributed.Client, optional
-        Compare blocks of documents on its workers. The vectors are sent to each once; what comes back is the result.
-
-    Notes
-    -----
-    O(n) memory for each document of a block, beside the result; time is that of the sparse product, and a partial
-    sort of every row.
+    Similarities are computed in blocks of rows, on the workers of a cluster if `client` is given.
     """
     from scipy.sparse import csr_array
 
     n = vectors.shape[0]
-    if n == 0:
-        raise DiversetError("there are no documents to compare; give at least one")
-    near = min(check_count(nearest, name="nearest"), n)
-    if vectors.dtype.kind != "f":
-        vectors = vectors.astype(np.float64)
+    near = min(max(min(1000, n // 10), 2) if neighbours is None else check_count(neighbours, name="neighbours"), n)
     # No cosine is above 1, and 2 is still a number in single precision.
     least = min(max(check_nonnegative(threshold, name="threshold"), float(np.finfo(np.float32).tiny)), 2.0)
     step = max(1, _BLOCK_BYTES // (4 * n))
@@ -313,20 +248,15 @@ def neighbourhoods(
     found: list[_Compared] = []
     for start, block in zip(starts, _blocks(vectors, starts, step, near, least, client), strict=True):
         found.append(block)
-        if progress is not None:
-            progress(min(start + step, n), n)
-    ends = np.concatenate([[0], np.cumsum(np.concatenate([block.counts for block in found]))])
-    listed = np.concatenate([block.listed for block in found])
-    neighbours = csr_array((np.ones(len(listed), dtype=np.float32), listed, ends), shape=(n, n))
-    rows = np.concatenate([block.rows for block in found])
-    ends = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
-    cosines = np.minimum(np.concatenate([block.cosines for block in found]), 1.0)
-    similar = csr_array((cosines, np.concatenate([block.columns for block in found]), ends), shape=(n, n))
-    return Neighbourhoods(similar, neighbours)
+        tell("comparing documents", min(start + step, n), n)
+    counts, listed, rows, columns, cosines = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    nearest = csr_array((np.ones(len(listed), dtype=np.float32), listed, np.append(0, np.cumsum(counts))), shape=(n, n))
+    ends = np.append(0, np.cumsum(np.bincount(rows, minlength=n)))
+    return _Neighbourhoods(csr_array((np.minimum(cosines, 1.0), columns, ends), shape=(n, n)), nearest)
 
 
 class _Compared(NamedTuple):
-    """What is kept of a block of similarities: the nearest of every row, and the pairs that are similar."""
+    """Of a block of similarities, the number and the list of the nearest of every row, and the similar pairs."""
 
     counts: IntArray
     listed: IntArray
@@ -336,7 +266,7 @@ class _Compared(NamedTuple):
 
 
 def _blocks(vectors: Any, starts: range, step: int, near: int, least: float, client: Any) -> Iterator[_Compared]:
-    """Blocks of documents compared with all, in their order; here, or on the workers of a cluster."""
+    """Blocks of documents compared with all documents, in order."""
     across = vectors.T.tocsr()
     if client is None:
         for start in starts:
@@ -351,11 +281,11 @@ def _blocks(vectors: Any, starts: range, step: int, near: int, least: float, cli
 
 
 def _compare(vectors: Any, across: Any, start: int, step: int, near: int, least: float) -> _Compared:
-    """One block: its similarities to all documents are made, read, and forgotten."""
+    """Compare one block of documents with all."""
     n = vectors.shape[0]
     block = (vectors[start : start + step] @ across).toarray()
     own = np.arange(len(block))
-    # Every document is the most similar to itself, also one without words, and is no pair.
+    # Every document, even one without words, is most similar to itself, but is not a pair with itself.
     block[own, own + start] = np.inf
     if near < n:
         top = np.argpartition(block, n - near, axis=1)[:, n - near :]
