@@ -29,7 +29,7 @@ __all__ = ["find_threads"]
 
 #: Numbers of events that are tried, as multiples of k: the largest whose modularity is at least this share of the
 #: highest is taken.
-_MULTIPLES, _NEAR_BEST = (1, 2, 4, 8), 0.9
+_MULTIPLES, _NEAR_BEST = (1, 2, 4, 8), 0.95
 #: With ``shared=True`` an event also takes documents with at least this share of their similarity to their own event.
 _BETWEEN = 0.5
 
@@ -74,7 +74,7 @@ def find_threads(
         An event with too few documents gets a shorter thread, down to this length; half of `length` by default.
     events : int, optional
         Number of events to divide the pile into, at least k. By default the largest of k, 2k, 4k and 8k whose
-        modularity is at least nine tenths of the highest.
+        modularity is at least 0.95 of the highest.
     beta : float, optional
         How much the similarity of neighbours counts; chosen from the pile by held-back words if left out.
     burst : float
@@ -334,12 +334,10 @@ def _between(similar: Similar, labels: IntArray, alone: BoolArray, told: Sequenc
 def _importance(
     paths: Sequence[EventPaths], labels: IntArray, told: Sequence[int], details: Any, t: FloatArray
 ) -> FloatArray:
-    r"""How much each event matters: its burst, times the cube of how well its best thread holds together.
+    r"""How much each event matters: its burst, times the length of its best thread, times its tightness squared.
 
-    A thread holds together as much as its weakest item does, by the mean cosine of that item with all others.
-
-    The burst is :math:`n_e\,\mathrm{KL}(p_e \| p) / \sqrt{n_e}`, where :math:`p_e` and p are the shares of the days in
-    the documents of the event and of the pile. An event that goes on as everything does has hardly any.
+    The burst is :math:`n_e\,\mathrm{KL}(p_e \| p)`, where :math:`p_e` and p are the shares of the days in the documents
+    of the event and of the pile. The tightness is the lowest mean cosine of an item with the others of its thread.
     """
     width = 1.0 if np.ptp(t) >= 7.0 else max(float(np.ptp(t)) / 7.0, 1e-9)
     day = np.floor((t - t.min()) / width).astype(np.int64)
@@ -350,12 +348,12 @@ def _importance(
         some = own > 0
         excess = float((own[some] * np.log(own[some] / own.sum() / usual[some])).sum())
         # A random sample of the pile has an expected excess of about half the number of days.
-        burst = max(excess - 0.5 * (np.count_nonzero(usual) - 1), 1.0) / np.sqrt(own.sum())
+        burst = max(excess - 0.5 * (np.count_nonzero(usual) - 1), 1.0)
         X = details[event.nodes[event.best()[0]]]
         S = (X @ X.T).toarray()
         np.fill_diagonal(S, 0.0)
-        weakest = float(S.sum(axis=1).min()) / max(len(S) - 1, 1)
-        weights.append(burst * max(weakest, 1e-3) ** 3)
+        tightness = float(S.sum(axis=1).min()) / max(len(S) - 1, 1)
+        weights.append(burst * len(S) * max(tightness, 1e-3) ** 2)
     return np.array(weights)
 
 

@@ -1,4 +1,4 @@
-r"""The graph that threads run through: nodes with weights, features, labels and times, and weighted directed edges."""
+r"""The graph of threads: nodes with weights, features, labels and times, and weighted directed edges."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from diverset._typing import FloatArray, IntArray
 from diverset.errors import DiversetError, KernelError, LabelError
-from diverset.numerics.validation import LARGEST, as_real_or_complex, check_count, is_sparse
+from diverset.numerics.validation import LARGEST, as_real, check_count, check_finite, is_sparse
 from diverset.threads.corpus import read_times
 
 __all__ = ["ThreadGraph"]
@@ -23,8 +23,8 @@ class ThreadGraph:
     Parameters
     ----------
     edges : scipy.sparse or array_like of shape (n, n)
-        Entry (a, b) is the weight of the edge from a to b. What a sparse array does not store is no edge; in a dense
-        array, zero is none.
+        Entry (a, b) is the weight of the edge from a to b. Every stored entry of a sparse array is an edge, and every
+        entry of a dense array that is not zero.
     features : array_like or scipy.sparse of shape (n, D)
         Diversity features :math:`\phi` of the nodes.
     weights : array_like of shape (n,), optional
@@ -36,8 +36,8 @@ class ThreadGraph:
 
     Notes
     -----
-    The graph must not have a cycle, so that no thread meets a node twice. Where times differ at the ends of every
-    edge this is plain; otherwise the strongly connected components are found, in O(edges).
+    The graph must not have a cycle, so that no thread passes a node twice. Unless every edge leads to a later time,
+    this is checked by the strongly connected components, in O(edges).
 
     Examples
     --------
@@ -58,7 +58,8 @@ class ThreadGraph:
         edges = _read_edges(self.edges)
         n = edges.shape[0]
         features = _read_features(self.features, n)
-        weights = _read_weights(self.weights, n)
+        weights = np.zeros(n) if self.weights is None else as_real(self.weights, name="weights", shape=(n,))
+        check_finite(weights, name="weights")
         labels = _read_labels(self.labels, n)
         times = None if self.times is None else read_times(self.times, n)
         for name, value in (
@@ -114,8 +115,6 @@ class ThreadGraph:
         weights = [float(graph.nodes[node].get(weight, 0.0)) for node in nodes]
         return cls(edges, features, weights=weights, labels=nodes, times=times)
 
-    # sizes -----------------------------------------------------------------------------------------------
-
     @property
     def n_nodes(self) -> int:
         """Number of nodes."""
@@ -143,48 +142,28 @@ class ThreadGraph:
         return int(np.count_nonzero(self.thread_counts(self.n_nodes)))
 
     def n_threads(self, length: int) -> float:
-        """How many threads of this many nodes there are; a float, since it may be beyond all whole numbers."""
+        """Number of threads of this many nodes, as a float, since it may be huge."""
         return float(self.thread_counts(length)[-1])
 
     def thread_counts(self, length: int) -> FloatArray:
-        """How many threads there are of 1, 2, ..., `length` nodes; counted once, in O(length edges)."""
-        limit = check_count(length, name="length")
-        if limit not in self._counted:
-            counts = np.zeros(limit)
-            beginning = np.ones(self.n_nodes)
-            with np.errstate(over="ignore"):
-                for r in range(limit):
-                    counts[r] = beginning.sum()
-                    if counts[r] == 0.0:
-                        break
-                    if r < limit - 1:
-                        beginning = self._steps @ beginning
-            self._counted[limit] = counts
-        return self._counted[limit].copy()
-
-    @cached_property
-    def _counted(self) -> dict[int, FloatArray]:
-        return {}
-
-    @cached_property
-    def _steps(self) -> Any:
-        """The edges, each with weight 1."""
+        """Numbers of threads of 1, 2, ..., `length` nodes; O(length edges)."""
         from scipy.sparse import csr_array
 
-        ones = np.ones(self.n_edges)
-        return csr_array((ones, self.edges.indices, self.edges.indptr), shape=self.edges.shape)
-
-    @cached_property
-    def _strictly_forward(self) -> bool:
-        if self.times is None:
-            return False
-        start, end = _ends(self.edges)
-        return bool((self.times[start] < self.times[end]).all())
+        counts = np.zeros(check_count(length, name="length"))
+        steps = csr_array((np.ones(self.n_edges), self.edges.indices, self.edges.indptr), shape=self.edges.shape)
+        beginning = np.ones(self.n_nodes)
+        with np.errstate(over="ignore"):
+            for r in range(len(counts)):
+                counts[r] = beginning.sum()
+                if counts[r] == 0.0:
+                    break
+                beginning = steps @ beginning
+        return counts
 
     def _check_direction(self) -> None:
         """Refuse edges that go back in time, and cycles."""
+        start, end = _ends(self.edges)
         if self.times is not None:
-            start, end = _ends(self.edges)
             back = self.times[end] < self.times[start]
             if back.any():
                 i = int(np.argmax(back))
@@ -193,11 +172,10 @@ class ThreadGraph:
                     f"the edge from {self.labels[a]!r} ({self.times[a]}) to {self.labels[b]!r} ({self.times[b]}) goes "
                     f"back in time ({int(back.sum()):,} edges do); edges lead from the earlier to the later node"
                 )
-            if self._strictly_forward:
+            if (self.times[start] < self.times[end]).all():
                 return
         from scipy.sparse.csgraph import connected_components
 
-        start, end = _ends(self.edges)
         loops = start[start == end]  # a stored weight of 0 is an edge, too
         n, component = connected_components(self.edges, directed=True, connection="strong")
         if n < self.n_nodes or len(loops):
@@ -219,8 +197,7 @@ def _read_edges(given: Any) -> Any:
     from scipy.sparse import csr_array
 
     if is_sparse(given):
-        if given.ndim != 2 or given.shape[0] != given.shape[1]:
-            raise KernelError(f"edges have shape {given.shape}; they are a square array, one row and column per node")
+        as_real(given.data, name="edges", shape=(None,))  # refuses complex weights
         edges = csr_array(given, dtype=np.float64, copy=True)
         # Stored zeros are edges of weight 0, so nothing is eliminated; entries stored twice would add up.
         stored = int(given.nnz)
@@ -228,10 +205,9 @@ def _read_edges(given: Any) -> Any:
         if edges.nnz < stored:
             raise KernelError(f"{stored - edges.nnz:,} edges are stored more than once; give each edge once")
     else:
-        dense = as_real_or_complex(given, name="edges", ndim=2)
-        if np.iscomplexobj(dense) or dense.shape[0] != dense.shape[1]:
-            raise KernelError(f"edges have shape {dense.shape}; they are a square array of real weights")
-        edges = csr_array(np.asarray(dense, dtype=np.float64))
+        edges = csr_array(as_real(given, name="edges", shape=(None, None)))
+    if edges.ndim != 2 or edges.shape[0] != edges.shape[1]:
+        raise KernelError(f"edges have shape {edges.shape}; they are a square array, one row and column per node")
     if edges.shape[0] == 0:
         raise KernelError("the graph has no nodes")
     bad = ~np.isfinite(edges.data)
@@ -243,34 +219,15 @@ def _read_edges(given: Any) -> Any:
 
 
 def _read_features(given: Any, n: int) -> Any:
-    if is_sparse(given):
-        features = given.tocsr()
-        bad = not (np.abs(features.data) <= LARGEST).all()
-    else:
-        features = as_real_or_complex(given, name="features", ndim=2)
-        if np.iscomplexobj(features):
-            raise KernelError("features are complex; they must be real")
-        features = features.astype(np.float64, copy=False)
-        bad = not (np.abs(features) <= LARGEST).all()
+    features = given.tocsr() if is_sparse(given) else as_real(given, name="features", shape=(None, None))
+    values = as_real(features.data, name="features", shape=(None,)) if is_sparse(given) else features
     if features.shape[0] != n:
         raise KernelError(f"features have {features.shape[0]} rows for {n} nodes; give one row for each node")
-    if bad:
+    if not (np.abs(values) <= LARGEST).all():
         raise KernelError(
             "features hold a number that is not finite, or whose square is not; every entry must be finite"
         )
     return features
-
-
-def _read_weights(given: Any, n: int) -> FloatArray:
-    if given is None:
-        return np.zeros(n)
-    weights = as_real_or_complex(given, name="weights", ndim=1).astype(np.float64)
-    if len(weights) != n:
-        raise KernelError(f"weights has {len(weights)} entries for {n} nodes; give one for each node")
-    bad = ~np.isfinite(weights)
-    if bad.any():
-        raise KernelError(f"weights[{int(np.argmax(bad))}] is {weights[bad][0]}; weights are finite")
-    return weights
 
 
 def _read_labels(given: Any, n: int) -> tuple[Any, ...]:
