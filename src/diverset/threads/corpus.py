@@ -1,4 +1,4 @@
-"""Dated documents, and the filters that take noise out of them ([KuleszaTaskar2012]_, section 6.6.4)."""
+"""Dated documents, and the filter that removes noise from them ([KuleszaTaskar2012]_, section 6.6.4)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from diverset._typing import Array, BoolArray, IntArray
+from diverset._typing import Array, BoolArray, FloatArray, IntArray
 from diverset.errors import DiversetError, LabelError
 from diverset.numerics.validation import check_nonnegative, check_rows, check_size
 from diverset.text.words import STOP_WORDS, words
@@ -76,6 +76,13 @@ class Corpus:
     def __len__(self) -> int:
         return len(self.texts)
 
+    @property
+    def days(self) -> FloatArray:
+        """The times as numbers: dates in days, other numbers as they are."""
+        if self.times.dtype.kind == "M":
+            return np.asarray(self.times.astype("datetime64[s]").astype(np.float64) / 86_400.0)
+        return np.asarray(self.times, dtype=np.float64)
+
     def take(self, which: Sequence[int] | IntArray) -> Corpus:
         """Some of the documents, by number, in this order."""
         index = check_rows(which, len(self), name="documents").tolist()
@@ -87,7 +94,7 @@ class Corpus:
         return Corpus([self.texts[i] for i in index], times, names, [self.titles[i] for i in index], links, sources)
 
     def without_noise(self, *, min_words: int = 400, deviations: float = 2.0) -> Corpus:
-        """The documents that :func:`is_noise` lets pass."""
+        """The documents that are not noise by :func:`is_noise`."""
         kept = ~is_noise(self.texts, min_words=min_words, deviations=deviations)
         if not kept.any():
             raise DiversetError(f"no document of the corpus has {min_words} words or more; lower min_words")

@@ -17,7 +17,7 @@ import numpy as np
 
 from diverset._typing import BoolArray, FloatArray, IntArray, RNGLike
 from diverset.errors import DiversetError, LabelError, SizeError
-from diverset.numerics.validation import as_number, check_count, check_nonnegative
+from diverset.numerics.validation import as_generator, as_number, check_count, check_nonnegative
 from diverset.threads.corpus import Corpus
 from diverset.threads.events import Similar, cluster, pile_vectors, similar_documents, spectral_plane
 from diverset.threads.found import FoundThreads
@@ -128,8 +128,15 @@ def find_threads(
     [(('barometer', 'high', 'knots'), 32)]
     """
     tell: Progress = (lambda *_: None) if progress is None else progress
-    reading = {"day_first": day_first, "date_format": date_format, "encoding": encoding}
-    documents, rows, notes = _read(corpus, time=time, text=text, title=title, label=label, **reading)
+    notes: list[str] = []
+    if isinstance(corpus, Corpus):
+        documents, rows = corpus, np.arange(len(corpus))
+    else:
+        from diverset.io.documents import read_corpus
+
+        columns = {"time": time, "text": text, "title": title, "label": label}
+        reading = {"day_first": day_first, "date_format": date_format, "encoding": encoding}
+        documents, rows, notes = read_corpus(corpus, **columns, **reading)
     k, length = check_count(k, name="k"), check_count(length, name="length")
     shortest = max(min(2, length), length // 2) if min_length is None else check_count(min_length, name="min_length")
     if shortest > length:
@@ -137,8 +144,8 @@ def find_threads(
     if documents.times is None:
         raise DiversetError("the corpus has no times; threads go forward in time")
     rules = StepRules(burst=check_nonnegative(burst, name="burst"), max_gap=check_nonnegative(max_gap, name="max_gap"))
-    generator = np.random.default_rng(rng)
-    days = _days(documents.times)
+    generator = as_generator(rng)
+    days = documents.days
 
     tell("counting words", 0, len(documents))
     vectors = pile_vectors(documents.texts, min_documents=min_documents, max_share=max_share)
@@ -157,26 +164,22 @@ def find_threads(
     vectors, similar, F, t = vectors.take(kept), similar.take(kept, len(documents)), F[kept], days[kept]
     wanted = None if through is None else _position(documents, through, kept)
     first = _first_copies(similar, t, wanted)
+    alone = first == np.arange(len(first))
     tell("dividing into events", 0, 1)
 
     def members(labels: IntArray) -> list[IntArray]:
-        """The documents of each event that has enough for a thread; of copies, the first."""
-        alone = first == np.arange(len(first))
+        """The documents of each event that has enough for a thread and is no series; of copies, the first."""
         groups = [np.flatnonzero((labels == e) & alone) for e in range(int(labels.max()) + 1)]
-        return [
-            own for own in groups if len(own) >= shortest and (keep_series or not routine(labels == labels[own[0]]))
-        ]
-
-    def routine(own: BoolArray) -> bool:
-        return is_series(F, similar, own)
+        large = [own for own in groups if len(own) >= shortest]
+        return [own for own in large if keep_series or not is_series(F, similar, labels == labels[own[0]])]
 
     labels, modularity, n_events = _divide(similar, t, k, events, length, generator, members)
     groups = members(labels)
     told = [int(labels[own[0]]) for own in groups]
     if not keep_series:
-        useful = set(told)
-        rest = [labels == e for e in np.unique(labels).tolist() if e not in useful]
-        series += [name_series(documents.texts, kept[own]) for own in rest if own.sum() >= shortest and routine(own)]
+        rest = [labels == e for e in np.setdiff1d(labels, told)]
+        large = [own for own in rest if own.sum() >= shortest]
+        series += [name_series(documents.texts, kept[own]) for own in large if is_series(F, similar, own)]
         series.sort(key=lambda each: (-len(each), int(each.documents[0])))
     # Documents between two events count if they are half as similar to one of them as to the other.
     least = LEAST_SHARE * (_BETWEEN if shared else 1.0)
@@ -188,10 +191,8 @@ def find_threads(
     rules = replace(rules, beta=beta)
     tell("choosing threads", 0, 1)
     if shared:
-        alone = (first == np.arange(len(first))) & (np.arange(len(first)) != wanted)
-        groups = [
-            np.union1d(own, more) for own, more in zip(groups, _between(similar, labels, alone, told), strict=True)
-        ]
+        between = _between(similar, labels, alone & (np.arange(len(first)) != wanted), told)
+        groups = [np.union1d(own, more) for own, more in zip(groups, between, strict=True)]
     found = [event_paths(own, vectors.details, F, t, length, rules, min_length=shortest) for own in groups]
     paths = [each for each in found if each is not None]
     told = [e for e, each in zip(told, found, strict=True) if each is not None]
@@ -228,21 +229,6 @@ def find_threads(
         kept=kept,
         model=model,
     )
-
-
-def _read(corpus: Any, **options: Any) -> tuple[Corpus, IntArray, list[str]]:
-    if isinstance(corpus, Corpus):
-        return corpus, np.arange(len(corpus)), []
-    from diverset.io.documents import read_corpus
-
-    return read_corpus(corpus, **options)
-
-
-def _days(times: Any) -> FloatArray:
-    """Times as numbers: dates in days, other numbers as they are."""
-    if times.dtype.kind == "M":
-        return np.asarray(times.astype("datetime64[s]").astype(np.float64) / 86_400.0)
-    return np.asarray(times, dtype=np.float64)
 
 
 def _position(documents: Corpus, label: Any, kept: IntArray) -> int:

@@ -1,4 +1,4 @@
-"""What ``find_threads`` found: threads with names and dates, copies, series left out, and the settings chosen."""
+"""Result of ``find_threads``: threads with names and dates, copies, series left out, and the settings chosen."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _GAP = 4.0
 
 
 def day_of(time: Any) -> str:
-    """A time as people write it: the day, with hours only where there are any; numbers as they are."""
+    """A time as text: the day, with the hour and minute unless they are zero; plain numbers as they are."""
     if isinstance(time, np.datetime64):
         text = str(time.astype("datetime64[m]"))
         return text[:10] if text.endswith("T00:00") else text.replace("T", " ")
@@ -42,13 +42,13 @@ class FoundThreads(Result):
     corpus : Corpus
         The documents that were read.
     rows : ndarray of int64
-        Where each stands in what was given: rows of a frame or table, documents of a corpus.
+        Position of each document in the input: row of a frame or table, document of a corpus.
     places : tuple of ndarray
         The threads, as positions in `corpus`.
     series : tuple of Series
         Formulaic series that were left out, the largest first.
     copies : mapping of int to ndarray
-        For a document that stands for others, its copies.
+        The copies of a document that were collapsed onto it.
     settings : mapping
         The arguments, and the settings chosen from the pile.
     notes : tuple of str
@@ -76,7 +76,7 @@ class FoundThreads(Result):
 
     @property
     def threads(self) -> list[list[int]]:
-        """The threads, as positions in what was given: rows of the frame or table, documents of the corpus."""
+        """The threads, as positions in the input: rows of the frame or table, documents of the corpus."""
         return [self.rows[thread].tolist() for thread in self.places]
 
     def __len__(self) -> int:
@@ -87,10 +87,8 @@ class FoundThreads(Result):
 
     @cached_property
     def _in_kept(self) -> list[IntArray]:
-        """The threads, as positions in `kept`."""
-        at = np.full(len(self.corpus), -1)
-        at[self.kept] = np.arange(len(self.kept))
-        return [at[thread] for thread in self.places]
+        """The threads, as positions in `kept`, which is sorted."""
+        return [np.searchsorted(self.kept, thread) for thread in self.places]
 
     @cached_property
     def log_prob(self) -> float:
@@ -104,7 +102,7 @@ class FoundThreads(Result):
 
     @cached_property
     def words(self) -> list[list[str]]:
-        """The six most telling words or names of each thread: frequent in it, and rare in the other threads."""
+        """The six words or names of each thread that are most frequent in it and rarest in the other threads."""
         others = self._sums.sum(axis=0) - self._sums
         found = []
         for own, rest in zip(self._sums, others, strict=True):
@@ -112,7 +110,7 @@ class FoundThreads(Result):
             named: list[str] = []
             for j in np.argsort(-score, kind="stable")[:40].tolist():
                 parts = set(self.vectors.terms[j].split())
-                # "gulf coast" says all that "gulf" says.
+                # No word twice: "gulf coast" includes "gulf".
                 if own[j] > 0.0 and not any(parts & set(name.split()) for name in named):
                     named.append(self.vectors.terms[j])
                 if len(named) == 6:
@@ -122,7 +120,7 @@ class FoundThreads(Result):
 
     @property
     def names(self) -> list[str]:
-        """A name for each thread: its three most telling words."""
+        """A name for each thread: the first three of its words."""
         return [", ".join(words[:3]) for words in self.words]
 
     @property
@@ -140,27 +138,18 @@ class FoundThreads(Result):
         return [[j for j in np.flatnonzero(row).tolist() if j != i] for i, row in enumerate(close)]
 
     def gaps(self, t: int) -> list[float]:
-        """For each item of a thread the time since the item before, in days, if it is unusually long; else 0."""
-        times = self.corpus.times[self.places[t]]
-        steps = np.diff(
-            times.astype("datetime64[s]").astype(np.float64) / 86_400.0 if times.dtype.kind == "M" else times
-        )
+        """For each item of a thread the days since the item before if they are unusually many; else 0."""
+        steps = np.diff(self.corpus.days[self.places[t]])
         usual = float(np.median(steps)) if len(steps) else 0.0
         return [0.0, *(float(step) if step > max(_GAP * usual, 1.0) else 0.0 for step in steps)]
 
-    # out -------------------------------------------------------------------------------------------------
-
     def items(self, t: int) -> list[dict[str, Any]]:
-        """The items of a thread, with all that a page shows of them."""
+        """The items of a thread as dictionaries, with everything that a page shows."""
         corpus = self.corpus
         found = []
         for i, gap in zip(self.places[t].tolist(), self.gaps(t), strict=True):
-            item = {
-                "id": corpus.ids[i],
-                "row": int(self.rows[i]),
-                "time": str(corpus.times[i]),
-                "title": corpus.titles[i],
-            }
+            row, time = int(self.rows[i]), str(corpus.times[i])
+            item = {"id": corpus.ids[i], "row": row, "time": time, "title": corpus.titles[i]}
             for name in ("links", "sources"):
                 column = getattr(corpus, name)
                 if column is not None and column[i]:
@@ -173,7 +162,7 @@ class FoundThreads(Result):
         return found
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it, in a form that JSON can hold."""
+        """The whole result in a form that JSON can hold."""
         return {
             "threads": [
                 {"name": name, "words": words, "first": first, "last": last, "items": self.items(t)}
@@ -204,7 +193,7 @@ class FoundThreads(Result):
         ]
 
     def summary(self) -> list[str]:
-        """One line each on what was chosen and what was left out."""
+        """Lines on the settings chosen and the documents left out."""
         chosen = self.settings
         tried = ", ".join(f"{beta:g}: {value:.3f}" for beta, value in chosen["beta_tried"].items())
         lines = [

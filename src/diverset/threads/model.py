@@ -234,8 +234,9 @@ class ThreadModel:
         r"""A set of high probability, grown greedily.
 
         The next thread should have the largest :math:`q^2(y)\,\|\phi^\perp(y)\|^2`, where :math:`\phi^\perp` is the
-        part of its features orthogonal to those of the threads before it. The search starts from `n_starts` draws of exactly
-        this law, and from the thread of highest quality, and improves single nodes of each; a heuristic twice over.
+        part of its features orthogonal to those of the threads before it. The search starts from `n_starts` draws
+        of exactly this law, and from the thread of highest quality, and improves single nodes of each. It is a
+        heuristic, and proves nothing about the most probable set.
         `progress`, if given, is called with the number of threads found and k.
         """
         starts = check_count(n_starts, name="n_starts")

@@ -1,11 +1,12 @@
-r"""Measures of a story: whether a thread keeps to one event, holds together, moves on, and reaches the right days.
+r"""Scores of threads: purity by event, coherence, redundancy, and coverage of the days of human timelines.
 
-Coherence is judged by words that the threads were *not* chosen by. :func:`hold_back` takes half of all words out of
-the documents; threads of what is left are scored with the words taken out.
+Coherence is measured with words that the threads were *not* chosen by: :func:`hold_back` removes half of all words from
+the documents; threads of the remaining text are scored with the removed words.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -16,7 +17,7 @@ import numpy as np
 
 from diverset._typing import IntArray, RNGLike
 from diverset.errors import DiversetError, SizeError
-from diverset.numerics.validation import as_finite, as_number, check_count, check_finite, check_rows
+from diverset.numerics.validation import as_finite, as_generator, as_number, check_count, check_rows
 from diverset.text import stem, words
 from diverset.threads.corpus import Corpus, content_terms
 from diverset.threads.documents import term_vectors
@@ -34,13 +35,13 @@ __all__ = [
     "story_score",
 ]
 
-#: Words in a row that count as a repeat.
+#: Length of the phrases, in words, that count as repeats.
 _PHRASE = 4
 
 
 @dataclass(frozen=True)
 class ThreadScores:
-    """What :func:`evaluate` found; a measure is None where what it needs was not given.
+    """Result of :func:`evaluate`; a measure is None if the labels that it needs were not given.
 
     Parameters
     ----------
@@ -56,14 +57,14 @@ class ThreadScores:
         Share of the (held-back) words of an item that appeared in an earlier item of its thread, each weighted by its
         rarity, averaged over all items but the first.
     strangers : float
-        How many of two strangers put into a thread a text model picks out; see :func:`interlopers_found`.
+        How many of two random documents added to a thread a text model finds; see :func:`interlopers_found`.
     redundancy : float
         Share of the four-word phrases of an item that are in an earlier item of any thread.
     repeats : int
-        Places that hold a document which another place holds, too.
+        Number of items beyond the first occurrence of their document.
     days : float or None
-        Share of the days named by human timelines of the events, as far as the corpus has an article of the event on
-        that day, on which some thread has an article of that event.
+        Of the days named by human timelines on which the corpus has an article of the event, the share on which some
+        thread has one.
     chronology : float
         Share of the steps that go forward in time.
     """
@@ -127,6 +128,8 @@ def evaluate(
     found = [check_rows(thread, len(corpus), name="a thread") for thread in threads]
     if not found or min(map(len, found)) == 0:
         raise DiversetError("there is nothing to score; give at least one thread, and no empty ones")
+    if judge is not None:
+        as_finite(judge.data, name="judge", shape=(None,))
     if corpus.times is None:
         raise DiversetError("the corpus has no times; threads are scored by them")
     vectors = term_vectors(corpus.texts, min_documents=1, max_share=1.0)[0] if judge is None else judge
@@ -189,30 +192,30 @@ def _days_reached(
 
 
 def hold_back(corpus: Corpus, *, share: float = 0.5, rng: RNGLike = 0) -> tuple[Corpus, Any]:
-    """Take a share of all words out of the documents, to judge threads of the rest by.
+    """Remove a share of all words from the documents, to score threads of the rest with them.
 
     Parameters
     ----------
     corpus : Corpus
         The documents.
     share : float
-        Probability that a word is taken out; all words with the same stem are, or none.
+        Probability that a word is removed, together with all words of the same stem.
     rng : int, Generator or None
         Seed or generator.
 
     Returns
     -------
     rest : Corpus
-        The documents without those words. A document that would be empty keeps a full stop.
+        The documents without those words. A document that would be empty is a full stop.
     judge : csr_array of shape (n, n_terms)
-        Tf-idf vectors of the words taken out, of length 1.
+        Tf-idf vectors of the removed words, of unit length.
     """
     part = as_number(share, name="share")
     if not 0.0 < part < 1.0:
         raise DiversetError(f"share is {part:g}; give a number between 0 and 1")
     stems = {word: stem(word) for word in sorted({word for text in corpus.texts for word in content_terms(text)})}
     names = sorted(set(stems.values()))
-    gone = {name for name, out in zip(names, np.random.default_rng(rng).random(len(names)) < part, strict=True) if out}
+    gone = set(itertools.compress(names, as_generator(rng).random(len(names)) < part))
     held = {word for word, name in stems.items() if name in gone}
     judge, _ = term_vectors(
         corpus.texts,
@@ -232,7 +235,7 @@ def hold_back(corpus: Corpus, *, share: float = 0.5, rng: RNGLike = 0) -> tuple[
 def compare(ours: Sequence[ThreadScores], theirs: Sequence[ThreadScores]) -> dict[str, Bootstrap]:
     """Mean difference of every measure over the same piles, with its 95% bootstrap interval.
 
-    Measures that are None on some pile are averaged over the others.
+    Piles on which a measure is None are left out of its mean.
     """
     if len(ours) != len(theirs):
         raise DiversetError(f"there are {len(ours)} and {len(theirs)} scores; give both for the same piles")
@@ -245,13 +248,10 @@ def compare(ours: Sequence[ThreadScores], theirs: Sequence[ThreadScores]) -> dic
     return found
 
 
-# single measures ------------------------------------------------------------------------------------------
-
-
 def coherence(vectors: Any, threads: Iterable[IntArray]) -> float:
     """Mean cosine between neighbours along the threads."""
     found = []
-    check_finite(vectors.data, name="vectors")
+    as_finite(vectors.data, name="vectors", shape=(None,))
     for thread in threads:
         thread = check_rows(thread, vectors.shape[0], name="a thread")
         if len(thread) > 1:
@@ -263,11 +263,10 @@ def coherence(vectors: Any, threads: Iterable[IntArray]) -> float:
 def interlopers_found(
     vectors: Any, threads: Iterable[IntArray], *, n: int = 2, trials: int = 20, rng: RNGLike = None
 ) -> float:
-    """How many of n strangers put into a thread a text model picks out, on average.
+    """How many of n random documents added to a thread a text model finds, on average.
 
-    The stand-in for the text's paid raters: the model points at the n documents that are least similar, by the mean
-    cosine, to the others of the thread. Easily found strangers mean a coherent thread. Of documents that are equally
-    dissimilar, as those that share no word with any other, it points at any.
+    It replaces the monograph's paid raters: the model names the n documents with the lowest mean cosine to the others,
+    with ties broken at random. Documents that are easily found mean a coherent thread.
 
     Parameters
     ----------
@@ -276,16 +275,16 @@ def interlopers_found(
     threads : iterable of ndarray
         The threads.
     n : int
-        Strangers put into each.
+        Documents added to each.
     trials : int
-        Random choices of strangers for each thread.
+        Random choices of documents for each thread.
     rng : int, Generator or None
         Seed or generator.
     """
-    generator = np.random.default_rng(rng)
+    generator = as_generator(rng)
     count, rounds = check_count(n, name="n"), check_count(trials, name="trials")
     found = []
-    check_finite(vectors.data, name="vectors")
+    as_finite(vectors.data, name="vectors", shape=(None,))
     for thread in threads:
         thread = check_rows(thread, vectors.shape[0], name="a thread")
         others = np.setdiff1d(np.arange(vectors.shape[0]), thread)
@@ -314,25 +313,25 @@ class StoryScore(NamedTuple):
 
 
 def story_score(threads: Iterable[IntArray], stories: Sequence[Any]) -> StoryScore:
-    """Purity of threads, where the story of every document is known.
+    """Purity of threads, where the stories of the documents are known.
 
     Parameters
     ----------
     threads : iterable of ndarray
         The threads, as numbers of documents.
     stories : sequence
-        The story of every document; None for documents that belong to none.
+        The story of every document; None if it has none, and a list if it may have several. A document counts for each
+        of its stories.
 
     Returns
     -------
     purity : float
-        Share of the documents of a thread in its most frequent story, averaged over threads: the purity of
-        clusterings. Threads that all tell one story can reach 1.
+        Share of the documents of a thread in its most frequent story, averaged over threads. Threads that all tell one
+        story can reach 1.
     matched : float
-        The same, but each story counts for one thread only, in the best matching of threads and stories (Hungarian
-        algorithm): what is asked of a set of threads.
+        The same, but each story counts for one thread only, in the best matching (Hungarian algorithm).
     coverage : float
-        Stories that make up more than half of some thread, as a share of those that the threads could tell.
+        Number of stories that make up more than half of some thread, as a share of the largest possible number.
 
     Examples
     --------
@@ -341,15 +340,15 @@ def story_score(threads: Iterable[IntArray], stories: Sequence[Any]) -> StorySco
     """
     from scipy.optimize import linear_sum_assignment
 
-    names = {story: j for j, story in enumerate(dict.fromkeys(story for story in stories if story is not None))}
-    found = [np.asarray(thread, dtype=np.int64) for thread in threads]
+    each = [story if isinstance(story, list) else [] if story is None else [story] for story in stories]
+    names = {story: j for j, story in enumerate(dict.fromkeys(itertools.chain.from_iterable(each)))}
+    found = [check_rows(thread, len(each), name="a thread") for thread in threads]
     if not names or not found or min(map(len, found)) == 0:
         raise DiversetError("there is nothing to score; give threads that are not empty, and documents with stories")
     shares = np.zeros((len(found), len(names)))
     for t, thread in enumerate(found):
-        for i in thread.tolist():
-            if stories[i] is not None:
-                shares[t, names[stories[i]]] += 1.0 / len(thread)
+        for story in itertools.chain.from_iterable(each[i] for i in thread.tolist()):
+            shares[t, names[story]] += 1.0 / len(thread)
     rows, columns = linear_sum_assignment(shares, maximize=True)
     told = np.unique(shares.argmax(axis=1)[shares.max(axis=1) > 0.5])
     return StoryScore(
@@ -369,15 +368,13 @@ class Bootstrap(NamedTuple):
 
 
 def bootstrap_mean(values: Any, *, level: float = 0.95, draws: int = 10_000, rng: RNGLike = 0) -> Bootstrap:
-    """Mean of values with a percentile interval; of differences between two systems, their significance."""
-    x = np.asarray(values, dtype=np.float64)
-    if x.ndim != 1 or len(x) == 0:
-        raise DiversetError(f"values have shape {x.shape}; give at least one number")
-    as_finite(x, name="values", shape=(None,))
+    """Mean of values with a percentile interval, and the share of bootstrap means above zero."""
+    x = as_finite(values, name="values", shape=(None,))
+    if len(x) == 0:
+        raise DiversetError("values are empty; give at least one number")
     level = as_number(level, name="level")
     if not 0.0 < level < 1.0:
         raise DiversetError(f"level is {level}; it must lie between 0 and 1")
-    generator = np.random.default_rng(rng)
-    means = x[generator.integers(0, len(x), size=(check_count(draws, name="draws"), len(x)))].mean(axis=1)
+    means = x[as_generator(rng).integers(0, len(x), size=(check_count(draws, name="draws"), len(x)))].mean(axis=1)
     low, high = np.quantile(means, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
     return Bootstrap(float(x.mean()), float(low), float(high), float((means > 0.0).mean()))
