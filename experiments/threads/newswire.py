@@ -17,6 +17,7 @@ from diverset.threads import (
     find_threads,
     greedy_threads,
     kmeans_threads,
+    story_score,
 )
 from diverset.threads.series import SAME_FORM, form_overlap, forms
 from experiments.threads.clusters import cluster_threads
@@ -31,7 +32,7 @@ WEEKS = {
     "Texaco files for bankruptcy": ("1987-04-07", "1987-04-14", r"texaco"),
 }
 FIRST, END = "1987-02-26", "1987-04-14"
-#: Weeks that no rule was made with, scored once, and events of these weeks that were named before.
+#: Weeks that no setting was chosen on, and events of these weeks that were named before any thread of them was seen.
 FRESH_FIRST, FRESH_END = "1987-04-14", "1987-07-01"
 FRESH_WEEKS = {
     "Greenspan succeeds Volcker at the Federal Reserve": ("1987-06-01", "1987-06-08", r"volcker|greenspan"),
@@ -54,22 +55,6 @@ def read_period(data: Path, first: str, end: str) -> tuple[Corpus, list[list[str
         [row["title"] for row in rows],
     )
     return corpus, [row["topics"] for row in rows]
-
-
-def _purity(threads: Sequence[Any], codes: Sequence[Sequence[str]]) -> tuple[float, float, int]:
-    """Purity by code over the coded items of threads, one-to-one purity, and codes told by more than half of one."""
-    from scipy.optimize import linear_sum_assignment
-
-    names = sorted({code for own in codes for code in own})
-    shares = np.zeros((len(threads), len(names)))
-    for t, thread in enumerate(threads):
-        coded = [i for i in thread if codes[i]]
-        for i in coded:
-            for code in codes[i]:
-                shares[t, names.index(code)] += 1.0 / len(coded)
-    rows, columns = linear_sum_assignment(shares, maximize=True)
-    told = np.unique(shares.argmax(axis=1)[shares.max(axis=1) > 0.5])
-    return float(shares.max(axis=1).mean()), float(shares[rows, columns].sum() / len(threads)), len(told)
 
 
 def _formulaic(threads: Sequence[Any], corpus: Corpus) -> int:
@@ -99,7 +84,9 @@ def code_scores(data: Path, first: str, end: str) -> tuple[list[list[Any]], Foun
     }
     rows = []
     for name, threads in systems.items():
-        purity, matched, told = _purity(threads, codes)
+        # All stories of the pile have a code; one with several counts for each of them, for every system.
+        purity, matched, coverage = story_score(threads, codes)
+        told = round(coverage * min(len(threads), len({code for own in codes for code in own})))
         places = np.concatenate(list(threads))
         twice = len(places) - len(np.unique(places))
         rows.append([name, f"{purity:.2f}", f"{matched:.2f}", told, _formulaic(threads, corpus), twice])
@@ -107,7 +94,7 @@ def code_scores(data: Path, first: str, end: str) -> tuple[list[list[Any]], Foun
 
 
 def weeks(data: Path, events: Mapping[str, tuple[str, str, str]]) -> Iterator[tuple[str, float, str]]:
-    """For each known event the largest share of a thread of ten that tells it, in the week around it."""
+    """For each known event, in the week around it, the largest share of a thread that mentions it, and its name."""
     for event, (first, end, pattern) in events.items():
         corpus, _ = read_period(data, first, end)
         found = find_threads(corpus)
