@@ -119,7 +119,7 @@ def test_bad_corpora():
         Corpus([])
     with pytest.raises(DiversetError, match=r"no times"):
         document_graph(Corpus(["x y", "y z"]))
-    with pytest.raises(DiversetError, match=r"no word can be in 2 documents or more and in at most 15% of 3"):
+    with pytest.raises(DiversetError, match=r"no word is in 2 documents or more and in at most 15% of 3"):
         document_graph(Corpus(["x y", "y z", "x z"], [1, 2, 3]))
     with pytest.raises(DiversetError, match=r"no word is in 2 documents"):
         document_graph(Corpus(["aa", "bb", "cc"], [1, 2, 3]), max_share=1.0)

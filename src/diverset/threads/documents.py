@@ -80,10 +80,6 @@ def document_graph(
         Called with the stage, the amount done and the total.
     client : dask.distributed.Client, optional
         Compare documents on its workers.
-
-    Notes
-    -----
-    Similarities are computed in blocks of rows, never all at once.
     """
     if corpus.times is None:
         raise DiversetError("the corpus has no times; threads of documents go forward in time")
@@ -134,22 +130,17 @@ def citation_graph(
     Parameters
     ----------
     citations : scipy.sparse of shape (n, n)
-        Entry (a, b) if paper a cites paper b.
+        Entry (a, b) if paper a cites paper b. Citations within a cycle are left out.
     texts : sequence of str, or scipy.sparse of shape (n, n_terms)
-        What the papers say, or vectors of it.
+        Texts of the papers, or their vectors.
     times : sequence, optional
         When they appeared. Citations of papers that are not earlier are left out.
     labels : sequence, optional
         Names of the papers.
     terms : sequence of str, optional
-        Words of the columns, where `texts` are vectors.
+        Words of the columns, if `texts` are vectors.
     threshold, min_documents, max_share, neighbours, damping, progress
         As for :func:`document_graph`; the threshold is that of LexRank only.
-
-    Notes
-    -----
-    Where no times are given, or papers of one year cite each other in circles, all citations within a circle are left
-    out, so that no thread returns.
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
@@ -196,29 +187,22 @@ def term_vectors(
     max_share : float
         Words in a larger share of the documents are left out: 0.1 and 0.15 in the monograph.
     analyzer : callable, optional
-        From a text to its terms; by default its words without stop words and numbers.
+        Function from a text to its terms; by default its words without stop words and numbers.
 
     Returns
     -------
-    matrix : csr_array of shape (n, n_terms)
-        Rows have length 1, or 0 where no word is left; see ``diverset.text.tfidf.tfidf``.
-    terms : list of str
-        The word of every column.
+    matrix, terms
+        A CSR matrix (n, n_terms) with rows of length 1, or 0 if no word is left, and the word of every column.
     """
     from scipy.sparse import csr_array
 
     least, most = check_count(min_documents, name="min_documents"), check_nonnegative(max_share, name="max_share")
-    if not least <= most * len(texts):
-        raise DiversetError(
-            f"no word can be in {least} documents or more and in at most {most:.0%} of {len(texts)}; lower "
-            "min_documents or raise max_share"
-        )
     chosen = content_terms if analyzer is None else analyzer
     matrix, terms = tfidf(texts, analyzer=chosen, min_documents=least, max_share=most)
     if not terms:
         raise DiversetError(
-            f"no word is in {least} documents or more and in at most {most:.0%} of them; lower min_documents or raise "
-            "max_share"
+            f"no word is in {least} documents or more and in at most {most:.0%} of {len(texts)}; lower min_documents "
+            "or raise max_share"
         )
     return csr_array(matrix), terms
 

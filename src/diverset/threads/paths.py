@@ -1,7 +1,6 @@
 r"""Sets of threads of different events: the structured DPP whose features are those of events.
 
-Every step of a thread stays inside one event. For threads y and z of the
-events e(y) and e(z) the kernel is
+Every step of a thread stays inside one event. For threads y and z of the events e(y) and e(z) the kernel is
 
 .. math::
 
@@ -28,8 +27,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from diverset._typing import FloatArray, IntArray, RNGLike
-from diverset.errors import DiversetError, ImpossibleEventError, LabelError, SizeError
-from diverset.numerics.validation import check_count
+from diverset.errors import ImpossibleEventError, LabelError, SizeError
+from diverset.numerics.validation import as_generator, as_real, check_count
 
 if TYPE_CHECKING:
     from diverset.core import KDPP
@@ -39,7 +38,7 @@ __all__ = ["EventModel", "EventPaths"]
 
 @dataclass(frozen=True, eq=False)
 class EventPaths:
-    """The threads of one event: paths of `length` nodes along edges that lead to later places.
+    """The threads of one event: paths of `length` nodes along edges that lead to later nodes.
 
     Parameters
     ----------
@@ -150,7 +149,7 @@ class EventPaths:
         return total
 
     def longest(self, most: int) -> int:
-        """Nodes on the longest path, at most `most`."""
+        """Number of nodes on the longest path, at most `most`."""
         messages = replace(self, length=most, starts=None)._backward(1.0, np.maximum)
         begin = slice(None) if self.starts is None else self.starts
         return next((most - r for r, message in enumerate(messages) if np.isfinite(message[begin]).any()), 0)
@@ -208,12 +207,9 @@ class EventModel:
         self.k = check_count(k, name="k")
         if self.k > len(self.paths):
             raise SizeError(f"k is {self.k}, but there are only {len(self.paths)} events; ask for fewer threads")
-        w = np.ones(len(self.paths)) if weights is None else np.asarray(weights, dtype=np.float64)
-        S = np.eye(len(self.paths)) if similarity is None else np.asarray(similarity, dtype=np.float64)
-        if w.shape != (len(self.paths),) or S.shape != (len(self.paths), len(self.paths)):
-            raise DiversetError(
-                f"weights and similarity have shapes {w.shape} and {S.shape}; there are {len(self.paths)} events"
-            )
+        n = len(self.paths)
+        w = np.ones(n) if weights is None else as_real(weights, name="weights", shape=(n,))
+        S = np.eye(n) if similarity is None else as_real(similarity, name="similarity", shape=(n, n))
         for e, event in enumerate(self.paths):
             if not np.isfinite(event.log_total):
                 raise ImpossibleEventError(f"event {e} has no thread of {event.length} documents")
@@ -276,7 +272,7 @@ class EventModel:
 
         With `through`, the thread of that document's event (the first one listed, if it has several) passes through it.
         """
-        generator = np.random.default_rng(rng)
+        generator = as_generator(rng)
         paths, chosen = self._given(through)
         law = self.events if chosen is None else self.events.condition(include=[chosen])
         events = sorted({*law.sample(rng=generator).tolist(), *(() if chosen is None else (chosen,))})
