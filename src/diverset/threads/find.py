@@ -322,7 +322,7 @@ def _importance(
 ) -> FloatArray:
     r"""How much each event matters: its burst, times the length of its best thread, times its tightness squared.
 
-    The burst is :math:`\sqrt{n_e}\,\mathrm{KL}(p_e \| p)`, where :math:`p_e` and p are the shares of the days in the
+    The burst is :math:`n_e\,\mathrm{KL}(p_e \| p)`, where :math:`p_e` and p are the shares of the days in the
     documents of the event and of the pile. The tightness is the lowest mean cosine of an item of the thread with the
     others.
     """
@@ -335,7 +335,7 @@ def _importance(
         some = own > 0
         excess = float((own[some] * np.log(own[some] / own.sum() / usual[some])).sum())
         # A random sample of the pile has an expected excess of about half the number of days.
-        burst = max(excess - 0.5 * (np.count_nonzero(usual) - 1), 1.0) / np.sqrt(own.sum())
+        burst = max(excess - 0.5 * (np.count_nonzero(usual) - 1), 1.0)
         X = details[event.nodes[event.best()[0]]]
         S = (X @ X.T).toarray()
         np.fill_diagonal(S, 0.0)

@@ -32,7 +32,7 @@ _REPEAT = 0.25
 BETAS, _BETTER = (8.0, 4.0, 16.0), 0.01
 _MOST_JUDGED, _MOST_READ = 12, 300
 #: Least cosine of a step, as a share of the pile's usual cosine (:func:`usual_similarity`).
-LEAST_SHARE = 0.5
+LEAST_SHARE = 0.6
 
 
 @dataclass(frozen=True)
