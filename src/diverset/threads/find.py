@@ -1,9 +1,9 @@
 r"""``find_threads``: from a pile of dated documents to k threads, one event each.
 
-1. Formulaic series are left out, and copies of one story are collapsed onto the earliest (``series``, ``copies``).
-2. The rest is divided into events (``events``); how many is chosen by the modularity of the division.
-3. In each event, threads are paths of related steps forward in time (``steps``); how much similarity counts is chosen
-   by held-back words.
+1. Formulaic series are left out, and copies of one story are collapsed onto the earliest (``series``).
+2. The rest is divided into events (``events``); their number is chosen by modularity.
+3. In each event, threads are paths of related steps forward in time (``steps``); the weight of similarity is chosen by
+   held-back words.
 4. Sets of threads follow a structured DPP over the paths of all events (``paths``): the most probable set, or a draw.
 """
 
@@ -71,22 +71,23 @@ def find_threads(
     k, length : int
         Number of threads, and of documents in each.
     min_length : int, optional
-        An event with too few documents gets a shorter thread, down to this length; half of `length` by default.
+        An event with too few related documents gets a shorter thread, down to this length; half of `length` by
+        default.
     events : int, optional
         Number of events to divide the pile into, at least k. By default the largest of k, 2k, 4k and 8k whose
         modularity is at least 0.95 of the highest.
     beta : float, optional
-        How much the similarity of neighbours counts; chosen from the pile by held-back words if left out.
+        Weight of the similarity of neighbours; chosen from the pile by held-back words by default.
     burst : float
-        How much it counts that much is written about the event at the time of a document.
+        Weight of the number of documents about the event around the time of a document.
     max_gap : float
-        Longest step, in *beats*: the time in which nine tenths of an event's documents appeared, by the steps of a
-        thread.
+        Longest step, in *beats*: the time in which nine tenths of an event's documents appeared, divided by the steps
+        of a thread.
     keep_series : bool
         Keep formulaic series: earnings, weather, market tables. They are left out and counted by default.
     shared : bool
-        Let threads share documents: a document that is similar to those of another event as well, at least half as
-        much as to those of its own, may also be in that event's thread. By default no document is in two threads.
+        Whether a document may be in two threads: that of its own event, and that of another event to which it is at
+        least half as similar.
     through : optional
         Id of a document that one of the threads must pass through.
     sample : bool
@@ -94,15 +95,15 @@ def find_threads(
     rng : int, Generator or None
         Seed or generator of the division into events and of the draw.
     min_documents, max_share
-        Words in fewer documents, or in a larger share of them, do not count.
+        Words in fewer documents, or in a larger share of them, are ignored.
     time, text, title, label : str, optional
-        Columns of a table; guessed from their names if left out.
+        Columns of a table; guessed from their names by default.
     day_first : bool, optional
-        Whether 3/4/2020 is 3 April; left out, only dates that can be read in one way are accepted.
+        Whether 3/4/2020 is 3 April; by default ambiguous dates raise an error.
     date_format : str, optional
         Format of the dates, as for ``datetime.strptime``.
     encoding : str, optional
-        Encoding of the files; UTF-8 is tried first if left out.
+        Encoding of the files; UTF-8 is tried first by default.
     progress : callable, optional
         Called with the stage, the amount done and the total.
 
@@ -113,8 +114,7 @@ def find_threads(
 
     Notes
     -----
-    The law of a set is stated in ``diverset.threads.paths``. 15,000 newswire stories take about 12 s on one core, most
-    of it for comparing all pairs.
+    The law of a set is stated in ``diverset.threads.paths``. Most of the time goes into comparing all pairs.
 
     Examples
     --------
@@ -211,7 +211,7 @@ def find_threads(
     forced = None if wanted is None else int(first[wanted])
     chosen = model.sample(rng=generator, through=forced) if sample else model.best(through=forced)
     chosen.sort(key=lambda thread: (t[thread[0]], thread[0]))
-    copies = {int(kept[i]): kept[own[own != i]] for i, own in _groups(first)}
+    copies = {int(kept[i]): kept[(first == i) & ~alone] for i in np.unique(first[~alone])}
     settings = {
         "k": k, "length": length, "events": n_events, "modularity": round(modularity, 3), "beta": beta,
         "beta_tried": tried, "min_similarity": round(rules.min_similarity, 3), "burst": rules.burst,
@@ -243,7 +243,7 @@ def _position(documents: Corpus, label: Any, kept: IntArray) -> int:
 
 
 def _first_copies(similar: Similar, t: FloatArray, wanted: int | None) -> IntArray:
-    """For each document the earliest of its copies, itself if it has none; `wanted` stands for its copies."""
+    """For each document the earliest of its copies, or itself; `wanted` replaces the earliest of its own copies."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
@@ -297,15 +297,12 @@ def _divide(
 
 def _modularity(similar: Similar, labels: IntArray) -> float:
     """Share of the similarity inside events, less what a random graph with these degrees would have there."""
-    rows = np.concatenate([similar.rows, similar.columns])
-    columns = np.concatenate([similar.columns, similar.rows])
-    weights = np.concatenate([similar.cosines, similar.cosines])
-    total = float(weights.sum())
+    one, other, total = labels[similar.rows], labels[similar.columns], float(similar.cosines.sum())
     if total == 0.0:
         return 0.0
-    inside = float(weights[labels[rows] == labels[columns]].sum()) / total
-    share = np.bincount(labels[rows], weights) / total
-    return inside - float(share @ share)
+    size = int(labels.max()) + 1
+    share = sum(np.bincount(ends, similar.cosines, minlength=size) for ends in (one, other)) / (2.0 * total)
+    return float(similar.cosines[one == other].sum()) / total - float(share @ share)
 
 
 def _between(similar: Similar, labels: IntArray, alone: BoolArray, told: Sequence[int]) -> list[IntArray]:
@@ -344,18 +341,9 @@ def _importance(
     return np.array(weights)
 
 
-def _groups(first: IntArray) -> list[tuple[int, IntArray]]:
-    """Documents that stand for others, each with these and itself."""
-    order = np.argsort(first, kind="stable")
-    names, begin = np.unique(first[order], return_index=True)
-    return [(int(i), own) for i, own in zip(names, np.split(order, begin[1:]), strict=True) if len(own) > 1]
-
-
 def _alike(vectors: Any, labels: IntArray, told: Sequence[int]) -> FloatArray:
-    """Cosines between the events."""
-    centres = np.array([np.asarray(vectors[np.flatnonzero(labels == e)].sum(axis=0)).ravel() for e in told])
-    centres = centres.astype(np.float64)
+    """Cosines between the events, shrunk a little, so that events with the same words still differ."""
+    centres = np.array([vectors[labels == e].sum(axis=0) for e in told], dtype=np.float64)
     norms = np.linalg.norm(centres, axis=1, keepdims=True)
     centres /= np.where(norms > 0.0, norms, 1.0)
-    # Events without any word in common with others, or of equal words, still differ.
     return np.asarray(0.99 * centres @ centres.T + 0.01 * np.eye(len(told)))

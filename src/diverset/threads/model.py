@@ -40,12 +40,12 @@ _PROGRESS, _MOST_ROUNDS = 1e-9, 50
 
 @dataclass(frozen=True, eq=False)
 class ThreadSet:
-    """Some threads of a graph; a sequence of arrays of node numbers.
+    """Threads of a graph: a sequence of arrays of node numbers.
 
     Parameters
     ----------
     graph : ThreadGraph
-        Where they run.
+        The graph.
     threads : tuple of ndarray of int64
         The nodes of each, in order.
     log_prob : float, optional
@@ -98,7 +98,7 @@ class ThreadModel:
     k : int
         Number of threads.
     beta : float or (float, float)
-        How much weights count; for nodes and edges apart if two are given.
+        Factor of the weights; a pair has one for nodes and one for edges.
     projection : int or None
         Dimensions that the features are projected to at random (section 3.4); None keeps them all.
     rho : float
@@ -110,11 +110,11 @@ class ThreadModel:
         no node, and repel each other more; 0 is the model of the text.
     balance : float
         From 0, the model of the text, to 1. Where every document has c edges there are about :math:`c^R` threads, and
-        what much was written about outweighs any repulsion. The squared quality of an edge is divided by
+        topics with heavy coverage outweigh any repulsion. The squared quality of an edge is divided by
         :math:`(s(a)\,t(b))^{\text{balance}/2}`, where s(a) and t(b) are the sums over the edges out of a and into b;
         at 1, the edges of all threads within m nodes contribute no more than m to their summed squared quality.
     rng : int, Generator or None
-        Seed or generator, for the projection and for draws that bring none of their own.
+        Seed or generator of the projection, and of draws without a generator of their own.
 
     Notes
     -----
@@ -389,7 +389,7 @@ def _edge_qualities(edges: Any, beta: float, balance: float) -> Any:
 
 
 def _log_sums(log_values: FloatArray, counts: IntArray) -> FloatArray:
-    """Logarithms of the sums of consecutive groups of so many values; 0 for empty groups."""
+    """Logarithms of the sums of consecutive groups of `counts` values; 0 for empty groups."""
     some = counts > 0
     sums = np.zeros(len(counts))
     sums[some] = np.logaddexp.reduceat(log_values, (np.cumsum(counts) - counts)[some])
@@ -412,7 +412,7 @@ def _node_features(features: Any, rho: float, dim: int | None, rng: np.random.Ge
 
 
 def _smoothed(features: FloatArray, edges: Any, rounds: int) -> FloatArray:
-    """Means over every node and the nodes before and after it, again and again. O(rounds edges d)."""
+    """Repeated means over every node and the nodes before and after it. O(rounds edges d)."""
     if rounds == 0:
         return features
     from scipy.sparse import csr_array
