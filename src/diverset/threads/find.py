@@ -123,7 +123,7 @@ def find_threads(
     >>> corpus, stories = example_news()  # 230 invented items
     >>> found = dv.find_threads(corpus, k=6)
     >>> len(found.threads), [len(thread) for thread in found.threads]
-    (6, [8, 8, 8, 8, 8, 8])
+    (6, [8, 8, 6, 8, 8, 8])
     >>> [(series.words, len(series)) for series in found.series]
     [(('barometer', 'high', 'knots'), 32)]
     """
