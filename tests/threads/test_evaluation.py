@@ -95,6 +95,8 @@ def test_scores_of_threads_whose_stories_are_known():
     # A document without a story never helps; half is no majority.
     assert story_score([[0, 5], [3, 4]], stories) == (0.75, 0.75, 0.5)
     assert story_score([[5], [5]], stories) == (0.0, 0.0, 0.0)
+    # A document of several stories counts for each.
+    assert story_score([[0, 1], [1, 2]], [["a"], ["a", "b"], ["b"], []]) == (1.0, 1.0, 1.0)
     for threads, names in (([], stories), ([[0], []], stories), ([[0]], [None])):
         with pytest.raises(DiversetError, match="nothing to score"):
             story_score(threads, names)

@@ -5,6 +5,7 @@ from datetime import date, timedelta
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 import diverset as dv
 from diverset.errors import DiversetError, LabelError, SizeError
@@ -12,7 +13,7 @@ from diverset.threads import Corpus, compare, evaluate, hold_back
 from diverset.threads.corpus import headline
 from diverset.threads.events import pile_vectors, similar_documents
 from diverset.threads.series import find_series, form_overlap, forms
-from diverset.threads.steps import StepRules, event_paths
+from diverset.threads.steps import StepRules, event_paths, usual_similarity
 
 START = date(2020, 1, 1)
 EVENTS = {
@@ -53,6 +54,34 @@ def test_each_event_is_told_once_and_in_order():
     assert found.settings["events"] == 3
     assert np.isfinite(found.log_prob)
     assert found.log_prob >= dv.find_threads(corpus, k=3, length=6, sample=True, rng=1).log_prob
+
+
+def test_threads_end_where_no_related_document_follows():
+    # One region of four documents about a flood, then eight about a comet: nothing related joins them.
+    X = np.zeros((12, 3))
+    X[:4, 0], X[4:, 1], X[:, 2] = 0.8, 0.8, 0.6
+    X[4:, 2] = 0.0
+    details = csr_array(X / np.linalg.norm(X, axis=1, keepdims=True) * 0.9)  # cosines below the limit for repeats
+    F, days, nodes = csr_array((12, 5)), np.arange(12.0), np.arange(12)
+    rules = StepRules(min_similarity=0.3)
+    paths = event_paths(nodes, details, F, days, 10, rules, min_length=2)
+    assert paths.length == 8
+    assert paths.nodes[paths.best()[0]].tolist() == list(range(4, 12))
+    draws = [paths.nodes[paths.sample(np.random.default_rng(seed))] for seed in range(20)]
+    assert all((draw >= 4).all() for draw in draws)
+    # Without the limit the thread crosses over; where nothing is long enough otherwise, it may.
+    assert event_paths(nodes, details, F, days, 10, StepRules(), min_length=2).length == 10
+    assert event_paths(nodes, details, F, days, 10, rules, min_length=10).length == 10
+
+
+def test_the_limit_of_steps_follows_from_the_pile():
+    corpus, _ = pile()
+    found = dv.find_threads(corpus, k=3, length=6)
+    X = found.vectors.details
+    for thread in found._in_kept:
+        steps = np.asarray(X[thread[:-1]].multiply(X[thread[1:]]).sum(axis=1)).ravel()
+        assert steps.min() >= found.settings["min_similarity"] - 1e-3
+    assert usual_similarity([np.arange(3)], csr_array([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]])) == pytest.approx(0.8)
 
 
 def test_threads_share_documents_if_allowed():

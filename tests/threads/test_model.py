@@ -180,6 +180,16 @@ def test_from_networkx():
         ThreadGraph.from_networkx(g.to_undirected())
 
 
+@pytest.mark.parametrize("make", [np.asarray, scipy.sparse.csr_array])
+def test_complex_graphs_are_refused(make):
+    edges, F = np.triu(np.ones((3, 3)), 1), np.eye(3)
+    for given in ({"edges": make(edges + 1j * edges), "features": F}, {"edges": edges, "features": make(F + 1j * F)}):
+        with pytest.raises(KernelError, match="complex"):
+            ThreadGraph(**given)
+    with pytest.raises(KernelError, match="weights is complex"):
+        ThreadGraph(edges, F, weights=np.ones(3) * 1j)
+
+
 def test_bad_graphs():
     F = np.eye(3)
     with pytest.raises(DiversetError, match=r"cycle through 0, 1, 2"):
