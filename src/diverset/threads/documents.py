@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from diverset._typing import FloatArray, IntArray
+from diverset._typing import Array, IntArray
 from diverset.errors import DiversetError
-from diverset.numerics.validation import as_number, check_count, check_nonnegative, check_rows, check_size, is_sparse
+from diverset.numerics.validation import (
+    as_finite,
+    as_number,
+    check_count,
+    check_nonnegative,
+    check_rows,
+    check_size,
+    is_sparse,
+)
 from diverset.text import lexrank
 from diverset.text.tfidf import tfidf, unit_rows
 from diverset.threads.corpus import Corpus, content_terms, read_times
@@ -87,13 +95,13 @@ def document_graph(
     most = np.inf if max_similarity is None else as_number(max_similarity, name="max_similarity")
     tell("counting words", 0, len(corpus))
     vectors, terms = term_vectors(corpus.texts, min_documents=min_documents, max_share=max_share, analyzer=analyzer)
-    found = _neighbourhoods(vectors, threshold, neighbours, tell, client)
+    similar, nearest = _neighbourhoods(vectors, threshold, neighbours, tell, client)
     tell("weighing documents", 0, 1)
-    start, end = np.repeat(np.arange(len(corpus)), np.diff(found.similar.indptr)), found.similar.indices
-    forward = (corpus.times[start] < corpus.times[end]) & (found.similar.data <= most)
-    edges = _sparse(found.similar.data[forward], start[forward], end[forward], len(corpus))
-    weights = _centrality(found.similar, damping)
-    graph = ThreadGraph(edges, found.nearest, weights=weights, labels=corpus.ids, times=corpus.times)
+    start, end = np.repeat(np.arange(len(corpus)), np.diff(similar.indptr)), similar.indices
+    forward = (corpus.times[start] < corpus.times[end]) & (similar.data <= most)
+    edges = _sparse(similar.data[forward], start[forward], end[forward], len(corpus))
+    weights = _centrality(similar, damping)
+    graph = ThreadGraph(edges, nearest, weights=weights, labels=corpus.ids, times=corpus.times)
     return DocumentGraph(graph, vectors, terms)
 
 
@@ -148,6 +156,7 @@ def citation_graph(
     tell = (lambda *_: None) if progress is None else progress
     n = citations.shape[0]
     if is_sparse(texts):
+        as_finite(texts.data, name="texts", shape=(None,))
         vectors = unit_rows(csr_array(texts), np.ones(texts.shape[1])).astype(np.float32)
         words = [str(j) for j in range(texts.shape[1])] if terms is None else list(terms)
     else:
@@ -155,7 +164,7 @@ def citation_graph(
     if vectors.shape[0] != n:
         raise DiversetError(f"there are {vectors.shape[0]} texts for {n} papers; give one for each")
     when = None if times is None else read_times(times, n)
-    found = _neighbourhoods(vectors, threshold, neighbours, tell)
+    similar, nearest = _neighbourhoods(vectors, threshold, neighbours, tell)
     # A thread leads from the paper that is cited to the one that builds on it.
     links = csr_array(citations).T.tocoo()
     start, end = links.coords
@@ -166,8 +175,8 @@ def citation_graph(
     start, end = start[open_ended], end[open_ended]
     cosine = np.asarray(vectors[start].multiply(vectors[end]).sum(axis=1)).ravel()
     edges = _sparse(cosine, start, end, n)
-    weights = _centrality(found.similar, damping)
-    return DocumentGraph(ThreadGraph(edges, found.nearest, weights=weights, labels=labels, times=when), vectors, words)
+    weights = _centrality(similar, damping)
+    return DocumentGraph(ThreadGraph(edges, nearest, weights=weights, labels=labels, times=when), vectors, words)
 
 
 # words and similarities -----------------------------------------------------------------------------------
@@ -207,19 +216,12 @@ def term_vectors(
     return csr_array(matrix), terms
 
 
-class _Neighbourhoods(NamedTuple):
-    """Similar pairs, and the most similar documents of each."""
-
-    similar: Any  # CSR (n, n): cosine of every pair at the threshold or above, without the diagonal
-    nearest: Any  # CSR (n, n) of ones: the most similar documents, with itself
-
-
 def _neighbourhoods(
     vectors: Any, threshold: float, neighbours: int | None, tell: Progress, client: Any = None
-) -> _Neighbourhoods:
-    """Pairs with a cosine of at least `threshold`, and the `neighbours` nearest documents that have a word in common.
+) -> tuple[Any, Any]:
+    """Cosines of at least `threshold` off the diagonal, and ones for the `neighbours` nearest documents: CSR (n, n).
 
-    Similarities are computed in blocks of rows, on the workers of a cluster if `client` is given.
+    A document is among its own nearest; documents without a common word are not. With `client`, its workers compare.
     """
     from scipy.sparse import csr_array
 
@@ -229,27 +231,19 @@ def _neighbourhoods(
     least = min(max(check_nonnegative(threshold, name="threshold"), float(np.finfo(np.float32).tiny)), 2.0)
     step = max(1, _BLOCK_BYTES // (4 * n))
     starts = range(0, n, step)
-    found: list[_Compared] = []
+    found = []
     for start, block in zip(starts, _blocks(vectors, starts, step, near, least, client), strict=True):
         found.append(block)
         tell("comparing documents", min(start + step, n), n)
     counts, listed, rows, columns, cosines = (np.concatenate(parts) for parts in zip(*found, strict=True))
     nearest = csr_array((np.ones(len(listed), dtype=np.float32), listed, np.append(0, np.cumsum(counts))), shape=(n, n))
     ends = np.append(0, np.cumsum(np.bincount(rows, minlength=n)))
-    return _Neighbourhoods(csr_array((np.minimum(cosines, 1.0), columns, ends), shape=(n, n)), nearest)
+    return csr_array((np.minimum(cosines, 1.0), columns, ends), shape=(n, n)), nearest
 
 
-class _Compared(NamedTuple):
-    """Of a block of similarities, the number and the list of the nearest of every row, and the similar pairs."""
-
-    counts: IntArray
-    listed: IntArray
-    rows: IntArray
-    columns: IntArray
-    cosines: FloatArray
-
-
-def _blocks(vectors: Any, starts: range, step: int, near: int, least: float, client: Any) -> Iterator[_Compared]:
+def _blocks(
+    vectors: Any, starts: range, step: int, near: int, least: float, client: Any
+) -> Iterator[tuple[Array, ...]]:
     """Blocks of documents compared with all documents, in order."""
     across = vectors.T.tocsr()
     if client is None:
@@ -259,13 +253,12 @@ def _blocks(vectors: Any, starts: range, step: int, near: int, least: float, cli
     shared, turned = client.scatter([vectors, across], broadcast=True)
     jobs = [client.submit(_compare, shared, turned, start, step, near, least, pure=False) for start in starts]
     for job in jobs:
-        block: _Compared = job.result()
-        yield block
+        yield job.result()
         job.release()
 
 
-def _compare(vectors: Any, across: Any, start: int, step: int, near: int, least: float) -> _Compared:
-    """Compare one block of documents with all."""
+def _compare(vectors: Any, across: Any, start: int, step: int, near: int, least: float) -> tuple[Array, ...]:
+    """Compare a block of documents with all: number and list of the nearest of every row, and the similar pairs."""
     n = vectors.shape[0]
     block = (vectors[start : start + step] @ across).toarray()
     own = np.arange(len(block))
@@ -279,9 +272,8 @@ def _compare(vectors: Any, across: Any, start: int, step: int, near: int, least:
     some = np.take_along_axis(block, top, axis=1) > 0.0
     block[own, own + start] = -1.0
     rows, columns = np.nonzero(block >= least)
-    return _Compared(
-        some.sum(axis=1), top[some].astype(np.int32), rows + start, columns.astype(np.int32), block[rows, columns]
-    )
+    nearest = some.sum(axis=1), top[some].astype(np.int32)
+    return *nearest, rows + start, columns.astype(np.int32), block[rows, columns]
 
 
 def salient_terms(vectors: Any, terms: list[str], nodes: IntArray, n: int = 6) -> list[str]:
