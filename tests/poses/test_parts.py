@@ -184,7 +184,7 @@ def test_features_far_from_every_point_are_not_lost():
         lambda z: PoseGrid.over((0.0, z), (9.0, 9.0), step=1.0),
         lambda z: PoseGrid(2, 2, origin=(z, 0.0)),
         lambda z: Spring((z, 0.0), 1.0),
-        lambda z: Skeleton.upper_body(60.0).fitted(np.full((3, 4, 2, 2), z)),
+        lambda z: Skeleton.upper_body(60.0).fitted(z * np.arange(48.0).reshape(3, 4, 2, 2)),
         lambda z: match_poses(np.full((1, 2, 2, 2), z), np.ones((1, 2, 2, 2)), [1.0]),
         lambda z: match_poses(np.ones((1, 2, 2, 2)), np.full((1, 2, 2, 2), z), [1.0]),
         lambda z: mean_interval([z, 1.0]),
