@@ -1,4 +1,4 @@
-r"""Base classes of the classical processes, and the sequential sampler for projections.
+r"""Base classes of the classical processes.
 
 For orthonormal functions :math:`\phi_0, \dots, \phi_{n-1}` the kernel :math:`K(x, y) = \sum_l \phi_l(x)
 \overline{\phi_l(y)}` defines a process of exactly n points, with joint density
@@ -12,9 +12,8 @@ next one with density proportional to what is left of :math:`K(x, x)` after proj
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable
 from functools import cached_property
-from typing import Any, Generic, TypeVar, cast, overload
+from typing import Generic, TypeVar, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,22 +23,15 @@ from diverset._typing import Array, FloatArray, IntArray, RNGLike
 from diverset.core import DPP, NonsymmetricDPP
 from diverset.errors import DiversetError
 from diverset.numerics import poisson_binomial
-from diverset.numerics.validation import as_generator, check_count, check_size
+from diverset.numerics.validation import check_count
+from diverset.theory._projection import ProjectionWalk, draw_one_or_list
 
-__all__ = ["Classic", "NonsymmetricClassic", "ProjectionProcess", "ProjectionWalk", "SymmetricClassic"]
+__all__ = ["Classic", "NonsymmetricClassic", "ProjectionProcess", "SymmetricClassic"]
 
 #: Proposals evaluated together.
 _BATCH = 32
 
 T = TypeVar("T")
-
-
-def draw_one_or_list(draw: Callable[[np.random.Generator], Any], size: int | None, rng: RNGLike) -> Any:
-    """One draw if `size` is None, otherwise a list of `size` draws from one generator."""
-    generator = as_generator(rng)
-    if size is None:
-        return draw(generator)
-    return [draw(generator) for _ in range(check_size(size, name="size"))]
 
 
 class Classic(abc.ABC, Generic[T]):
@@ -115,42 +107,6 @@ class NonsymmetricClassic(Classic[T]):
     def dpp(self) -> NonsymmetricDPP:
         """The determinantal process of the set, from its kernel."""
         return NonsymmetricDPP.from_marginal(self.kernel, check="none")
-
-
-class ProjectionWalk:
-    """Sequential draw of n points from a projection onto n functions ([HoughEtAl2006]_, Algorithm 18).
-
-    The density of the next point is proportional to the squared length of its vector of function values after
-    projecting out the vectors of the earlier points.
-    """
-
-    def __init__(self, n_points: int, dtype: Any = np.complex128) -> None:
-        self._basis = np.zeros((n_points, n_points), dtype=dtype)
-        self._count = 0
-
-    def __len__(self) -> int:
-        return self._count
-
-    @property
-    def done(self) -> bool:
-        """Whether all points are drawn."""
-        return self._count == len(self._basis)
-
-    def residuals(self, directions: Array) -> FloatArray:
-        """Squared lengths, in [0, 1], that are left of unit vectors of shape (m, n_points)."""
-        coordinates = directions @ self._basis[: self._count].conj().T
-        squared = (coordinates.real**2 + coordinates.imag**2).sum(axis=1)
-        left: FloatArray = np.maximum(1.0 - squared, 0.0)
-        return left
-
-    def add(self, direction: Array) -> None:
-        """Add a point by its vector, made orthogonal to the basis."""
-        rest = direction
-        for _ in range(2):  # a second pass removes the rounding errors of the first
-            basis = self._basis[: self._count]
-            rest = rest - (rest @ basis.conj().T) @ basis
-        self._basis[self._count] = rest / np.linalg.norm(rest)
-        self._count += 1
 
 
 class ProjectionProcess(abc.ABC):
@@ -231,8 +187,9 @@ class ProjectionProcess(abc.ABC):
             F = F / np.linalg.norm(F, axis=1, keepdims=True)
             if not points:
                 walk = ProjectionWalk(self.n_points, F.dtype)
-            for i, threshold in enumerate(rng.random(_BATCH)):
-                if not walk.done and threshold < walk.residuals(F[i : i + 1])[0]:
-                    walk.add(F[i])
-                    points.append(x[i])
+            threshold, i = rng.random(_BATCH), 0
+            while not walk.done and (threshold[i:] < (left := walk.residuals(F[i:]))).any():
+                i += int((threshold[i:] < left).argmax()) + 1
+                walk.add(F[i - 1])
+                points.append(x[i - 1])
         return np.array(points)
