@@ -228,7 +228,7 @@ def read_score_maps(
         paths = [given] if isinstance(given, (str, Path)) else list(given)
         if len(paths) not in (1, grid.n_orientations):
             raise DiversetError(
-                f"{part} has {len(paths)} pictures; give one per orientation, {grid.n_orientations}, or a single one"
+                f"{part} has {len(paths)} pictures; give one, or one per orientation: {grid.n_orientations}"
             )
         pictures = [_grey(Path(path)) for path in paths]
         if len({picture.shape for picture in pictures}) > 1:

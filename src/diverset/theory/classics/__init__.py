@@ -27,13 +27,12 @@ The first six are finite: ``sample`` draws the object and derives the set, and `
 (array([0, 1, 5]), array([1, 2, 3, 6]))
 """
 
-from diverset.theory.classics.aztec import AztecDiamond, Tiling, krawtchouk_dpp
 from diverset.theory.classics.base import Classic, ProjectionProcess
 from diverset.theory.classics.jacobi import MultivariateJacobi
+from diverset.theory.classics.lattices import AztecDiamond, NonIntersectingWalks, Tiling, krawtchouk_dpp
 from diverset.theory.classics.matrices import CUE, GUE, BetaEnsemble, BetaHermite, BetaJacobi, BetaLaguerre, Ginibre
 from diverset.theory.classics.sequences import Carries, Descents, PoissonizedPlancherel, one_dependent_kernel, rsk_shape
 from diverset.theory.classics.trees import SpanningTrees
-from diverset.theory.classics.walks import NonIntersectingWalks
 
 __all__ = [
     "CUE",

@@ -1,10 +1,4 @@
-r"""The multivariate Jacobi ensemble: n points in a cube, and quadrature with them.
-
-Products of orthonormal Jacobi polynomials, one for each coordinate, are orthonormal for the product measure
-:math:`\mu(dx) = \prod_i (1-x_i)^{a_i} (1+x_i)^{b_i}\,dx_i` on :math:`[-1, 1]^d`. Points drawn from the
-projection onto n of them are nodes of a quadrature with errors of order :math:`n^{-1/2 - 1/(2d)}` for smooth functions,
-smaller than with independent points ([BardenetHardy2020]_; [GautierBardenetValko2019]_).
-"""
+"""The multivariate Jacobi ensemble: n points in a cube, and quadrature with them."""
 
 from __future__ import annotations
 
@@ -32,7 +26,9 @@ class MultivariateJacobi(ProjectionProcess):
     .. math::  K(x, y) = \sum_{k} \varphi_k(x) \varphi_k(y) \sqrt{w(x) w(y)}, \qquad
                \varphi_k(x) = \prod_i p_{k_i}^{(a_i, b_i)}(x_i)
 
-    over the first n degrees k, ordered by their largest entry, then lexicographically.
+    over the first n degrees k, ordered by their largest entry, then lexicographically. The polynomials are orthonormal
+    for :math:`\mu(dx) = \prod_i (1-x_i)^{a_i} (1+x_i)^{b_i}\,dx_i`. Points are nodes of a quadrature with errors of
+    order :math:`n^{-1/2 - 1/(2d)}` for smooth functions ([BardenetHardy2020]_; [GautierBardenetValko2019]_).
 
     Parameters
     ----------

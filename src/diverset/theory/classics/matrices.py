@@ -1,18 +1,7 @@
 r"""Eigenvalues of random matrices: three projection processes, and the beta ensembles.
 
-The eigenvalues of the Ginibre, Gaussian unitary and circular unitary ensembles are projection processes
-([Ginibre1965]_; [MehtaGaudin1960]_; [Dyson1962]_; [KuleszaTaskar2012]_, section 2.1.1). ``sample_matrices`` and
-``sample_eigenvalues`` use no kernel, ``sample`` uses no matrix.
-
-Beta ensembles have the density
-
-.. math::  p(x_1, \dots, x_n) \propto \prod_{i<j} |x_i - x_j|^\beta \prod_i w(x_i)
-
-for the weights w of Hermite, Laguerre and Jacobi polynomials. They are determinantal for :math:`\beta = 2`, and
-eigenvalues of real symmetric and of quaternion matrices for :math:`\beta = 1` and 4. For any positive :math:`\beta`
-they are eigenvalues of tridiagonal matrices with independent entries ([DumitriuEdelman2002]_; [KillipNenciu2004]_),
-drawn in :math:`O(n)` and solved in :math:`O(n^2)`. The normalising constants are integrals of Selberg's type
-([Forrester2010]_, chapter 4).
+``sample_matrices`` and ``sample_eigenvalues`` use no kernel, ``sample`` uses no matrix ([Ginibre1965]_;
+[MehtaGaudin1960]_; [Dyson1962]_; [KuleszaTaskar2012]_, section 2.1.1).
 """
 
 from __future__ import annotations
@@ -62,9 +51,8 @@ class _MatrixEnsemble(ProjectionProcess):
     def _matrices(self, size: int, rng: np.random.Generator) -> Array:
         """Random matrices, of shape (size, n_points, n_points)."""
 
-    @abc.abstractmethod
     def _points_of(self, matrices: Array) -> Array:
-        """Their eigenvalues, on the scale of the process."""
+        return np.linalg.eigvals(matrices)
 
 
 class Ginibre(_MatrixEnsemble):
@@ -92,14 +80,12 @@ class Ginibre(_MatrixEnsemble):
         as_finite(np.abs(z[:, 0]), name="x", shape=(None,))
         power = np.arange(self.n_points)
         log_size = xlogy(power, np.abs(z)) - 0.5 * (np.abs(z) ** 2 + gammaln(power + 1.0) + math.log(math.pi))
-        values: Array = np.exp(log_size + 1j * power * np.angle(z))
-        return values
+        return np.asarray(np.exp(log_size + 1j * power * np.angle(z)))
 
     def _propose(self, size: int, rng: np.random.Generator) -> Array:
         # Under the density of function l, the squared modulus is Gamma(l + 1) and the angle is uniform.
         radius = np.sqrt(rng.standard_gamma(rng.integers(1, self.n_points + 1, size).astype(np.float64)))
-        points: Array = radius * np.exp(2j * np.pi * rng.random(size))
-        return points
+        return np.asarray(radius * np.exp(2j * np.pi * rng.random(size)))
 
     def count_distribution(self, radius: float) -> FloatArray:
         """Probabilities of 0 to n_points points within a distance of the origin."""
@@ -108,9 +94,6 @@ class Ginibre(_MatrixEnsemble):
 
     def _matrices(self, size: int, rng: np.random.Generator) -> Array:
         return _complex_normal((size, self.n_points, self.n_points), rng)
-
-    def _points_of(self, matrices: Array) -> Array:
-        return np.linalg.eigvals(matrices)
 
 
 class GUE(_MatrixEnsemble):
@@ -202,8 +185,7 @@ class GUE(_MatrixEnsemble):
 
     def _matrices(self, size: int, rng: np.random.Generator) -> Array:
         M = _complex_normal((size, self.n_points, self.n_points), rng)
-        H: Array = (M + M.conj().transpose(0, 2, 1)) / math.sqrt(2.0)
-        return H
+        return np.asarray((M + M.conj().transpose(0, 2, 1)) / math.sqrt(2.0))
 
     def _points_of(self, matrices: Array) -> Array:
         return np.linalg.eigvalsh(matrices)
@@ -227,8 +209,7 @@ class CUE(_MatrixEnsemble):
     def functions(self, x: ArrayLike) -> Array:
         r""":math:`e^{il\theta} / \sqrt{2\pi}` at angles."""
         theta = as_finite(np.atleast_1d(np.asarray(x)), name="x", shape=(None,))
-        values: Array = np.exp(1j * np.outer(theta, np.arange(self.n_points))) / math.sqrt(2.0 * math.pi)
-        return values
+        return np.asarray(np.exp(1j * np.outer(theta, np.arange(self.n_points))) / math.sqrt(2.0 * math.pi))
 
     def _propose(self, size: int, rng: np.random.Generator) -> Array:
         return 2.0 * np.pi * rng.random(size)
@@ -245,16 +226,19 @@ class CUE(_MatrixEnsemble):
         Q, R = np.linalg.qr(_complex_normal((size, self.n_points, self.n_points), rng))
         # QR is unique up to phases; Q is uniform if the diagonal of R is made positive.
         diagonal = np.diagonal(R, axis1=1, axis2=2)
-        U: Array = Q * (diagonal / np.abs(diagonal))[:, None, :]
-        return U
+        return np.asarray(Q * (diagonal / np.abs(diagonal))[:, None, :])
 
     def _points_of(self, matrices: Array) -> Array:
-        angles: Array = np.mod(np.angle(np.linalg.eigvals(matrices)), 2.0 * math.pi)
-        return angles
+        return np.asarray(np.mod(np.angle(np.linalg.eigvals(matrices)), 2.0 * math.pi))
 
 
 class BetaEnsemble(abc.ABC):
     r"""Points with density :math:`\propto \prod_{i<j} |x_i - x_j|^\beta \prod_i w(x_i)` for a weight function w.
+
+    They are determinantal for :math:`\beta = 2`, and eigenvalues of real symmetric and of quaternion matrices for
+    :math:`\beta = 1` and 4. For any :math:`\beta > 0` they are eigenvalues of tridiagonal matrices with independent
+    entries ([DumitriuEdelman2002]_; [KillipNenciu2004]_), drawn in :math:`O(n)` and solved in :math:`O(n^2)`. The
+    normalising constants are integrals of Selberg's type ([Forrester2010]_, chapter 4).
 
     Parameters
     ----------

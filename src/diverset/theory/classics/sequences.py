@@ -43,15 +43,11 @@ def one_dependent_kernel(runs: ArrayLike) -> FloatArray:
     runs : array_like of shape (n_items + 1, n_items + 1)
         F, upper triangular with unit diagonal; only entries above the diagonal are read.
 
-    Returns
-    -------
-    K : ndarray of shape (n_items, n_items)
-        Upper Hessenberg, with -1 below the diagonal, so not symmetric.
-
     Notes
     -----
-    [BorodinDiaconisFulman2010]_. Expanding the determinant of an interval along its first row gives the recursion that
-    inverts F. Runs that do not touch are independent, and :math:`K_A` is block triangular for them. :math:`O(n^3)`.
+    K is upper Hessenberg, with -1 below the diagonal [BorodinDiaconisFulman2010]_. Expanding the determinant of an
+    interval along its first row gives the recursion that inverts F. Runs that do not touch are independent, and
+    :math:`K_A` is block triangular for them. :math:`O(n^3)`.
 
     Examples
     --------
@@ -88,10 +84,6 @@ class Descents(NonsymmetricClassic[IntArray]):
         Length of the sequence, at least 1; there are ``length - 1`` items.
     values : int or array_like of shape (b,)
         Number of equally likely values (10 for digits), or the probabilities of the values in ascending order.
-
-    Notes
-    -----
-    Descents repel: after a descent the value is likely to be small.
 
     Examples
     --------

@@ -1,13 +1,4 @@
-r"""Random spanning trees: the random walks of Wilson and of Aldous and Broder, and the transfer-current kernel.
-
-A spanning tree drawn with probability proportional to the product of its edge weights is a determinantal set of edges
-(the transfer-current theorem, [BurtonPemantle1993]_). With B the signed incidence matrix, W the weights and
-:math:`L = B^T W B` the Laplacian,
-
-.. math::  K = W^{1/2} B L^{+} B^T W^{1/2},
-
-the orthogonal projection onto the space of gradients; its rank is the number of nodes less one.
-"""
+"""Random spanning trees: the random walks of Wilson and of Aldous and Broder, and the transfer-current kernel."""
 
 from __future__ import annotations
 
@@ -35,7 +26,12 @@ _METHODS = ("wilson", "aldous-broder")
 class SpanningTrees(SymmetricClassic[IntArray]):
     r"""Spanning trees of a graph, drawn with probability proportional to the product of their edge weights.
 
-    Items are edges, in the order given. An object is an ascending array of edges.
+    Items are edges, in the order given. An object is an ascending array of edges. The set is determinantal
+    ([BurtonPemantle1993]_): with B the signed incidence matrix, W the weights and :math:`L = B^T W B` the Laplacian,
+
+    .. math::  K = W^{1/2} B L^{+} B^T W^{1/2}
+
+    is the orthogonal projection onto the space of gradients, of rank one less than the number of nodes.
 
     Parameters
     ----------
@@ -84,8 +80,8 @@ class SpanningTrees(SymmetricClassic[IntArray]):
         _, component = connected_components(self._sparse(np.arange(len(edges)), self.weights), directed=False)
         if component.any():
             raise DiversetError(
-                f"the graph is not connected: no path leads from {self.nodes[0]!r} to "
-                f"{self.nodes[int(component.argmax())]!r}, so it has no spanning tree; take one component at a time"
+                f"the graph has no spanning tree: no path leads from {self.nodes[0]!r} to "
+                f"{self.nodes[int(component.argmax())]!r}; take one component at a time"
             )
 
     def __repr__(self) -> str:

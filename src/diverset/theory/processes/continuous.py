@@ -1,14 +1,4 @@
-r"""DPPs in continuous space, through the spectra of their kernels.
-
-On a torus with sides a, a stationary kernel :math:`C(x - y)` has the Fourier functions
-:math:`\varphi_k(x) = e^{2\pi i\, k \cdot x / a} / \sqrt{|W|}` as eigenfunctions, k running over whole numbers, and
-
-.. math::  C(x - y) = \sum_k \kappa_k\, \varphi_k(x) \overline{\varphi_k(y)}, \qquad 0 \le \kappa_k \le 1.
-
-The number of points is a sum of independent trials with probabilities :math:`\kappa_k`. A draw first selects each mode
-with that probability, then draws points from the projection onto the selected modes ([HoughEtAl2006]_;
-[LavancierMollerRubak2015]_).
-"""
+"""DPPs in continuous space, through the spectra of their kernels."""
 
 from __future__ import annotations
 
@@ -59,6 +49,14 @@ def _check_top(name: str, intensity: float, scale: float, volume: float) -> floa
 
 class ContinuousDPP:
     r"""Stationary DPP on a torus, or restricted to a box with edges.
+
+    On a torus with sides a, a stationary kernel C has eigenfunctions
+    :math:`\varphi_k(x) = e^{2\pi i\, k \cdot x / a} / \sqrt{|W|}` for integer frequencies k:
+
+    .. math::  C(x - y) = \sum_k \kappa_k\, \varphi_k(x) \overline{\varphi_k(y)}, \qquad 0 \le \kappa_k \le 1.
+
+    The number of points is a sum of independent trials with probabilities :math:`\kappa_k`. A draw selects each mode
+    with that probability, then points from the projection onto these modes ([LavancierMollerRubak2015]_).
 
     Parameters
     ----------
@@ -152,7 +150,7 @@ class ContinuousDPP:
             count = math.prod(2 * m + 1 for m in limits)
             if count > _MAX_MODES:
                 raise DiversetError(
-                    f"the kernel needs more than {_MAX_MODES} modes in this box; take a larger scale or a smaller box"
+                    f"the kernel needs more than {_MAX_MODES} modes; take a larger scale or a smaller box"
                 )
             k = lattice(np.arange(-m, m + 1) for m in limits)
             kappa = as_real(density(np.sqrt(((k / np.array(period)) ** 2).sum(axis=1))), name="the density")
@@ -294,16 +292,14 @@ class ContinuousDPP:
         """Values of the eigenfunctions, of shape (n, modes)."""
         k = self.modes if chosen is None else self.modes[chosen]
         phase = (points / np.array(self.period.sides)) @ k.T
-        values: Array = np.exp(2j * np.pi * phase) / math.sqrt(self.period.volume)
-        return values
+        return np.asarray(np.exp(2j * np.pi * phase) / math.sqrt(self.period.volume))
 
     def pair_correlation(self, steps: ArrayLike) -> FloatArray:
         r"""Pair correlation :math:`g(h) = 1 - |C(h)|^2 / \rho^2` for displacements h, of shape (m, dim)."""
         if self.intensity == 0.0:
             raise DiversetError("all eigenvalues are 0, so there are no points and no pairs")
         C = self.kernel(self._as_rows(steps), np.zeros((1, self.box.dim)))[:, 0]
-        g: FloatArray = np.maximum(1.0 - np.abs(C) ** 2 / self.intensity**2, 0.0)
-        return g
+        return np.asarray(np.maximum(1.0 - np.abs(C) ** 2 / self.intensity**2, 0.0))
 
     def log_density(self, points: ArrayLike) -> float:
         r"""Log-density of a pattern with respect to the Poisson process of unit intensity, on the torus.

@@ -201,9 +201,7 @@ class FiniteGibbs(BirthDeathTarget):
         psi1 = as_quality(activity, len(psi2))
         check_finite(psi2, name="interaction")
         if psi2.shape != (len(psi1), len(psi1)) or not np.array_equal(psi2, psi2.T):
-            raise DiversetError(
-                f"interaction has shape {psi2.shape} and must be a symmetric matrix, a row for each item"
-            )
+            raise DiversetError(f"interaction has shape {psi2.shape}; it must be symmetric, with a row per item")
         if psi2.size and psi2.min() < 0.0:
             raise DiversetError(f"interaction has an entry {psi2.min():.6g}; potentials must not be negative")
         with np.errstate(divide="ignore"):

@@ -1,13 +1,8 @@
 r"""Relatives of the determinant: permanents, immanants, :math:`\alpha`-determinants and hyperdeterminants.
 
-All are sums over permutations ([KuleszaTaskar2012]_, section 2.5.3),
-
-.. math::  \sum_\pi f(\pi) \prod_i A_{i, \pi(i)},
-
-with f the sign for the determinant, 1 for the permanent, an irreducible character for an immanant, and
-:math:`\alpha^{k - \nu(\pi)}` for the :math:`\alpha`-determinant, where :math:`\nu` counts cycles. In each, f depends
-only on the cycle type of the permutation, a partition of k. So with C(S) the sum over the cyclic permutations of S, all
-are sums over partitions of the items into cycles.
+The first three are sums :math:`\sum_\pi f(\pi) \prod_i A_{i, \pi(i)}` over permutations ([KuleszaTaskar2012]_, section
+2.5.3), where f depends only on the cycle type of the permutation, a partition of n. So with C(S) the sum over the
+cyclic permutations of S, they are sums over partitions of the items into cycles.
 """
 
 from __future__ import annotations
@@ -329,9 +324,7 @@ def hyperdeterminant(T: ArrayLike) -> Any:
     """
     tensor = np.asarray(T)
     if tensor.ndim < 2 or tensor.ndim % 2 or len(set(tensor.shape)) != 1:
-        raise KernelError(
-            f"T has shape {tensor.shape}; a hyperdeterminant takes an even number of indices of one length"
-        )
+        raise KernelError(f"T has shape {tensor.shape}; it needs an even number of indices of one length")
     tensor = as_real_or_complex(tensor, name="T", ndim=tensor.ndim)
     check_finite(tensor, name="T")
     n, m = tensor.shape[0], tensor.ndim

@@ -57,7 +57,7 @@ class Interaction(abc.ABC):
         """Raise for a box in which the interaction is not defined."""
         if box.torus and math.isfinite(self.reach) and self.reach > 0.5 * min(box.sides):
             raise DiversetError(
-                f"{self} reaches {self.reach:g}; on a torus with sides {box.sides} it must not exceed half of one"
+                f"{self} reaches {self.reach:g}; on a torus it must not exceed half of {min(box.sides):g}"
             )
 
 

@@ -5,10 +5,9 @@ r"""Fits of Gibbs processes without their normaliser, by Besag's pseudolikelihoo
     \log \mathrm{PL}(\theta; X) = \sum_{x \in X} \log \lambda_\theta(x; X \setminus x)
     - \int \lambda_\theta(u; X)\,du
 
-in a box, and :math:`\sum_i \log \Pr_\theta(y_i \mid y_{-i})` on a finite set, where
-:math:`\log\lambda_\theta(i; Y \setminus i)` are the log-odds of item i. With :math:`\lambda = \beta\gamma^{t(u, X)}`
-both are concave in :math:`(\log\beta, \log\gamma)`: a Poisson and a logistic regression. Other parameters (radii, the
-scale of a smooth potential) are chosen among candidates.
+in a box, and :math:`\sum_i \log \Pr_\theta(y_i \mid y_{-i})` on a finite set. With
+:math:`\lambda = \beta\gamma^{t(u, X)}` both are concave in :math:`(\log\beta, \log\gamma)`: a Poisson and a logistic
+regression. Other parameters (radii, the scale of a smooth potential) are chosen among candidates.
 """
 
 from __future__ import annotations
@@ -259,9 +258,7 @@ def fit_finite_gibbs(
         row[find_positions(Y, range(n))] = 1.0
     seen = np.ones(len(sets)) if weights is None else as_real(weights, name="weights")
     if seen.shape != (len(sets),) or seen.min(initial=0.0) < 0.0:
-        raise DiversetError(
-            f"weights has shape {seen.shape}; give one number, not negative, for each of {len(sets)} sets"
-        )
+        raise DiversetError(f"weights has shape {seen.shape}; give {len(sets)} nonnegative numbers, one per set")
     mass = np.repeat(seen, n)
     check_positive(float(mass.sum()), name="the sum of weights, times the number of items,")
     features = np.stack([np.ones(inside.size), (inside @ t).ravel()], axis=1)

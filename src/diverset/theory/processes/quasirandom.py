@@ -85,17 +85,14 @@ def discrepancy(points: ArrayLike) -> float:
 
     .. math::  \operatorname{disc}(Y) = \max_{x \in Y} \left| \frac{|Y \cap S_x|}{k} - \operatorname{vol}(S_x) \right|,
 
-    with :math:`S_x = [0, x_1) \times \dots \times [0, x_D)`.
+    with :math:`S_x = [0, x_1) \times \dots \times [0, x_D)`, in :math:`O(k^2 D)`. It is at most the
+    :func:`star_discrepancy`, the supremum over all x in the cube. The Koksma-Hlawka inequality needs the latter: a
+    single point at the origin has discrepancy 0 here, but its averages are not exact.
 
     Parameters
     ----------
     points : array_like of shape (k, D)
         In the unit cube.
-
-    Notes
-    -----
-    :math:`O(k^2 D)`. It is at most the :func:`star_discrepancy`, the supremum over all x in the cube. The Koksma-Hlawka
-    inequality needs the latter: a single point at the origin has discrepancy 0 here, but its averages are not exact.
 
     Examples
     --------
@@ -131,9 +128,7 @@ def star_discrepancy(points: ArrayLike) -> float:
     Y = _in_unit_cube(points)
     k, dim = Y.shape
     if dim > 3:
-        raise DiversetError(
-            f"points has {dim} dimensions; the exact star discrepancy is for up to 3 (see scipy.stats.qmc)"
-        )
+        raise DiversetError(f"points has {dim} dimensions; the exact value is for at most 3 (see scipy.stats.qmc)")
     ticks = [np.unique(np.append(Y[:, j], 1.0)) for j in range(dim)]
     shape = tuple(len(t) for t in ticks)
     check_fits_in_memory(4 * 8 * int(np.prod(shape)), what="the grid of boxes", remedy="take fewer points")
