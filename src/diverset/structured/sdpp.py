@@ -27,8 +27,7 @@ from diverset.numerics.logistic import expit
 from diverset.numerics.validation import check_count, check_positive
 from diverset.sampling.eigenvectors import EigenvectorLaw
 from diverset.structured.graph import FactorGraph
-from diverset.structured.model import StructuredModel
-from diverset.structured.space import StructureSpace
+from diverset.structured.model import StructuredModel, StructureSpace
 
 if TYPE_CHECKING:
     from diverset.structured.best import BestSet
