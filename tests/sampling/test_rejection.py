@@ -13,7 +13,7 @@ from diverset.core.spectrum import Spectrum
 from diverset.errors import TooLargeError
 from diverset.numerics import poisson_binomial, validation
 from diverset.sampling import batch, rejection
-from diverset.sampling.eigenvectors import TABLE, TILTED, EigenvectorLaw
+from diverset.sampling.eigenvector_law import TABLE, TILTED, EigenvectorLaw
 from kernels_for_tests import LIKELIHOOD_KERNELS, MARGINAL_KERNELS, duplicated, orthonormal, wishart
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import diverset as dv
 import reference
-from diverset.sampling.eigenvectors import EigenvectorLaw
+from diverset.sampling.eigenvector_law import EigenvectorLaw
 from diverset.structured.sets import NaiveWalk, SetSampler
 from diverset.structured.walk import WalkPlan, draw_structures
 from structures_for_tests import cases, loops

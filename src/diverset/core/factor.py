@@ -16,9 +16,8 @@ import numpy as np
 from diverset._typing import Array, BoolArray, FloatArray, IntArray
 from diverset.core.cache import Frozen
 from diverset.errors import KernelError
-from diverset.numerics.linalg import block_length, gram, positions_outside, row_norms_squared
+from diverset.numerics.linalg import BLOCK, block_length, gram, grams, log_dets, positions_outside, row_norms_squared
 from diverset.numerics.rounding import EPS, SLACK, rounding_unit
-from diverset.numerics.stacks import BLOCK, grams, log_dets
 from diverset.numerics.validation import as_real_or_complex, is_sparse
 
 __all__ = ["RowFactor", "as_feature_rows"]

@@ -26,7 +26,8 @@ from diverset.core.distribution import SetDistribution
 from diverset.core.dpp import DPP
 from diverset.core.representation import Representation
 from diverset.errors import ImpossibleEventError, SizeError
-from diverset.numerics import selection, symmetric
+from diverset.numerics import symmetric
+from diverset.numerics.eigenvector_probabilities import pair_selection_factors, selection_probabilities
 from diverset.numerics.linalg import squared_modulus
 from diverset.numerics.validation import check_fits_in_memory, check_size
 
@@ -182,13 +183,13 @@ class KDPP(SetDistribution):
         if isinstance(p, np.ndarray):
             return float(p[one[0]])
         representation = self._base
-        weights = selection.selection_probabilities(representation.spectrum.support, self._k)
+        weights = selection_probabilities(representation.spectrum.support, self._k)
         return float(np.clip(representation.spectral_block(one, one, weights).real[0, 0], 0.0, 1.0))
 
     @cached_property
     def _inclusion(self) -> FloatArray:
         representation = self._base
-        weights = selection.selection_probabilities(representation.spectrum.support, self._k)
+        weights = selection_probabilities(representation.spectrum.support, self._k)
         return np.clip(representation.spectral_diagonal(weights), 0.0, 1.0)
 
     def pair_probabilities(self, pairs: Sequence[tuple[int, int]] | None = None) -> FloatArray:
@@ -216,7 +217,7 @@ class KDPP(SetDistribution):
             diagonal.
         """
         representation = self._base
-        S, sigma = selection.pair_selection_factors(representation.spectrum.support, self._k)
+        S, sigma = pair_selection_factors(representation.spectrum.support, self._k)
         if pairs is None:
             check_fits_in_memory(24 * self.n_items**2, what="the probabilities of all pairs")
             everything = np.arange(self.n_items)

@@ -21,7 +21,7 @@ from diverset.core.representation import Representation, log_assignment_probabil
 from diverset.core.spectrum import Spectrum
 from diverset.errors import DiversetError
 from diverset.numerics.linalg import EPS, log_det_psd, positions_outside, squared_modulus
-from diverset.numerics.logistic import expit
+from diverset.numerics.symmetric import expit
 from diverset.numerics.validation import check_fits_in_memory
 
 if TYPE_CHECKING:

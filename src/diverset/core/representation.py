@@ -44,14 +44,15 @@ from diverset.core.spectrum import Spectrum
 from diverset.errors import ImpossibleEventError, NoLikelihoodKernelError
 from diverset.numerics import symmetric
 from diverset.numerics.linalg import (
+    BLOCK,
     block_length,
     cholesky_lower,
     log_det_psd,
+    log_dets,
     positions_outside,
     solve_lower,
     squared_modulus,
 )
-from diverset.numerics.stacks import BLOCK, log_dets
 from diverset.numerics.validation import check_fits_in_memory
 
 if TYPE_CHECKING:

@@ -17,7 +17,8 @@ from diverset.core.dpp import DPP
 from diverset.core.kdpp import KDPP, UNLIKELY, near_size
 from diverset.core.representation import Representation
 from diverset.errors import DiversetError, ImpossibleEventError, SizeError
-from diverset.numerics import poisson_binomial, selection
+from diverset.numerics import poisson_binomial
+from diverset.numerics.eigenvector_probabilities import selection_probabilities
 from diverset.numerics.validation import as_probability_vector
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ class SizedDPP(SetDistribution):
         representation = self._base
         weights = np.zeros(representation.spectrum.rank)
         for k in self._sizes:
-            weights += self._pmf[k] * selection.selection_probabilities(representation.spectrum.support, int(k))
+            weights += self._pmf[k] * selection_probabilities(representation.spectrum.support, int(k))
         return np.clip(representation.spectral_diagonal(weights), 0.0, 1.0)
 
     def pair_probabilities(self, pairs: Sequence[tuple[int, int]] | None = None) -> FloatArray:

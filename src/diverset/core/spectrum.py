@@ -16,7 +16,7 @@ import numpy as np
 from diverset._typing import FloatArray
 from diverset.core.cache import Frozen
 from diverset.numerics import poisson_binomial
-from diverset.numerics.logistic import expit
+from diverset.numerics.symmetric import expit
 
 __all__ = ["Spectrum"]
 

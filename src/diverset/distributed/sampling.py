@@ -29,7 +29,7 @@ from diverset.distributed.model import BlockFactor, BlockLikelihood
 from diverset.errors import KernelError
 from diverset.numerics.linalg import cholesky_lower, row_norms_squared, solve_lower, squared_modulus
 from diverset.sampling.base import Sampler
-from diverset.sampling.eigenvectors import EigenvectorLaw
+from diverset.sampling.eigenvector_law import EigenvectorLaw
 
 __all__ = ["BlockProposals", "BlockSampler", "ElementaryDraw"]
 

@@ -17,7 +17,7 @@ from diverset._typing import Array, FloatArray, IntArray
 from diverset.core.factor import RowFactor
 from diverset.core.lowrank import LowRank
 from diverset.sampling.base import Sampler
-from diverset.sampling.eigenvectors import EigenvectorLaw
+from diverset.sampling.eigenvector_law import EigenvectorLaw
 
 __all__ = ["DualElementarySampler", "DualSampler"]
 

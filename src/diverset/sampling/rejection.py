@@ -37,7 +37,7 @@ from diverset.core.representation import Representation
 from diverset.numerics.linalg import orthonormal_columns, row_norms_squared, squared_modulus
 from diverset.numerics.validation import check_fits_in_memory
 from diverset.sampling.base import Sampler
-from diverset.sampling.eigenvectors import TILTED, EigenvectorLaw
+from diverset.sampling.eigenvector_law import TILTED, EigenvectorLaw
 
 __all__ = ["ElementaryRejection", "Proposals", "RejectionSampler", "alias_tables", "prepare"]
 

@@ -1,7 +1,7 @@
 r"""The spectral sampler: first eigenvectors, then items ([KuleszaTaskar2012]_, Algorithms 1 and 8).
 
 A DPP is a mixture of *elementary* DPPs, one for every set J of eigenvectors, each of which draws exactly
-:math:`|J|` items. Phase one draws J (:mod:`diverset.sampling.eigenvectors`): independent Bernoulli trials for a DPP,
+:math:`|J|` items. Phase one draws J (:mod:`diverset.sampling.eigenvector_law`): independent Bernoulli trials for a DPP,
 trials conditioned on their number for a k-DPP. Phase two draws the items of the elementary DPP one at a time, each
 with probability proportional to its squared distance from the span of those before it.
 
@@ -16,7 +16,7 @@ from diverset._typing import Array, FloatArray, IntArray
 from diverset.core.representation import Representation
 from diverset.numerics.linalg import orthonormal_columns, row_norms_squared, squared_modulus
 from diverset.sampling.base import Sampler
-from diverset.sampling.eigenvectors import EigenvectorLaw
+from diverset.sampling.eigenvector_law import EigenvectorLaw
 
 __all__ = [
     "ElementarySampler",

@@ -10,7 +10,7 @@ from diverset._typing import FloatArray, IntArray, RNGLike
 from diverset.core import DPP, KDPP
 from diverset.errors import DiversetError
 from diverset.numerics.validation import as_generator
-from diverset.sampling.eigenvectors import EigenvectorLaw
+from diverset.sampling.eigenvector_law import EigenvectorLaw
 from diverset.sampling.spectral import ElementarySampler, draw_next
 
 __all__ = ["SamplingTrace", "sampling_trace"]

@@ -22,7 +22,7 @@ from diverset.core.cache import Model, cached_property
 from diverset.core.spectrum import Spectrum
 from diverset.errors import LabelError
 from diverset.numerics.validation import as_generator, check_size
-from diverset.sampling.eigenvectors import EigenvectorLaw
+from diverset.sampling.eigenvector_law import EigenvectorLaw
 from diverset.structured.dual_kernel import dual_kernel
 from diverset.structured.graph import FactorGraph
 from diverset.structured.junction import JunctionTree, junction_tree

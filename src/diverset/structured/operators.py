@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from diverset._typing import Array, FloatArray, IntArray
-from diverset.numerics.cores import share_rows
+from diverset.numerics.linalg import share_rows
 
 __all__ = ["DensePair", "PairWeights", "Rows", "SeparablePair", "SparsePair", "UniformPair"]
 

@@ -27,7 +27,7 @@ import numpy as np
 from diverset._typing import FloatArray, IntArray
 from diverset.errors import DiversetError
 from diverset.numerics.linalg import null_basis
-from diverset.sampling.eigenvectors import EigenvectorLaw
+from diverset.sampling.eigenvector_law import EigenvectorLaw
 from diverset.structured.messages import pass_both_ways
 from diverset.structured.semirings import SquaredNorm
 from diverset.structured.walk import WalkPlan, draw_structures, pick

@@ -23,7 +23,7 @@ import numpy as np
 from diverset._typing import FloatArray, IntArray
 from diverset.errors import SizeError
 from diverset.numerics import symmetric
-from diverset.numerics.logistic import expit
+from diverset.numerics.symmetric import expit
 
 __all__ = ["TABLE", "TILTED", "TRIALS", "EigenvectorLaw", "prefix_table"]
 
