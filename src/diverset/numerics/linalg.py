@@ -96,13 +96,13 @@ def cholesky_lower(a: Array, *, overwrite: bool = False) -> Array | None:
 
 
 def is_positive_definite(a: Array) -> bool:
-    """Whether a Hermitian matrix has a Cholesky factorisation; `a` may be overwritten.
+    """Whether a Hermitian matrix has a Cholesky factorisation.
 
     Small matrices are checked by NumPy: many calls need no other factorisation, and need not import SciPy. Also, the
     threads of SciPy's BLAS keep spinning after a call and would slow down an eigendecomposition by NumPy that follows.
     """
     if a.shape[0] > _NUMPY_CHOLESKY:
-        return cholesky_lower(a, overwrite=True) is not None
+        return cholesky_lower(a) is not None
     try:
         np.linalg.cholesky(a)
     except np.linalg.LinAlgError:

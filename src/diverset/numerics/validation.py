@@ -233,8 +233,8 @@ def check_positive_semidefinite(a: Array, *, name: str, given: Any, remedy: str,
     """Raise an error if a Hermitian matrix has an eigenvalue below zero by more than rounding.
 
     The tolerance follows from the precision of `given`, the matrix as the user passed it, and is at least `forgiven`
-    times the largest eigenvalue. One Cholesky factorisation of the shifted matrix proves the common case; eigenvalues
-    are computed only if it fails.
+    times the largest eigenvalue. A Cholesky factorisation proves the common case: of the matrix itself, or of the matrix
+    with the tolerance added to its diagonal. Eigenvalues are computed only if both fail.
     """
     n = a.shape[0]
     if n == 0:
@@ -245,7 +245,7 @@ def check_positive_semidefinite(a: Array, *, name: str, given: Any, remedy: str,
     # The entries bound the largest eigenvalue: by n times the largest, in a positive semidefinite matrix.
     slack = max(_forgiven(noise, largest) / largest, forgiven) if largest > 0.0 else 0.0
     if largest > 0.0 and diagonal.min() >= 0.0:
-        if is_positive_definite(add_to_diagonal(a.copy(), slack * largest)):
+        if is_positive_definite(a) or is_positive_definite(add_to_diagonal(a.copy(), slack * largest)):
             return
     elif not a.any():
         return
