@@ -233,7 +233,7 @@ def check_positive_semidefinite(a: Array, *, name: str, given: Any, remedy: str,
     """Raise an error if a Hermitian matrix has an eigenvalue below zero by more than rounding.
 
     The tolerance follows from the precision of `given`, the matrix as the user passed it, and is at least `forgiven`
-    times the largest eigenvalue. A Cholesky factorisation proves the common case: of the matrix itself, or of the matrix
+    times the largest eigenvalue. A Cholesky factorisation proves the common case: of the matrix, or of the matrix
     with the tolerance added to its diagonal. Eigenvalues are computed only if both fail.
     """
     n = a.shape[0]
