@@ -176,7 +176,7 @@ class BlockProposals:
 class ElementaryDraw:
     """Phase two of one draw: the items accepted so far, and a basis W of the directions left.
 
-    The steps are those of :class:`diverset.sampling.rejection.ElementaryRejection`, many proposals at a time.
+    The steps are those of :mod:`diverset.sampling.rejection`, many proposals at a time.
 
     Parameters
     ----------

@@ -1,7 +1,6 @@
 """Steps of the add, delete and exchange walk; arrays in, arrays out.
 
-The plain twin is :class:`diverset.sampling.mcmc.Walk`, which takes the same steps from the same uniforms. Real and
-complex kernels share the source.
+Real and complex kernels share the source.
 
 The module is compiled by Cython and also runs uncompiled.
 """

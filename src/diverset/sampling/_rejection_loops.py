@@ -1,7 +1,6 @@
 """Loops of the rejection sampler: alias tables, and whole batches of draws.
 
-Arrays and a NumPy generator in, arrays out. The loops take the numbers of ``rng.random()``, so the plain twins in
-:mod:`diverset.sampling.rejection` and :mod:`diverset.sampling.eigenvector_law` make the same draws.
+Arrays and a NumPy generator in, arrays out. The loops take the numbers of ``rng.random()``.
 
 Real and complex eigenvectors share the source: every number is one or two doubles, its *parts*.
 

@@ -33,8 +33,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -49,7 +48,7 @@ from diverset.sampling.batch import children
 from diverset.sampling.chain import Chain, ChainState
 from diverset.sampling.kernel_function import KernelEntries, KernelFunction, read_entries
 
-__all__ = ["MCMCSampler", "Move", "Walk", "default_steps", "mcmc_chain", "warm_start"]
+__all__ = ["MCMCSampler", "default_steps", "mcmc_chain", "warm_start"]
 
 #: Probabilities of an exchange and of an addition for a DPP; the rest are deletions.
 _EXCHANGE, _ADD = 0.5, 0.25
@@ -64,99 +63,6 @@ _CANDIDATES = 2000
 def default_steps(n: int, k: int) -> int:
     r"""Steps before a draw: :math:`(n + 50(k + 2))(1 + \log(1 + k))`, with k the size of the set at the start."""
     return math.ceil((n + 50 * (k + 2)) * (1.0 + math.log1p(k)))
-
-
-# one step, in the open -----------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Move:
-    """A proposal: the slot of the item that leaves and the item that enters, either possibly None."""
-
-    slot: int | None
-    item: int | None
-
-
-class Walk:
-    """State of the chain on a small dense kernel, written so that every proposal can be listed: the plain twin.
-
-    Parameters
-    ----------
-    L : ndarray of shape (n, n)
-        Likelihood kernel.
-    items : iterable of int
-        The set, in the order of its slots.
-    fixed_size : bool
-        Whether the size stays: a k-DPP.
-    """
-
-    def __init__(self, L: Array, items: Iterable[int], *, fixed_size: bool) -> None:
-        self.L = L
-        self.items = [int(i) for i in items]
-        self.fixed_size = fixed_size
-
-    def _probabilities(self) -> tuple[float, float]:
-        return (1.0, 1.0) if self.fixed_size else (_EXCHANGE, _EXCHANGE + _ADD)
-
-    def propose(self, uniforms: FloatArray) -> Move | None:
-        """The move that the first three uniforms name; None to stay."""
-        exchange, add = self._probabilities()
-        item: int | None = int(uniforms[0] * len(self.L))
-        slot: int | None = int(uniforms[2] * len(self.items)) if self.items else None
-        if uniforms[1] < exchange:
-            return None if slot is None or item in self.items else Move(slot, item)
-        if uniforms[1] < add:
-            return None if item in self.items else Move(None, item)
-        return None if slot is None else Move(slot, None)
-
-    def proposals(self) -> Iterator[tuple[float, Move]]:
-        """Every move with its probability; what is missing from 1 stays."""
-        exchange, add = self._probabilities()
-        n, k = len(self.L), len(self.items)
-        for j in set(range(n)) - set(self.items):
-            for slot in range(k):
-                yield exchange / (n * k), Move(slot, j)
-            if add > exchange:
-                yield (add - exchange) / n, Move(None, j)
-        if add < 1.0:
-            for slot in range(k):
-                yield (1.0 - add) / k, Move(slot, None)
-
-    def log_correction(self, move: Move) -> float:
-        """Log of the ratio of proposal probabilities, back over forth."""
-        n, k = len(self.L), len(self.items)
-        if move.slot is None:
-            return math.log(n / (k + 1))
-        return math.log(k / n) if move.item is None else 0.0
-
-    def log_acceptance(self, move: Move) -> float:
-        """Log of the acceptance probability before it is capped at 1; ``-inf`` for a set of probability zero."""
-        after = self.log_weight(self.after(move))
-        return after - self.log_weight(self.items) + self.log_correction(move) if after > -math.inf else after
-
-    def log_weight(self, items: list[int]) -> float:
-        """Log-determinant of L at `items`."""
-        return _log_weight(self.L[np.ix_(items, items)])
-
-    def after(self, move: Move) -> list[int]:
-        """The slots after a move that is accepted."""
-        items = list(self.items)
-        if move.slot is None:
-            assert move.item is not None
-            return [*items, move.item]
-        if move.item is not None:
-            items[move.slot] = move.item
-            return items
-        items[move.slot] = items[-1]
-        return items[:-1]
-
-    def step(self, uniforms: FloatArray) -> bool:
-        """One step from four uniforms; whether a move was accepted."""
-        move = self.propose(uniforms)
-        if move is None or not math.log1p(-uniforms[3]) < self.log_acceptance(move):
-            return False
-        self.items = self.after(move)
-        return True
 
 
 def _unit_diagonal(L: Array) -> tuple[Array, FloatArray]:
@@ -174,9 +80,6 @@ def _log_weight(L: Array) -> float:
     if R is None or not (np.diagonal(R).real ** 2 > _FLOOR * (len(S) + 1)).all():
         return -math.inf
     return log_det_from_cholesky(R) + float(g.sum())
-
-
-# many steps ---------------------------------------------------------------------------------------------------------
 
 
 class _Walker:
@@ -291,9 +194,6 @@ def _pick(
     return candidates[picked] if picked else np.zeros(0, dtype=np.int64)
 
 
-# draws ----------------------------------------------------------------------------------------------------------------
-
-
 class MCMCSampler(Sampler):
     """Independent chains from independent warm starts, the last state of each a draw. Approximate.
 
@@ -330,9 +230,6 @@ class MCMCSampler(Sampler):
             walker.advance(window)
             left -= window
         return np.sort(walker.items)
-
-
-# chains ---------------------------------------------------------------------------------------------------------------
 
 
 def mcmc_chain(

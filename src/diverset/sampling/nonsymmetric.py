@@ -28,16 +28,9 @@ from diverset.errors import DiversetError
 from diverset.numerics.accretive import log_det_general
 from diverset.numerics.linalg import product
 from diverset.sampling.base import Offer, Sampler, outside
-from diverset.sampling.sequential import (
-    _ZERO,
-    NonsymmetricSampler,
-    SequentialSampler,
-    Steps,
-    _decide_general,
-    _solve_right,
-)
+from diverset.sampling.sequential import NonsymmetricSampler, SequentialSampler, _decide_general, _solve_right
 
-__all__ = ["FactorSampler", "FactorSteps", "SymmetricRejection", "draw_from_factor", "offers"]
+__all__ = ["FactorSampler", "SymmetricRejection", "draw_from_factor", "offers"]
 
 #: Expected draws of the symmetric kernel above which rejection is refused.
 _MOST_TRIES = 1e4
@@ -77,31 +70,6 @@ def _bound(form: LowRankForm) -> _Bound:
 # item by item --------------------------------------------------------------------------------------------
 
 
-class FactorSteps(Steps):
-    r"""The plain twin: rows F and the matrix :math:`\Omega` of the conditional kernel :math:`F \Omega F^T`."""
-
-    def __init__(self, F: FloatArray, core: FloatArray, items: tuple[int, ...] = (), decided: int = 0) -> None:
-        self.F, self.core, self.items, self.decided = F, core, items, decided
-
-    @property
-    def done(self) -> bool:
-        """Whether every row has been read."""
-        return self.decided == len(self.F)
-
-    def weights(self) -> tuple[float, float]:
-        """The next diagonal entry is the probability to be kept."""
-        f = self.F[self.decided]
-        p = min(max(float(f @ self.core @ f), 0.0), 1.0)
-        return (1.0 - p, p) if p >= _ZERO else (1.0, 0.0)
-
-    def pick(self, inside: int) -> FactorSteps:
-        """A rank-one update of the core."""
-        p, f = self.weights()[1], self.F[self.decided]
-        core = self.core - np.outer(self.core @ f, f @ self.core) / (p if inside else p - 1.0)
-        items = (*self.items, self.decided) if inside else self.items
-        return FactorSteps(self.F, core, items, self.decided + 1)
-
-
 def draw_from_factor(F: FloatArray, core: FloatArray, uniforms: FloatArray) -> IntArray:
     r"""Positions of one draw, with :math:`K = F\Omega F^T`.
 
@@ -132,10 +100,6 @@ class FactorSampler(SequentialSampler):
 
     def __init__(self, form: LowRankForm) -> None:
         self.n, self.F, self.core = form.n, form.rows, form.marginal_core
-
-    def steps(self) -> Steps:
-        """The plain twin, before its first decision."""
-        return FactorSteps(self.F, self.core)
 
     def decide(self, uniforms: FloatArray) -> IntArray:
         """Positions of the draw that these n uniforms make."""

@@ -19,8 +19,7 @@ costs :math:`O(m^3 \log m)`. Proposals do not depend on what was accepted, so th
 projected a block at a time.
 
 Set-up, once for a representation: V, and the alias tables of its r columns, in 20 nr bytes. Then r uniforms for
-phase one and :math:`O(m^3)` a draw, k-DPPs included. :meth:`RejectionSampler.draw_plain` makes the same draws
-without compiled code.
+phase one and :math:`O(m^3)` a draw, k-DPPs included.
 """
 
 from __future__ import annotations
@@ -34,12 +33,12 @@ import numpy as np
 
 from diverset._typing import Array, FloatArray, IntArray
 from diverset.core.representation import Representation
-from diverset.numerics.linalg import orthonormal_columns, row_norms_squared, squared_modulus
+from diverset.numerics.linalg import orthonormal_columns, squared_modulus
 from diverset.numerics.validation import check_fits_in_memory
 from diverset.sampling.base import Sampler
 from diverset.sampling.eigenvector_law import TILTED, EigenvectorLaw
 
-__all__ = ["ElementaryRejection", "Proposals", "RejectionSampler", "alias_tables", "prepare"]
+__all__ = ["Proposals", "RejectionSampler", "alias_tables", "prepare"]
 
 #: Proposals made at a time for fewer than _MANY items, and for more. Multiples of four.
 _SHORT_BLOCK, _LONG_BLOCK, _MANY = 8, 16, 32
@@ -51,9 +50,6 @@ _COLUMNS = 16
 _REMEDY = 'method="spectral" makes no tables, method="sequential" no eigenvectors'
 #: What one call of the compiled loop may take, in seconds, and the most draws it makes.
 _CALL_SECONDS, _CALL_DRAWS = 0.15, 1024
-
-
-# set-up ------------------------------------------------------------------------------------------------------------
 
 
 def alias_tables(V: Array) -> tuple[FloatArray, Array]:
@@ -112,62 +108,6 @@ def prepare(representation: Representation, k: int | None = None) -> RejectionSa
     """Sampler of a DPP (k None) or k-DPP; what does not depend on k is set up once for a representation."""
     proposals = representation.keep("proposals", lambda: Proposals.of(representation))
     return RejectionSampler(proposals, EigenvectorLaw.of(representation.spectrum.support, k))
-
-
-# draws -------------------------------------------------------------------------------------------------------------
-
-
-class ElementaryRejection:
-    r"""State of phase two: the items drawn so far, and a basis of the directions left.
-
-    Written as steps, so that a test can follow every branch: an item is proposed by ``proposal()`` and accepted by
-    ``acceptance()``, so that ``weights()`` is the law of the next item, and ``pick(i)`` the state after it.
-
-    Parameters
-    ----------
-    V : ndarray of shape (n, m)
-        Orthonormal columns: the chosen eigenvectors. m items will be drawn.
-    """
-
-    def __init__(self, V: Array) -> None:
-        self.V = V
-        self.items: tuple[int, ...] = ()
-        # Rows are conjugate basis vectors, so that W v holds the coordinates of what is new in v.
-        self.W = np.eye(V.shape[1], dtype=V.dtype)
-
-    @property
-    def done(self) -> bool:
-        """Whether all items have been drawn."""
-        return len(self.W) == 0
-
-    def proposal(self) -> FloatArray:
-        """Probability of each item to be proposed: its leverage over m."""
-        return np.asarray(row_norms_squared(self.V) / self.V.shape[1])
-
-    def acceptance(self, items: IntArray | slice = slice(None)) -> FloatArray:
-        """Probability of each item to be accepted if proposed: residual over squared norm."""
-        rows = self.V[items]
-        norms = row_norms_squared(rows)
-        taken = np.isin(np.arange(len(self.V))[items], self.items)
-        possible = (norms > 0.0) & ~taken
-        residual = row_norms_squared(rows @ self.W.T)
-        return np.asarray(np.divide(residual, norms, out=np.zeros(len(rows)), where=possible))
-
-    def weights(self) -> FloatArray:
-        """Probability of each item to be drawn next."""
-        residual = self.proposal() * self.acceptance()
-        return np.asarray(residual / residual.sum())
-
-    def pick(self, i: int) -> ElementaryRejection:
-        """State after drawing item i: reflect its coordinates onto the last basis vector, and drop that."""
-        h = self.W @ self.V[i]
-        length, last = float(np.linalg.norm(h)), abs(h[-1])
-        h[-1] += h[-1] * (length / last) if last > 0.0 else length
-        after = object.__new__(ElementaryRejection)
-        after.V = self.V
-        after.items = (*self.items, int(i))
-        after.W = (self.W - np.outer(h, h.conj() @ self.W) / (length * (length + last)))[:-1]
-        return after
 
 
 class RejectionSampler(Sampler):
@@ -230,28 +170,3 @@ class RejectionSampler(Sampler):
         blocks = (_SHORT_BLOCK, _LONG_BLOCK, _MANY)
         items, offsets = run(rng, size, p.V, p.threshold, p.alias, law.fields, blocks, self.patience, expected)
         return items, offsets
-
-    def draw_plain(self, rng: np.random.Generator) -> IntArray:
-        """The same draw as :meth:`draw`, from the same uniforms, one proposal after the other."""
-        p = self.proposals
-        J = self.law.draw(rng)
-        n, m = len(p.V), len(J)
-        block = _SHORT_BLOCK if m < _MANY else _LONG_BLOCK
-        state = ElementaryRejection(p.V[:, J])
-        failures = 0
-        while not state.done:
-            if failures * len(state.W) > self.patience * m:
-                cumulative = np.cumsum(state.weights())
-                state = state.pick(int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right")))
-                failures = 0
-                continue
-            for which, where, coin, level in rng.random((block, 4)):
-                j, i = J[int(which * m)], int(where * n)
-                item = i if coin < p.threshold[j, i] else int(p.alias[j, i])
-                failures += 1
-                if level < state.acceptance(np.array([item]))[0]:
-                    state = state.pick(item)
-                    failures = 0
-                    if state.done:
-                        break
-        return np.sort(np.array(state.items, dtype=np.int64))
