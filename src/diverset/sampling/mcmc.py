@@ -56,7 +56,7 @@ _EXCHANGE, _ADD = 0.5, 0.25
 _WINDOW = 128
 #: A pivot below this, relative to the item's own length and per item of the set, is rounding.
 _FLOOR = 16.0 * EPS
-#: A warm start looks at this many items, or at 20 for each it picks.
+#: A warm start considers this many items, or 20 for each it picks.
 _CANDIDATES = 2000
 
 
@@ -66,7 +66,7 @@ def default_steps(n: int, k: int) -> int:
 
 
 def _unit_diagonal(L: Array) -> tuple[Array, FloatArray]:
-    """L scaled to unit diagonal, and the logarithm of the diagonal it had; zero items stay zero."""
+    """L scaled to unit diagonal, and the logarithm of its diagonal; zero items stay zero."""
     diagonal = np.maximum(np.diagonal(L).real, 0.0)
     with np.errstate(divide="ignore"):
         g = np.log(diagonal)
@@ -93,13 +93,13 @@ class _Walker:
         self.steps = self.accepted = 0
 
     def advance(self, steps: int, first: int = 1, every: int = 0) -> tuple[list[IntArray], FloatArray]:
-        """Take steps; states and log weights after step `first` and every `every` (none with 0) steps from there."""
+        """Take steps; return states and log weights after step `first` and then every `every` steps (none if 0)."""
         from diverset.sampling._mcmc_loops import Record, State, run
 
         n, k = self.entries.n_items, len(self.items)
         self.steps += steps
         rows = 0 if every == 0 or steps < first else (steps - first) // every + 1
-        # One row of uniforms a step, so that the chain does not depend on how it is cut into windows.
+        # One row of uniforms a step, so that the chain does not depend on the windows.
         uniforms = self.rng.random((steps, 4))
         proposed = (uniforms[:, 0] * n).astype(np.int64)
         items, local = np.unique(np.concatenate([self.items, proposed]), return_inverse=True)
@@ -133,7 +133,7 @@ def _inverse(S: Array) -> tuple[Array, float]:
     """Inverse and log-determinant of the kernel of the current set."""
     R = cholesky_lower(S)
     if R is None:
-        # Singular to rounding, which accepted moves can only just reach.
+        # Singular up to rounding; accepted moves can reach such a set.
         R = cholesky_lower(S + 4.0 * len(S) * EPS * np.eye(len(S)))
         if R is None:
             raise KernelError("the kernel is not positive semidefinite: a set of the chain has a negative determinant")
@@ -141,22 +141,17 @@ def _inverse(S: Array) -> tuple[Array, float]:
 
 
 def warm_start(entries: KernelEntries, k: int | None, rng: np.random.Generator) -> IntArray:
-    r"""A set to start from: items picked one at a time, each with probability proportional to what it adds.
+    r"""A start set: items picked one at a time, each with probability proportional to its residual.
 
-    A randomly pivoted Cholesky factorisation, on a random part of the items where they are many. With k given it picks
-    k items; otherwise it stops where what all items would add sums to less than the number picked, since the two are
-    equal on average: :math:`\sum_Y \sum_{j \notin Y} \det L_{Y+j} = \sum_Y |Y| \det L_Y`. Pivots, not determinants, are
-    compared, so nothing underflows however large k is.
-
-    Raises
-    ------
-    SizeError
-        If fewer than k items are linearly independent.
+    A randomly pivoted Cholesky factorisation, on a random subset of the items if they are many. It picks k items, and
+    raises `SizeError` if fewer are linearly independent. Without k it stops when the residuals sum to less than the
+    number picked, since the two are equal on average: :math:`\sum_Y \sum_{j \notin Y} \det L_{Y+j} = \sum_Y |Y| \det
+    L_Y`. Pivots, not determinants, are compared, so nothing underflows however large k is.
     """
     n = entries.n_items
     wanted = n if k is None else k
     m = min(n, max(_CANDIDATES, 20 * (k or 0)))
-    # A part of the items may have too small a rank, and all of them do if any.
+    # A subset of the items may have too small a rank; then all items are tried.
     for candidates in (np.sort(rng.choice(n, m, replace=False)), np.arange(n)) if m < n else (np.arange(n),):
         found = _pick(entries, candidates, wanted, rng, adaptive=k is None)
         if k is None or len(found) == k:
@@ -195,16 +190,9 @@ def _pick(
 
 
 class MCMCSampler(Sampler):
-    """Independent chains from independent warm starts, the last state of each a draw. Approximate.
+    """Independent chains from independent warm starts; the last state of each is a draw. Approximate.
 
-    Parameters
-    ----------
-    source : Representation or KernelFunction
-        The kernel.
-    k : int, optional
-        Size of the sets; a DPP by default.
-    steps : int, optional
-        Steps before a draw; by default ``default_steps`` of n and the size of the start.
+    A chain takes ``default_steps`` steps unless `steps` are given.
     """
 
     name = "mcmc"
@@ -249,7 +237,7 @@ def mcmc_chain(
     Parameters
     ----------
     target : DPP, KDPP or KernelFunction
-        The law, proportional to :math:`\det L_Y`; a DPP whose K has an eigenvalue 1 has no L, and is refused.
+        The law, proportional to :math:`\det L_Y`; a DPP whose K has an eigenvalue 1 has no L and raises an error.
     k : int, optional
         Size of the sets, for the k-DPP of a DPP or kernel function.
     size : int
@@ -263,14 +251,14 @@ def mcmc_chain(
     n_chains : int
         Independent chains, in lock step; two or more give ``r_hat``.
     max_seconds : float, optional
-        Stop after about this time and return what there is, with ``complete`` False.
+        Stop after about this time and return the states so far, with ``complete`` False.
     rng : int, Generator or None
         Seed or generator. The same seed gives the same chain.
 
     Returns
     -------
     Chain
-        Sets, log weights, acceptance rate, effective sample size, ``r_hat`` and the state to go on from.
+        Sets, log weights, acceptance rate, effective sample size, ``r_hat`` and the state to continue from.
 
     Examples
     --------

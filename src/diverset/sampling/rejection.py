@@ -1,4 +1,4 @@
-r"""Repeated exact draws whose cost hardly depends on n: propose by leverage, accept by what is new.
+r"""Repeated exact draws whose cost hardly depends on n: propose by leverage, accept by residual.
 
 Given the eigenvectors J of a draw, m of them, its items come one at a time, item i with probability proportional
 to the *residual* of its row :math:`v_i = V_{iJ}`: the squared norm of :math:`v_i` projected off the rows already
@@ -42,35 +42,21 @@ __all__ = ["Proposals", "RejectionSampler", "alias_tables", "prepare"]
 
 #: Proposals made at a time for fewer than _MANY items, and for more. Multiples of four.
 _SHORT_BLOCK, _LONG_BLOCK, _MANY = 8, 16, 32
-#: A stage that has failed this many times as often as expected (probability e^-50) looks at every item instead.
+#: After this many times the expected failures (probability e^-50) a stage computes the residual of every item.
 _PATIENCE = 50.0
 #: Columns whose tables are made in one call.
 _COLUMNS = 16
-#: Where memory is short.
+#: Hint in errors about memory.
 _REMEDY = 'method="spectral" makes no tables, method="sequential" no eigenvectors'
-#: What one call of the compiled loop may take, in seconds, and the most draws it makes.
+#: Longest time of one call of the compiled loop, in seconds, and largest number of draws.
 _CALL_SECONDS, _CALL_DRAWS = 0.15, 1024
 
 
 def alias_tables(V: Array) -> tuple[FloatArray, Array]:
-    r"""Alias tables of the laws :math:`|V_{\cdot j}|^2` of all columns.
+    r"""Alias tables of the laws :math:`|V_{\cdot j}|^2` of all columns of V, (n, r): threshold and alias, both (r, n).
 
-    Parameters
-    ----------
-    V : ndarray of shape (n, r)
-        Columns that are not zero; each law is normalised.
-
-    Returns
-    -------
-    threshold : ndarray of shape (r, n)
-        With a cell i uniform on 0..n-1 and a coin uniform on [0, 1), item i is drawn from column j if the coin is below
-        ``threshold[j, i]``,
-    alias : ndarray of int32, of shape (r, n)
-        and item ``alias[j, i]`` otherwise.
-
-    Notes
-    -----
-    O(nr) time ([Vose1991]_); two memory accesses a draw, where inverting a cumulative sum takes log n.
+    With a cell i uniform on 0..n-1 and a coin uniform on [0, 1), column j draws item i if the coin is below
+    ``threshold[j, i]``, else item ``alias[j, i]``. O(nr) time ([Vose1991]_); two memory accesses a draw.
     """
     from diverset.sampling._rejection_loops import fill_alias_tables
 
@@ -87,7 +73,7 @@ def alias_tables(V: Array) -> tuple[FloatArray, Array]:
 
 @dataclass(frozen=True, eq=False)
 class Proposals:
-    """What all draws share: eigenvectors V, of shape (n, r), and the alias tables of their columns."""
+    """Eigenvectors V, of shape (n, r), and the alias tables of their columns, shared by all draws."""
 
     V: Array
     threshold: FloatArray
@@ -98,14 +84,14 @@ class Proposals:
         """Set-up for a representation."""
         n = representation.n
         check_fits_in_memory(8 * n * representation.eigen_width, what=f"the eigenvectors of {n} items", remedy=_REMEDY)
-        # Before the spectrum is asked for: a dense kernel would find its eigenvalues twice.
+        # Before the spectrum: a dense kernel would otherwise compute its eigenvalues twice.
         V = orthonormal_columns(representation.eigenvectors())
         check_fits_in_memory(12 * V.size, what=f"alias tables for {n} items and rank {V.shape[1]}", remedy=_REMEDY)
         return cls(V, *alias_tables(V))
 
 
 def prepare(representation: Representation, k: int | None = None) -> RejectionSampler:
-    """Sampler of a DPP (k None) or k-DPP; what does not depend on k is set up once for a representation."""
+    """Sampler of a DPP (k None) or k-DPP; the part that does not depend on k is set up once for a representation."""
     proposals = representation.keep("proposals", lambda: Proposals.of(representation))
     return RejectionSampler(proposals, EigenvectorLaw.of(representation.spectrum.support, k))
 
@@ -113,14 +99,7 @@ def prepare(representation: Representation, k: int | None = None) -> RejectionSa
 class RejectionSampler(Sampler):
     """Draws of a DPP or k-DPP in a compiled loop.
 
-    Parameters
-    ----------
-    proposals : Proposals
-        Eigenvectors and tables.
-    law : EigenvectorLaw
-        Phase one.
-    patience : float
-        Failures, relative to the number expected, after which a stage looks at every item; negative: at once.
+    A stage that fails `patience` times as often as expected computes the residual of every item; negative: at once.
     """
 
     name = "rejection"
@@ -132,7 +111,7 @@ class RejectionSampler(Sampler):
 
     @property
     def chunk(self) -> int:
-        """Draws of about 0.15 s together, by a count of operations: the same number on every machine."""
+        """Draws that together take about 0.15 s, by a count of operations: the same number on every machine."""
         law = self.law
         variance = float(law.success @ law.failure)
         m = law.mean_size + math.sqrt(variance)
@@ -153,16 +132,16 @@ class RejectionSampler(Sampler):
         return draws
 
     def draw_flat(self, size: int, rng: np.random.Generator) -> Iterator[tuple[IntArray, IntArray]]:
-        """The draws of :meth:`draw_many`, some at a time: their items one after the other, and where each begins.
+        """The draws of :meth:`draw_many` in blocks: items one after the other, and the offset of each draw.
 
-        For callers that look at many draws to keep a few: no object is made for each.
+        For callers that inspect many draws and keep a few: no object is made for each draw.
         """
         chunk = self.chunk
         for start in range(0, size, chunk):
             yield self._run(min(chunk, size - start), rng)
 
     def _run(self, size: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-        """Items of all draws, and where each starts and ends."""
+        """Items of all draws, and their offsets."""
         from diverset.sampling._rejection_loops import run
 
         p, law = self.proposals, self.law

@@ -1,4 +1,4 @@
-r"""The sequential sampler: one pass over the items, each kept or left out by a coin; no eigendecomposition.
+r"""The sequential sampler: one pass over the items, each kept or left out at random; no eigendecomposition.
 
 If K is the marginal kernel of the items not yet decided, given all decisions so far, then the next of them
 appears with probability :math:`p = K_{jj}`, and what the decision leaves is one step of Gaussian elimination
@@ -48,7 +48,7 @@ __all__ = [
     "draw_from_rows",
 ]
 
-#: Pivots below this are zero. Nobody will see an event this rare, and dividing by it could overflow.
+#: Pivots below this count as zero: such an event is too rare to be observed, and dividing by it could overflow.
 _ZERO = EPS * EPS
 #: Items decided by one compiled loop.
 _LEAF = 128
@@ -151,14 +151,12 @@ def cholesky_excess(R: Array, diagonal: FloatArray) -> FloatArray:
 def draw_from_cholesky(R: Array, excess: FloatArray, uniforms: FloatArray, *, block: int = _BLOCK) -> IntArray:
     r"""Positions of one draw, from the lower Cholesky factor of L + I and the `excess` of its diagonal.
 
-    Notes
-    -----
     :math:`\tfrac23 n^2|Y|` to :math:`2n^2|Y|` operations. The b items of a block are decided by a compiled loop on
-    their own columns of G. Its rank-one updates then reach the leading columns at once: with the vectors g of
-    the block as columns of F, and G extended by the rows :math:`\rho/\sqrt{p/(1-p)}` of the items kept, they are
-    :math:`G \leftarrow G - BT`, :math:`(I + \mathrm{triu}(F^*B, 1))\,T = F^*G`: the compact form of a product of
-    reflectors, but for :math:`\beta`. B is F scaled by :math:`\beta`, plus :math:`r/((1+s)\sqrt{p/(1-p)})` where
-    an item's column meets its own new row.
+    their own columns of G. Its rank-one updates then reach the leading columns at once: with the vectors g of the block
+    as columns of F, and G extended by the rows :math:`\rho/\sqrt{p/(1-p)}` of the items kept, they are :math:`G
+    \leftarrow G - BT`, :math:`(I + \mathrm{triu}(F^*B, 1))\,T = F^*G`: the compact form of a product of reflectors, but
+    for :math:`\beta`. B is F scaled by :math:`\beta`, plus :math:`r/((1+s)\sqrt{p/(1-p)})` where an item's column meets
+    its own new row.
     """
     from diverset.sampling import _sequential_loops as loops
 
@@ -213,10 +211,8 @@ def draw_from_cholesky(R: Array, excess: FloatArray, uniforms: FloatArray, *, bl
 
 
 def draw_from_rows(blocks: Iterable[Array], width: int, uniforms: FloatArray) -> IntArray:
-    r"""Positions of one draw, from consecutive blocks of rows G of the given width, with :math:`K = GG^*`.
+    """Positions of one draw, from consecutive blocks of rows G of the given width, with :math:`K = GG^*`.
 
-    Notes
-    -----
     A few rows at a time: with X = GM their conditional kernel is :math:`XG^* = LDL^*`, decided as a dense one, after
     which M loses :math:`Y^*D^{-1}Y`, :math:`Y = L^{-1}X`. :math:`O(nD^2)` in matrix products.
     """
@@ -245,7 +241,7 @@ def draw_from_rows(blocks: Iterable[Array], width: int, uniforms: FloatArray) ->
 
 
 class SequentialSampler(Sampler):
-    """A kernel, ready to be gone through item by item."""
+    """Draws item by item, from n uniforms."""
 
     name = "sequential"
     n: int
@@ -291,7 +287,7 @@ class CholeskySampler(SequentialSampler):
 
 
 class RowSampler(SequentialSampler):
-    """From the rows of a factor whose base, times `transform`, has the outer product K."""
+    """From the rows of a factor; their base times `transform` has the outer product K."""
 
     def __init__(self, factor: RowFactor, transform: Array | None) -> None:
         self.n, self.factor, self.transform = factor.n, factor, transform
