@@ -89,7 +89,7 @@ def test_a_tall_kernel_needs_no_square_matrix():
     given = dpp.condition(include=[5, 17_000], exclude=[3])
     assert given.inclusion_probabilities.sum() == pytest.approx(given.expected_size, abs=1e-10)
     assert given.log_prob([7, 8]) == pytest.approx(
-        dpp.log_prob([5, 7, 8, 17_000]) - dpp.log_probability([5, 17_000], [3]), rel=1e-9
+        dpp.log_prob([5, 7, 8, 17_000]) - dpp.log_event_probability([5, 17_000], [3]), rel=1e-9
     )
     for method in ("sequential", "rejection"):
         draw = dpp.sample(rng=0, method=method)

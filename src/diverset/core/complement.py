@@ -93,9 +93,9 @@ class Complement(Representation):
         """Log-probability that the base takes exactly the other items."""
         return self.base.log_prob(positions_outside(inside, self.n))
 
-    def log_probability(self, inside: IntArray, outside: IntArray) -> float:
+    def log_event_probability(self, inside: IntArray, outside: IntArray) -> float:
         """The base's, with the two roles exchanged."""
-        return self.base.log_probability(outside, inside)
+        return self.base.log_event_probability(outside, inside)
 
     def condition(self, inside: IntArray, outside: IntArray) -> Representation:
         """Complement of the base conditioned the other way round."""

@@ -278,7 +278,7 @@ class DenseLikelihood(Representation):
         """Log-determinant of L at these items, -inf where they are dependent or more than the rank."""
         return log_det_psd(self._L[np.ix_(inside, inside)], self._noise[inside], lambda: self.spectrum.rank)
 
-    def log_probability(self, inside: IntArray, outside: IntArray) -> float:
+    def log_event_probability(self, inside: IntArray, outside: IntArray) -> float:
         """Log-probability of a partial assignment, from the blocks of K and I - K."""
         # Dependence among the included shows in L, where rounding is relative, before it shows in K.
         if self._log_det(inside) == -math.inf:

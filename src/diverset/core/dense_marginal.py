@@ -149,9 +149,9 @@ class DenseMarginal(Representation):
             noise = _WELL_CONDITIONED * self._noise[inside]
             noise = np.minimum(noise, EPS * np.diagonal(L).real)
             return log_det_psd(L, noise, lambda: self.spectrum.rank) - self.log_normalizer
-        return self.log_probability(inside, positions_outside(inside, self.n))
+        return self.log_event_probability(inside, positions_outside(inside, self.n))
 
-    def log_probability(self, inside: IntArray, outside: IntArray) -> float:
+    def log_event_probability(self, inside: IntArray, outside: IntArray) -> float:
         """Log-probability of a partial assignment, from the blocks of K and I - K."""
         K_AA = self._K[np.ix_(inside, inside)]
         if log_det_psd(K_AA, self._noise[inside], lambda: self.spectrum.rank) == -math.inf:
@@ -170,7 +170,7 @@ class DenseMarginal(Representation):
         First :math:`K - K_{\cdot A}K_A^{-1}K_{A\cdot}` for those included, then
         :math:`K + K_{\cdot B}(I-K_B)^{-1}K_{B\cdot}` for those excluded.
         """
-        if self.log_probability(inside, outside) == -math.inf:
+        if self.log_event_probability(inside, outside) == -math.inf:
             raise impossible(inside, outside)
         keep = open_positions(inside, outside, self.n)
         items = np.concatenate([outside, keep])

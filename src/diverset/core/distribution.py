@@ -111,7 +111,7 @@ class SetDistribution(Model, abc.ABC):
         return np.array([self._log_prob(inside) for inside in sets], dtype=np.float64)
 
     @abc.abstractmethod
-    def _log_probability(self, inside: IntArray, outside: IntArray) -> float: ...
+    def _log_event_probability(self, inside: IntArray, outside: IntArray) -> float: ...
 
     @overload
     def marginal(self, A: Iterable[int]) -> float: ...
@@ -121,21 +121,21 @@ class SetDistribution(Model, abc.ABC):
         """Probability that all of `A` appear; of each set of a batch, as in :meth:`log_prob`."""
         return self._evaluate(
             A,
-            lambda inside: math.exp(self._log_probability(inside, _NONE)),
+            lambda inside: math.exp(self._log_event_probability(inside, _NONE)),
             lambda sets: np.exp(self._log_marginals(sets)),
         )
 
     def _log_marginals(self, sets: IntArray) -> FloatArray:
         """Log-probabilities that sets of one size appear, given as rows of ascending positions."""
-        return np.array([self._log_probability(inside, _NONE) for inside in sets], dtype=np.float64)
+        return np.array([self._log_event_probability(inside, _NONE) for inside in sets], dtype=np.float64)
 
     def probability(self, include: Iterable[int] = (), exclude: Iterable[int] = ()) -> float:
         """Probability that all of `include` and none of `exclude` appear: any partial assignment."""
-        return math.exp(self.log_probability(include, exclude))
+        return math.exp(self.log_event_probability(include, exclude))
 
-    def log_probability(self, include: Iterable[int] = (), exclude: Iterable[int] = ()) -> float:
+    def log_event_probability(self, include: Iterable[int] = (), exclude: Iterable[int] = ()) -> float:
         """Logarithm of :meth:`probability`, for events too rare for a float."""
-        return self._log_probability(*self._assignment(include, exclude))
+        return self._log_event_probability(*self._assignment(include, exclude))
 
     @property
     @abc.abstractmethod

@@ -336,8 +336,8 @@ class DPP(SetDistribution):
     def _log_marginals(self, sets: IntArray) -> FloatArray:
         return np.minimum(self._representation.log_marginals(sets), 0.0)
 
-    def _log_probability(self, inside: IntArray, outside: IntArray) -> float:
-        return min(self._representation.log_probability(inside, outside), 0.0)
+    def _log_event_probability(self, inside: IntArray, outside: IntArray) -> float:
+        return min(self._representation.log_event_probability(inside, outside), 0.0)
 
     @property
     def inclusion_probabilities(self) -> FloatArray:

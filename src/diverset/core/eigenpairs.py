@@ -230,7 +230,7 @@ class EigenLikelihood(_Eigenpairs, LowRankLikelihood):
             return super().log_probs(sets)
         return np.array([self.log_prob(inside) for inside in sets], dtype=np.float64)
 
-    def log_probability(self, inside: IntArray, outside: IntArray) -> float:
+    def log_event_probability(self, inside: IntArray, outside: IntArray) -> float:
         """Log-probability of a partial assignment; in time free of n, unless it is to exclude nearly certain items."""
         if self._log_volume(inside) == -math.inf:
             return -math.inf
@@ -245,7 +245,7 @@ class EigenLikelihood(_Eigenpairs, LowRankLikelihood):
             return log_present + log_absent
         rest = self.condition(inside, outside[:0])
         if not isinstance(rest, EigenLikelihood):
-            return log_present + rest.log_probability(outside[:0], _renumbered(outside, inside))
+            return log_present + rest.log_event_probability(outside[:0], _renumbered(outside, inside))
         Z = rest._absent_rows(_renumbered(outside, inside))
         return log_present + log_det_gram(Z, np.zeros(len(Z)))
 

@@ -142,7 +142,7 @@ class KDPP(SetDistribution):
             return np.full(len(sets), -np.inf)
         return np.minimum(self._base.log_probs(sets) - self._log_size, 0.0)
 
-    def _log_probability(self, inside: IntArray, outside: IntArray) -> float:
+    def _log_event_probability(self, inside: IntArray, outside: IntArray) -> float:
         remaining = self._k - len(inside)
         if remaining < 0 or self.n_items - len(outside) < self._k:
             return -math.inf
@@ -152,7 +152,7 @@ class KDPP(SetDistribution):
             p = self._inclusion_of(inside)
             return math.log(p) if p > 0.0 else -math.inf
         base, log_size = self._near_size
-        log_event = base.log_probability(inside, outside)
+        log_event = base.log_event_probability(inside, outside)
         if log_event == -math.inf:
             return -math.inf
         rest = base.condition(inside, outside)

@@ -198,7 +198,7 @@ class KroneckerKernel(Representation):
         noise = len(self.shape) * EPS * np.diagonal(block).real
         return min(log_det_psd(block, noise) - self.log_normalizer, 0.0)
 
-    def log_probability(self, inside: IntArray, outside: IntArray) -> float:
+    def log_event_probability(self, inside: IntArray, outside: IntArray) -> float:
         """Log-probability that all of `inside` and none of `outside` appear."""
         if len(inside) > self._spectrum.rank:
             return -math.inf

@@ -329,9 +329,9 @@ class LowRankLikelihood(LowRank):
 
     def log_marginals(self, sets: IntArray) -> FloatArray:
         """Squared volumes of many sets of rows of K at once."""
-        return self.factor.log_volumes(sets, self._marginal_map, lambda Y: self.log_probability(Y, Y[:0]))
+        return self.factor.log_volumes(sets, self._marginal_map, lambda Y: self.log_event_probability(Y, Y[:0]))
 
-    def log_probability(self, inside: IntArray, outside: IntArray) -> float:
+    def log_event_probability(self, inside: IntArray, outside: IntArray) -> float:
         r"""Log of :math:`\det(L_A)\det(I + N^* C_{\bar B} N)/\det(I + C)`, in time free of n."""
         rows = self.factor.take(inside)
         log_volume = log_det_gram(rows, self.factor.row_noise(inside))

@@ -79,8 +79,8 @@ class KDPPMixture(SetDistribution):
     def _log_probs(self, sets: IntArray) -> FloatArray:
         return self._log_mix(np.stack([c._log_probs(sets) for c in self._components]))
 
-    def _log_probability(self, inside: IntArray, outside: IntArray) -> float:
-        return float(self._log_mix(np.array([c._log_probability(inside, outside) for c in self._components])))
+    def _log_event_probability(self, inside: IntArray, outside: IntArray) -> float:
+        return float(self._log_mix(np.array([c._log_event_probability(inside, outside) for c in self._components])))
 
     def _log_marginals(self, sets: IntArray) -> FloatArray:
         return self._log_mix(np.stack([c._log_marginals(sets) for c in self._components]))
@@ -114,7 +114,7 @@ class KDPPMixture(SetDistribution):
     def condition(self, include: Iterable[int] = (), exclude: Iterable[int] = ()) -> KDPPMixture:
         """Mixture of the conditioned components, reweighted by how likely each made the event."""
         inside, outside = self._assignment(include, exclude)
-        logs = np.array([c._log_probability(inside, outside) for c in self._components])
+        logs = np.array([c._log_event_probability(inside, outside) for c in self._components])
         log_event = float(self._log_mix(logs))
         if log_event == -math.inf:
             raise ImpossibleEventError(

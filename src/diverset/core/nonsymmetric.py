@@ -212,8 +212,8 @@ class NonsymmetricDPP(SetDistribution):
     def _log_prob(self, inside: IntArray) -> float:
         return self._form.log_prob(inside)
 
-    def _log_probability(self, inside: IntArray, outside: IntArray) -> float:
-        return self._form.log_probability(inside, outside)
+    def _log_event_probability(self, inside: IntArray, outside: IntArray) -> float:
+        return self._form.log_event_probability(inside, outside)
 
     @property
     def inclusion_probabilities(self) -> FloatArray:
@@ -277,7 +277,7 @@ class NonsymmetricDPP(SetDistribution):
         """
         inside, outside = self._assignment(include, exclude)
         keep = open_positions(inside, outside, self.n_items)
-        if self._log_probability(inside, outside) == -math.inf:
+        if self._log_event_probability(inside, outside) == -math.inf:
             raise ImpossibleEventError(
                 f"cannot condition on including {self._items[inside].tolist()} and excluding "
                 f"{self._items[outside].tolist()}: its probability is 0"

@@ -114,7 +114,7 @@ class Form(Model, abc.ABC):
         L = np.asarray(np.linalg.solve(Kc.T, K.T).T, dtype=np.float64)
         return L[np.ix_(rows, columns)]
 
-    def log_probability(self, inside: IntArray, outside: IntArray) -> float:
+    def log_event_probability(self, inside: IntArray, outside: IntArray) -> float:
         """Log-probability that all of `inside` and none of `outside` appear."""
         found = log_det_general(self._mixed(inside, outside))
         if found < RARE and len(inside) > self.rank:
@@ -238,7 +238,7 @@ class DenseForm(Form):
     def log_prob(self, inside: IntArray) -> float:
         """Log-probability of exactly this set."""
         if self.L is None:
-            return self.log_probability(inside, positions_outside(inside, self.n))
+            return self.log_event_probability(inside, positions_outside(inside, self.n))
         return min(log_det_of_set(self.L[np.ix_(inside, inside)], lambda: self.rank) - self.log_normalizer, 0.0)
 
     def size_moments(self) -> tuple[float, float]:
@@ -342,9 +342,9 @@ class OutsideForm(Form):
         """That the base draws all the others."""
         return self.base.log_prob(positions_outside(inside, self.n))
 
-    def log_probability(self, inside: IntArray, outside: IntArray) -> float:
+    def log_event_probability(self, inside: IntArray, outside: IntArray) -> float:
         """With the two sets swapped."""
-        return self.base.log_probability(outside, inside)
+        return self.base.log_event_probability(outside, inside)
 
     def size_moments(self) -> tuple[float, float]:
         """Mean n minus that of the base; the same variance."""

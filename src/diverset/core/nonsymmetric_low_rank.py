@@ -176,16 +176,16 @@ class LowRankForm(Form):
         if len(inside) > self.rank:
             return -math.inf
         if self.factor is None:
-            return self.log_probability(inside, positions_outside(inside, self.n))
+            return self.log_event_probability(inside, positions_outside(inside, self.n))
         L = congruence(self.factor[0][inside], self.factor[1])
         return min(log_det_of_set(L, lambda: self.rank, self.rows.shape[1]) - self.log_normalizer, 0.0)
 
-    def log_probability(self, inside: IntArray, outside: IntArray) -> float:
+    def log_event_probability(self, inside: IntArray, outside: IntArray) -> float:
         """Log-probability that all of `inside` and none of `outside` appear."""
         if len(inside) > self.rank:
             return -math.inf
         if len(outside) <= self.rows.shape[1]:
-            return super().log_probability(inside, outside)
+            return super().log_event_probability(inside, outside)
         found = log_det_general(self.marginal_block(inside, inside))
         if found > -math.inf:
             rest = add_to_diagonal(-gram(self.rows[outside]) @ self._core_including(inside), 1.0)

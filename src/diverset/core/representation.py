@@ -145,7 +145,7 @@ class Representation(Model, abc.ABC):
         """Log-probability that the set is exactly `inside`."""
 
     @abc.abstractmethod
-    def log_probability(self, inside: IntArray, outside: IntArray) -> float:
+    def log_event_probability(self, inside: IntArray, outside: IntArray) -> float:
         """Log-probability that all of `inside` and none of `outside` appear."""
 
     def log_probs(self, sets: IntArray) -> FloatArray:
@@ -163,7 +163,7 @@ class Representation(Model, abc.ABC):
         items = np.unique(sets)
 
         def careful(inside: IntArray) -> float:
-            return self.log_probability(inside, np.zeros(0, dtype=np.int64))
+            return self.log_event_probability(inside, np.zeros(0, dtype=np.int64))
 
         if len(items) > _MANY or sets.shape[1] == 0:
             return np.array([careful(inside) for inside in sets], dtype=np.float64)

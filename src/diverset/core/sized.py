@@ -124,14 +124,14 @@ class SizedDPP(SetDistribution):
         for base, all_sizes, all_ratios in self._near_sizes:
             fits = (all_sizes >= len(inside)) & (all_sizes <= self.n_items - len(outside))
             sizes, log_ratio = all_sizes[fits], all_ratios[fits]
-            log_event = base.log_probability(inside, outside) if len(sizes) else -math.inf
+            log_event = base.log_event_probability(inside, outside) if len(sizes) else -math.inf
             if log_event > -math.inf:
                 rest = base.condition(inside, outside)
                 natural = poisson_binomial.log_pmf_many(rest.spectrum.log_odds, sizes - len(inside))
                 joint[sizes] = log_event + natural + log_ratio
         return joint
 
-    def _log_probability(self, inside: IntArray, outside: IntArray) -> float:
+    def _log_event_probability(self, inside: IntArray, outside: IntArray) -> float:
         if len(inside) + len(outside) == self.n_items:
             return self._log_prob(inside)
         return min(float(np.logaddexp.reduce(self._conditioned_sizes(inside, outside))), 0.0)

@@ -7,9 +7,9 @@ A model without a sampler of its own offers
 
   .. math::  \Pr(A + j \subseteq Y,\ B \cap Y = \emptyset) / \Pr(A \subseteq Y,\ B \cap Y = \emptyset),
 
-  A those kept before it and B those left out. Exact, by n calls of ``_log_probability`` a draw;
+  A those kept before it and B those left out. Exact, by n calls of ``_log_event_probability`` a draw;
 - ``mcmc``: add, delete and exchange moves, by one call of ``_log_prob`` a step. Approximate. ``auto`` takes it only
-  if ``_log_probability`` raises ``NotImplementedError`` and there are too many items to list all subsets.
+  if ``_log_event_probability`` raises ``NotImplementedError`` and there are too many items to list all subsets.
 
 The sampler's ``name`` and ``exact`` say which one it is.
 """
@@ -54,7 +54,7 @@ def offers(distribution: SetDistribution, size: int) -> list[Offer]:
 def _answers(distribution: SetDistribution) -> bool:
     """Whether this distribution gives probabilities of partial assignments."""
     try:
-        distribution._log_probability(_NONE, _NONE)
+        distribution._log_event_probability(_NONE, _NONE)
     except NotImplementedError:
         return False
     return True
@@ -110,7 +110,7 @@ class ChainRuleSampler(Sampler):
 
     def draw(self, rng: np.random.Generator) -> IntArray:
         """One draw, from n uniforms."""
-        n, ask = self._distribution.n_items, self._distribution._log_probability
+        n, ask = self._distribution.n_items, self._distribution._log_event_probability
         inside, outside = _NONE, _NONE
         log_so_far = 0.0
         for j, u in enumerate(rng.random(n)):
