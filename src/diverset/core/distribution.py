@@ -17,7 +17,7 @@ import numpy as np
 from diverset._typing import BoolArray, FloatArray, IntArray, RNGLike
 from diverset.core.cache import Model
 from diverset.core.sets import read_indicator, read_sets
-from diverset.errors import LabelError
+from diverset.errors import ImpossibleEventError, LabelError
 from diverset.numerics.validation import find_positions
 
 if TYPE_CHECKING:
@@ -57,6 +57,13 @@ class SetDistribution(Model, abc.ABC):
         if len(both):
             raise LabelError(f"item {self._items[both[0]]} is in both include and exclude")
         return inside, outside
+
+    def _impossible(self, inside: IntArray, outside: IntArray, where: str = "") -> ImpossibleEventError:
+        """The error for conditioning on an event of probability zero."""
+        included, excluded = self._labels(inside).tolist(), self._labels(outside).tolist()
+        return ImpossibleEventError(
+            f"cannot condition on including {included} and excluding {excluded}: its probability is 0{where}"
+        )
 
     def _pairs(self, pairs: Any) -> tuple[IntArray, IntArray]:
         array = np.asarray(pairs)

@@ -16,7 +16,7 @@ from diverset.core.distribution import SetDistribution
 from diverset.core.dpp import DPP
 from diverset.core.kdpp import KDPP, UNLIKELY, near_size
 from diverset.core.representation import Representation
-from diverset.errors import DiversetError, ImpossibleEventError, SizeError
+from diverset.errors import DiversetError, SizeError
 from diverset.numerics import poisson_binomial
 from diverset.numerics.eigenvector_probabilities import selection_probabilities
 from diverset.numerics.validation import as_probability_vector
@@ -165,8 +165,6 @@ class SizedDPP(SetDistribution):
         joint = self._conditioned_sizes(inside, outside)
         log_event = np.logaddexp.reduce(joint)
         if log_event == -math.inf:
-            raise ImpossibleEventError(
-                f"cannot condition on {self._dpp._name_event(inside, outside)}: its probability is 0"
-            )
+            raise self._impossible(inside, outside)
         sizes = np.exp(joint - log_event)[len(inside) :]
         return SizedDPP(DPP._wrap(self._base, self._items).condition(include, exclude), sizes)
