@@ -186,11 +186,16 @@ class RowState(_State):
         self.single = X.dtype == np.float32
         self.panels = as_panels(Z[:t], X.dtype, len(Z))
         self.width, self.entries = self.panels.shape[2], self.panels.size
-        # Both pointers of a pair have the same address; `single` says which of them is used.
+        self.X = X
         rows: cython.Py_ssize_t = _address(X)
-        self.X, self.x32, self.x64 = X, cython.cast(cython.p_float, rows), cython.cast(cython.p_double, rows)
         panels: cython.Py_ssize_t = _address(self.panels)
-        self.p32, self.p64 = cython.cast(cython.p_float, panels), cython.cast(cython.p_double, panels)
+        if cython.compiled:
+            # Both pointers of a pair have the same address; `single` says which of them is used.
+            self.x32, self.x64 = cython.cast(cython.p_float, rows), cython.cast(cython.p_double, rows)
+            self.p32, self.p64 = cython.cast(cython.p_float, panels), cython.cast(cython.p_double, panels)
+        else:
+            self.x32 = self.x64 = rows
+            self.p32 = self.p64 = panels
         self.scale, self.factor, self.u0 = scale, factor, u0
         self.Z, self._t, self.slack, self.unit = Z, t, slack, unit
         self.inverse, self.leverage = inverse, inverse.size > 0
@@ -456,7 +461,7 @@ class RowState(_State):
         for j in range(self.D):
             at = (panel * self.D + j) * self.width + lane
             if self.single:
-                self.p32[at] = cython.cast(cython.float, self.Z[t, j])
+                self.p32[at] = self.Z[t, j]
             else:
                 self.p64[at] = self.Z[t, j]
         if self.leverage:
