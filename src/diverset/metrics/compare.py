@@ -172,7 +172,7 @@ def difference(setting: Setting, measure: str) -> str:
     return _span(setting.gains[measure])
 
 
-def _span(gain: Sequence[float]) -> str:
+def _span(gain: Iterable[float]) -> str:
     mean, low, high = gain
     return f"{mean:+.3f}" if math.isnan(low) else f"{mean:+.3f} [{low:+.3f}, {high:+.3f}]"
 

@@ -216,7 +216,7 @@ def read_queries(
     for i, cell in enumerate(cells):
         places.setdefault(cell, []).append(i)
     by_query = isinstance(judgements, Mapping)
-    table = judgements if judgements is None or by_query else _read_matrix(judgements, n)
+    table: Any = judgements if judgements is None or by_query else _read_matrix(judgements, n)
     return [
         _query(
             name,
