@@ -371,7 +371,7 @@ class _Search:
         shared = task(same, now)
         asked = [
             task(
-                _scanned, blocks.parts[b], self._problem.columns[b], self._states[b], shared, taken.get(b, _NONE),
+                _scanned, blocks.parts[b], self._problem.columns[b], self._states[b], shared, taken[b],
                 pool.seed_of(b), count, int(blocks.starts[b]),
             )
             for b in which

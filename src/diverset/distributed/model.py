@@ -93,8 +93,7 @@ class BlockFactor(RowFactor):
 
     def dropped(self) -> list[IntArray]:
         """Places in each block of the rows that are left out."""
-        found = self.base.split(self.removed)
-        return [found.get(b, _NONE) for b in range(len(self.base.parts))]
+        return self.base.split(self.removed)
 
     def tasks(self, function: Any, *shared: Any) -> list[Task]:
         """``function(block, quality, dropped, *shared)`` for every block."""
