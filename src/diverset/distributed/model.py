@@ -45,27 +45,24 @@ def _norms_of(
     return local_factor(block, quality, dropped).norms_squared(matrix, upper=upper)
 
 
-def _first_fault(block: Any) -> tuple[int, int, float] | None:
-    """Where a block has an entry that is not finite."""
+def check_entries(block: Any, start: int) -> None:
+    """Refuse entries that are not finite, on the worker that has the block, whose first item is `start`."""
     for part, rows in RowFactor(as_block(block)).blocks():
         bad = np.argwhere(~np.isfinite(rows))
         if len(bad):
-            i, j = (int(x) for x in bad[0])
-            return part.start + i, j, rows[i, j]
-    return None
+            i, j = bad[0]
+            raise KernelError(f"features[{start + part.start + i}, {j}] is {rows[i, j]}; every entry must be finite")
+
+
+def _whole(block: Any, quality: FloatArray | None, dropped: IntArray) -> Array:
+    factor = local_factor(block, quality, dropped)
+    return factor.take(np.arange(factor.n))
 
 
 class BlockFactor(RowFactor):
-    """Rows diag(q) F T, of shape (n, width), F in blocks; `removed` rows are left out.
+    """Rows diag(q) F T, of shape (n, width), F and q in blocks; the few `removed` rows of F, ascending, do not belong.
 
-    Parameters
-    ----------
-    blocks : Blocks
-        F and q.
-    removed : ndarray of int64
-        Ascending rows of F that do not belong: few, for they are listed here.
-    transform : ndarray of shape (D, width) or (D,), optional
-        T; a vector scales the columns.
+    The transform T has shape (D, width), or (D,) to scale the columns.
     """
 
     def __init__(self, blocks: Blocks, removed: IntArray = _NONE, transform: Array | None = None) -> None:
@@ -76,7 +73,7 @@ class BlockFactor(RowFactor):
         self.removed = removed
         self.n = blocks.shape[0] - len(removed)
         self.width = blocks.shape[1] if transform is None or transform.ndim == 1 else transform.shape[1]
-        # A probability asks for the same few rows twice: for what they are, and for how large their rounding is.
+        # The last rows fetched: a probability reads the same few rows twice, for their values and their rounding error.
         self._last: tuple[IntArray, Array] | None = None
 
     def _base_rows(self, positions: IntArray) -> IntArray:
@@ -97,11 +94,10 @@ class BlockFactor(RowFactor):
 
     def tasks(self, function: Any, *shared: Any) -> list[Task]:
         """``function(block, quality, dropped, *shared)`` for every block."""
-        blocks = self.base
-        # Named once in the graph, however many blocks there are.
+        # Arrays are in the graph once, however many blocks there are.
         constants = [task(same, s) if isinstance(s, np.ndarray) else s for s in shared]
-        triples = zip(blocks.parts, blocks.quality, self.dropped(), strict=True)
-        return [task(function, part, quality, dropped, *constants) for part, quality, dropped in triples]
+        triples = zip(self.base.parts, self.base.quality, self.dropped(), strict=True)
+        return [task(function, *triple, *constants) for triple in triples]
 
     def lengths(self) -> IntArray:
         """Rows of each block that belong."""
@@ -117,7 +113,7 @@ class BlockFactor(RowFactor):
             start += len(rows)
 
     def subset(self, keep: IntArray) -> RowFactor:
-        """Only these rows, in this order, and here."""
+        """Only these rows, in this order, in the memory of this process."""
         check_fits_in_memory(8 * len(keep) * self.base.shape[1], what=f"the features of {len(keep)} items")
         return RowFactor(self._fetch(keep), transform=self.transform)
 
@@ -136,15 +132,11 @@ class BlockFactor(RowFactor):
         return BlockFactor(self.base, self.removed, factor * T)
 
     def _base_gram(self) -> Array:
-        C: Array = compute([tree_sum(self.tasks(_gram_of))])[0]
-        return C
+        return np.asarray(compute([tree_sum(self.tasks(_gram_of))])[0])
 
     def _refuse_nonfinite(self) -> None:
-        starts = self.base.starts
-        for start, fault in zip(starts, compute([task(_first_fault, part) for part in self.base.parts]), strict=False):
-            if fault is not None:
-                i, j, value = fault
-                raise KernelError(f"features[{start + i}, {j}] is {value}; every entry must be finite")
+        parts, starts = self.base.parts, self.base.starts.tolist()
+        compute([task(check_entries, part, start) for part, start in zip(parts, starts, strict=False)])
         raise KernelError(
             "products of the features overflow; divide the features (or the quality) by their largest entry"
         )
@@ -156,16 +148,6 @@ class BlockFactor(RowFactor):
             self.tasks(_norms_of, transform, upper and self.transform is None), self.lengths()
         )
         return lazy
-
-    def outer(self) -> Array:
-        r""":math:`B B^*`, dense, for few items."""
-        B = self.take(np.arange(self.n))
-        return np.asarray(B @ B.conj().T)
-
-
-def _whole(block: Any, quality: FloatArray | None, dropped: IntArray) -> Array:
-    factor = local_factor(block, quality, dropped)
-    return factor.take(np.arange(factor.n))
 
 
 class BlockLikelihood(LowRankLikelihood):
@@ -193,7 +175,8 @@ class BlockLikelihood(LowRankLikelihood):
 def likelihood_of(features: Any, quality: Any = None) -> tuple[Any, range]:
     """Representation of the DPP of features in blocks, and its labels.
 
-    One pass over the features. With at least as many features as items they come here: the dense kernel is smaller.
+    One pass over the features. With at least as many features as items the rows are fetched: the dense kernel is
+    smaller.
     """
     blocks = Blocks.of(features, quality)
     n, width = blocks.shape
