@@ -12,7 +12,7 @@ from diverset._typing import FloatArray, IntArray
 from diverset.core.dpp import DPP
 from diverset.core.factor import RowFactor
 from diverset.distributed.blocks import Blocks, persist, task
-from diverset.distributed.greedy import BlockProblem, Columns, greedy_blocks, readable
+from diverset.distributed.greedy import Columns, greedy_blocks, readable
 from diverset.distributed.model import BlockFactor, BlockLikelihood
 from diverset.errors import DiversetError, KernelError
 from diverset.inference.engine import Picks
@@ -23,33 +23,23 @@ from diverset.numerics.linalg import EPS, log_det_gram, row_norms_squared
 
 __all__ = ["BlockRows", "greedy_factor"]
 
-_NONE = np.zeros(0, dtype=np.int64)
-_NO_COSTS = np.zeros(0)
-
-
 # map_greedy --------------------------------------------------------------------------------------------------------
 
 
 def greedy_factor(factor: RowFactor, k: int, stop: float) -> Picks:
     """Greedy picks among the rows of a DPP in blocks, in its positions; ends at the rank."""
     assert isinstance(factor, BlockFactor)
-    blocks, kind = factor.base, "rows"
+    blocks = factor.base
+    pairs = list(zip(blocks.parts, blocks.quality, strict=True))
     if factor.transform is not None:
-        # A conditioned or thinned DPP: its rows are what the workers make of theirs.
-        parts = [task(_transformed, part, q, factor.transform) for part, q in _pairs(blocks)]
+        # A conditioned or thinned DPP: the workers transform the rows.
+        parts = [task(_transformed, part, q, factor.transform) for part, q in pairs]
         blocks = Blocks(parts, blocks.lengths.tolist(), factor.width, np.float64)
-    columns = [
-        task(_unscored, int(n), q, inline=True) for n, (_, q) in zip(blocks.lengths, _pairs(blocks), strict=True)
-    ]
-    problem = BlockProblem(blocks, kind, columns)
+    columns = [task(_unscored, n, q, inline=True) for n, q in zip(blocks.lengths.tolist(), blocks.quality, strict=True)]
     limits = Limits(np.zeros(0, dtype=bool), stop=stop)
-    picks = greedy_blocks(problem, k, limits=limits, closed=factor.removed, beyond_rank=False)
+    picks = greedy_blocks(blocks, columns, k, cosine=False, limits=limits, closed=factor.removed, beyond_rank=False)
     removed_before = np.searchsorted(factor.removed, picks.positions)
     return replace(picks, positions=picks.positions - removed_before)
-
-
-def _pairs(blocks: Blocks) -> list[tuple[Any, Any]]:
-    return list(zip(blocks.parts, blocks.quality, strict=True))
 
 
 def _transformed(block: Any, quality: FloatArray | None, transform: FloatArray) -> FloatArray:
@@ -59,7 +49,7 @@ def _transformed(block: Any, quality: FloatArray | None, transform: FloatArray) 
 
 def _unscored(n: int, quality: FloatArray | None) -> Columns:
     """Columns of a block in which every item may be picked and none earns anything for itself."""
-    return Columns(quality, np.zeros(n), np.ones(n, dtype=bool), _NONE, _NO_COSTS)
+    return Columns(quality, np.zeros(n), np.ones(n, dtype=bool), np.zeros(0, dtype=np.int64), np.zeros(0))
 
 
 # select ------------------------------------------------------------------------------------------------------------
@@ -82,7 +72,12 @@ class BlockRows(Similarity):
         super().__init__(self._blocks.shape[0], rank=self._blocks.shape[0])
 
     def _items(self, items: IntArray) -> FloatArray:
-        return BlockProblem(self._blocks, self._kind, []).items(items)
+        """Some items in double precision, scaled to unit length for the cosine."""
+        B = self._blocks.fetch(items)
+        if self._kind == "cosine" and len(items):
+            norms = squared_norms(B.astype(self._blocks.dtype))
+            B = np.sqrt(np.divide(1.0, norms, out=np.zeros(len(norms)), where=norms > 0.0))[:, None] * B
+        return B
 
     def columns(self, items: IntArray) -> FloatArray:
         """Not available: it would need all rows."""
@@ -90,7 +85,7 @@ class BlockRows(Similarity):
 
     def diagonal(self) -> FloatArray:
         """Not available."""
-        return self.columns(_NONE)
+        return self.columns(np.zeros(0, dtype=np.int64))
 
     def among(self, items: IntArray) -> FloatArray:
         """Similarities among `items`."""
@@ -110,17 +105,13 @@ class BlockRows(Similarity):
 
     def greedy(self, k: int, bonus: FloatArray, weight: float, limits: Limits, given: IntArray) -> Picks:
         """Exact greedy picks; see :mod:`diverset.distributed.greedy`."""
-        columns = persist(
-            [
-                task(
-                    Columns, None, bonus[a:b], limits.available[a:b], limits.groups[a:b], limits.costs[a:b], inline=True
-                )
-                for a, b in pairwise(self._blocks.starts)
-            ]
-        )
-        problem = BlockProblem(self._blocks, self._kind, columns)
+        tables = (bonus, limits.available, limits.groups, limits.costs)
+        columns = persist([task(Columns, None, *(a[i:j] for a in tables)) for i, j in pairwise(self._blocks.starts)])
         shown = self._items(given) if len(given) else None
-        return greedy_blocks(problem, min(k, self.n), weight=weight, limits=limits, given=shown)
+        cosine = self._kind == "cosine"
+        return greedy_blocks(
+            self._blocks, columns, min(k, self.n), cosine=cosine, weight=weight, limits=limits, given=shown
+        )
 
     def dpp(self, quality: FloatArray) -> DPP:
         """The DPP of the similarity with these weights."""
