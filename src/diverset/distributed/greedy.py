@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -186,10 +187,6 @@ def _largest(keys: FloatArray, count: int) -> IntArray:
     return largest
 
 
-def _second(pair: tuple[Any, Any]) -> Any:
-    return pair[1]
-
-
 # on this machine ---------------------------------------------------------------------------------------------------
 
 
@@ -297,7 +294,7 @@ class _Search:
         )  # fmt: skip
         for b, pair in zip(which, kept, strict=True):
             self._states[b] = pair
-        found: list[Candidates] = compute([task(_second, pair) for pair in kept])
+        found: list[Candidates] = compute([task(itemgetter(1), pair) for pair in kept])
         self._rests |= {b: (each.rest, t) for b, each in zip(which, found, strict=True)}
         X, reals, integers = self._pool
         stay = ~np.isin(integers[1], which)
