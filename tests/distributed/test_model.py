@@ -128,10 +128,8 @@ def test_only_the_rows_named_are_fetched(monkeypatch):
     from diverset.distributed import blocks
 
     fetched = []
-    take = blocks._rows_of
-    monkeypatch.setattr(
-        blocks, "_rows_of", lambda block, quality, rows: fetched.append(len(rows)) or take(block, quality, rows)
-    )
+    take = blocks._take
+    monkeypatch.setattr(blocks, "_take", lambda rows, places: fetched.append(len(places)) or take(rows, places))
     there = dv.DPP.from_features(da.from_array(rows(), chunks=70))
     there.log_prob([3, 90, 91])
     there.marginal([399])

@@ -32,7 +32,7 @@ from diverset.errors import KernelError, MissingExtraError
 from diverset.numerics.linalg import positions_outside
 from diverset.numerics.validation import as_real, is_blocked, is_sparse
 
-__all__ = ["Blocks", "Task", "by_block", "compute", "lazy_array", "local_factor", "persist", "same", "task", "tree_sum"]
+__all__ = ["Blocks", "Task", "by_block", "compute", "lazy_array", "on_rows", "persist", "same", "task", "tree_sum"]
 
 #: Results added up in one task of a tree reduction.
 _BRANCHES = 16
@@ -166,14 +166,17 @@ def as_block(block: Any) -> Any:
     return block if is_sparse(block) or block.flags.c_contiguous else np.ascontiguousarray(block)
 
 
-def local_factor(block: Any, quality: FloatArray | None, dropped: IntArray) -> RowFactor:
-    """Rows of one block, on the worker that has it; `dropped` are left out."""
-    factor = RowFactor(as_block(block), quality=quality)
-    return factor.subset(positions_outside(dropped, factor.n)) if len(dropped) else factor
+def on_rows(function: Any, block: Any, quality: FloatArray | None, dropped: IntArray, *arguments: Any) -> Any:
+    """``function(rows, *arguments)`` for the rows of one block without `dropped`, on the worker that has it."""
+    rows = RowFactor(as_block(block), quality=quality)
+    if len(dropped):
+        rows = rows.subset(positions_outside(dropped, rows.n))
+    with np.errstate(over="ignore", invalid="ignore"):  # found by the caller in the result, and named
+        return function(rows, *arguments)
 
 
-def _rows_of(block: Any, quality: FloatArray | None, rows: IntArray) -> Array:
-    return RowFactor(as_block(block), quality=quality).take(rows)
+def _take(rows: RowFactor, places: IntArray) -> Array:
+    return rows.take(places)
 
 
 def _checked_quality(part: Any, start: int) -> FloatArray:
@@ -255,7 +258,7 @@ class Blocks:
     def fetch(self, rows: IntArray) -> Array:
         """Some rows of diag(q) F, dense and in double precision: only these rows are transferred, in one round trip."""
         wanted = self.places(rows)
-        found = compute([task(_rows_of, self.parts[b], self.quality[b], places) for b, _, places in wanted])
+        found = compute([task(on_rows, _take, self.parts[b], self.quality[b], (), places) for b, _, places in wanted])
         result = np.empty((len(rows), self.shape[1]), dtype=np.complex128 if self.dtype.kind == "c" else np.float64)
         for (_, own, _), part in zip(wanted, found, strict=True):
             result[own] = part

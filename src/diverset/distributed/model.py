@@ -16,6 +16,8 @@ the diagonal of K              blockwise, a lazy dask array                     
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,26 +25,15 @@ import numpy as np
 from diverset._typing import Array, FloatArray, IntArray
 from diverset.core.factor import RowFactor
 from diverset.core.lowrank import LowRankLikelihood
-from diverset.distributed.blocks import Blocks, Task, as_block, compute, lazy_array, local_factor, same, task, tree_sum
+from diverset.distributed.blocks import Blocks, Task, as_block, compute, lazy_array, on_rows, same, task, tree_sum
 from diverset.errors import KernelError
-from diverset.numerics.linalg import EPS, row_norms_squared
+from diverset.numerics.linalg import EPS
 from diverset.numerics.validation import check_fits_in_memory
 from diverset.sampling.base import Offer
 
 __all__ = ["BlockFactor", "BlockLikelihood", "likelihood_of"]
 
 _NONE = np.zeros(0, dtype=np.int64)
-
-
-def _gram_of(block: Any, quality: FloatArray | None, dropped: IntArray) -> Array:
-    with np.errstate(over="ignore", invalid="ignore"):
-        return local_factor(block, quality, dropped)._base_gram()
-
-
-def _norms_of(
-    block: Any, quality: FloatArray | None, dropped: IntArray, matrix: Array | None, upper: bool
-) -> FloatArray:
-    return local_factor(block, quality, dropped).norms_squared(matrix, upper=upper)
 
 
 def check_entries(block: Any, start: int) -> None:
@@ -52,11 +43,6 @@ def check_entries(block: Any, start: int) -> None:
         if len(bad):
             i, j = bad[0]
             raise KernelError(f"features[{start + part.start + i}, {j}] is {rows[i, j]}; every entry must be finite")
-
-
-def _whole(block: Any, quality: FloatArray | None, dropped: IntArray) -> Array:
-    factor = local_factor(block, quality, dropped)
-    return factor.take(np.arange(factor.n))
 
 
 class BlockFactor(RowFactor):
@@ -93,11 +79,11 @@ class BlockFactor(RowFactor):
         return self.base.split(self.removed)
 
     def tasks(self, function: Any, *shared: Any) -> list[Task]:
-        """``function(block, quality, dropped, *shared)`` for every block."""
+        """``function(rows, *shared)`` for the rows of every block."""
         # Arrays are in the graph once, however many blocks there are.
         constants = [task(same, s) if isinstance(s, np.ndarray) else s for s in shared]
         triples = zip(self.base.parts, self.base.quality, self.dropped(), strict=True)
-        return [task(function, *triple, *constants) for triple in triples]
+        return [task(on_rows, function, *triple, *constants) for triple in triples]
 
     def lengths(self) -> IntArray:
         """Rows of each block that belong."""
@@ -106,11 +92,8 @@ class BlockFactor(RowFactor):
 
     def blocks(self) -> Iterator[tuple[slice, Array]]:
         """Consecutive blocks of diag(q) F, before T, one at a time."""
-        start = 0
-        for fetched in self.tasks(_whole):
-            rows = compute([fetched])[0]
-            yield slice(start, start + len(rows)), rows
-            start += len(rows)
+        for a, b in pairwise(np.cumsum([0, *self.lengths()]).tolist()):
+            yield slice(a, b), self.base.fetch(self._base_rows(np.arange(a, b)))
 
     def subset(self, keep: IntArray) -> RowFactor:
         """Only these rows, in this order, in the memory of this process."""
@@ -132,7 +115,7 @@ class BlockFactor(RowFactor):
         return BlockFactor(self.base, self.removed, factor * T)
 
     def _base_gram(self) -> Array:
-        return np.asarray(compute([tree_sum(self.tasks(_gram_of))])[0])
+        return np.asarray(compute([tree_sum(self.tasks(RowFactor._base_gram))])[0])
 
     def _refuse_nonfinite(self) -> None:
         parts, starts = self.base.parts, self.base.starts.tolist()
@@ -144,9 +127,8 @@ class BlockFactor(RowFactor):
     def norms_squared(self, matrix: Array | None = None, *, upper: bool = False) -> FloatArray:
         """Squared norms of the rows, times `matrix` first if given: a dask array, computed on use."""
         transform = self.transform if matrix is None else self.combined(matrix)
-        lazy: FloatArray = lazy_array(
-            self.tasks(_norms_of, transform, upper and self.transform is None), self.lengths()
-        )
+        norms = partial(RowFactor.norms_squared, upper=upper and self.transform is None)
+        lazy: FloatArray = lazy_array(self.tasks(norms, transform), self.lengths())
         return lazy
 
 
@@ -154,12 +136,6 @@ class BlockLikelihood(LowRankLikelihood):
     r"""L-ensemble with :math:`L = BB^*`, B in blocks elsewhere; see the module docstring."""
 
     factor: BlockFactor
-
-    @classmethod
-    def from_rows(cls, factor: RowFactor, noise: float = 0.0) -> BlockLikelihood:
-        """Dual kernel by one pass on the workers; the rows stay there, so that it has to suffice."""
-        C = factor.gram()
-        return cls(factor, C, max(noise, cls._noise_of(factor, C)))
 
     def spectral_diagonal(self, weights: FloatArray) -> FloatArray:
         r"""Diagonal of :math:`V\,\mathrm{diag}(w)\,V^*`, lazy: squared norms of the rows of :math:`V\sqrt w`."""
@@ -187,8 +163,5 @@ def likelihood_of(features: Any, quality: Any = None) -> tuple[Any, range]:
     check_fits_in_memory(
         16 * n * n, what=f"the kernel of {n} items", remedy="project the features to fewer than n dimensions"
     )
-    B = blocks.fetch(np.arange(n))
-    if not np.isfinite(row_norms_squared(B)).all():
-        BlockFactor(blocks)._refuse_nonfinite()
-    L = RowFactor(B).outer()
+    L = BlockFactor(blocks).outer()
     return likelihood_of_matrix(L, EPS * np.diagonal(L).real), range(n)

@@ -20,12 +20,12 @@ from __future__ import annotations
 
 import math
 from operator import itemgetter
-from typing import Any
 
 import numpy as np
 
 from diverset._typing import Array, FloatArray, IntArray
-from diverset.distributed.blocks import by_block, compute, local_factor, persist, same, task, tree_sum
+from diverset.core.factor import RowFactor
+from diverset.distributed.blocks import by_block, compute, on_rows, persist, same, task, tree_sum
 from diverset.distributed.model import BlockFactor, BlockLikelihood
 from diverset.errors import KernelError
 from diverset.numerics.linalg import cholesky_lower, row_norms_squared, solve_lower, squared_modulus
@@ -44,11 +44,8 @@ _ORTHONORMAL = 1e-12
 _BATCH_BYTES, _BATCH_DRAWS = 1 << 25, 4096
 
 
-def _sums_of(
-    block: Any, quality: FloatArray | None, dropped: IntArray, A: Array, signs: FloatArray
-) -> tuple[FloatArray, FloatArray, Array]:
+def _sums_of(factor: RowFactor, A: Array, signs: FloatArray) -> tuple[FloatArray, FloatArray, Array]:
     """Cumulative sums of squared columns over segments of a block, their total, and the block's part of V*V signs."""
-    factor = local_factor(block, quality, dropped)
     sums = np.zeros((-(-factor.n // SEGMENT), A.shape[1]))
     probe = np.zeros(A.shape[1], dtype=A.dtype)
     for first in range(0, len(sums), _SEGMENTS):
@@ -60,10 +57,10 @@ def _sums_of(
     return np.asfortranarray(np.cumsum(sums, axis=0)), sums.sum(axis=0), probe
 
 
-def _eigenvector_gram(block: Any, quality: FloatArray | None, dropped: IntArray, A: Array) -> Array:
+def _eigenvector_gram(factor: RowFactor, A: Array) -> Array:
     # Of the rows of V as they are computed: A* C A would be as wrong as the eigenvectors are.
     total = np.zeros((A.shape[1], A.shape[1]), dtype=A.dtype)
-    for _, rows in local_factor(block, quality, dropped).blocks():
+    for _, rows in factor.blocks():
         V = rows @ A
         total = total + V.conj().T @ V
     return total
@@ -80,16 +77,10 @@ def _place(cumulative: FloatArray, columns: IntArray, levels: FloatArray) -> Int
 
 
 def _proposed(
-    block: Any,
-    quality: FloatArray | None,
-    dropped: IntArray,
-    A: Array,
-    kept: tuple[FloatArray, FloatArray, Array],
-    columns: IntArray,
-    levels: FloatArray,
+    factor: RowFactor, A: Array, kept: tuple[FloatArray, FloatArray, Array], columns: IntArray, levels: FloatArray
 ) -> tuple[IntArray, Array]:
     """Rows of one block proposed by levels within the masses of columns: their places, and the rows of V."""
-    factor, sums = local_factor(block, quality, dropped), kept[0]
+    sums = kept[0]
     places = np.empty(len(columns), dtype=np.int64)
     rows = np.empty((len(columns), A.shape[1]), dtype=np.result_type(A, np.float64))
     segment = _place(sums, columns, levels)
@@ -150,7 +141,7 @@ class BlockProposals:
         found = compute(
             [
                 task(
-                    _proposed, base.parts[b], base.quality[b], dropped[b], shared, self.kept[b], columns[own],
+                    on_rows, _proposed, base.parts[b], base.quality[b], dropped[b], shared, self.kept[b], columns[own],
                     levels[own],
                 )
                 for b, own in wanted

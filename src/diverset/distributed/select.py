@@ -18,8 +18,7 @@ from diverset.errors import DiversetError, KernelError
 from diverset.inference.engine import Picks
 from diverset.inference.limits import Limits
 from diverset.inference.rows import squared_norms
-from diverset.inference.similarity import Similarity
-from diverset.numerics.linalg import EPS, log_det_gram, row_norms_squared
+from diverset.inference.similarity import Rows, Similarity
 
 __all__ = ["BlockRows", "greedy_factor"]
 
@@ -56,7 +55,7 @@ def _unscored(n: int, quality: FloatArray | None) -> Columns:
 
 
 class BlockRows(Similarity):
-    """Cosines or inner products of rows in blocks; scores and limits are here, the rows are not."""
+    """Cosines or inner products of rows in blocks; scores and limits are in this process, the rows are not."""
 
     methods = ("greedy", "sample")
     has_columns = False
@@ -68,16 +67,12 @@ class BlockRows(Similarity):
                 "dv.distributed.nystroem, whose features are a dask array again)"
             )
         self._blocks = Blocks.of(features)
-        self._kind = similarity
+        self._cosine = similarity == "cosine"
         super().__init__(self._blocks.shape[0], rank=self._blocks.shape[0])
 
-    def _items(self, items: IntArray) -> FloatArray:
-        """Some items in double precision, scaled to unit length for the cosine."""
-        B = self._blocks.fetch(items)
-        if self._kind == "cosine" and len(items):
-            norms = squared_norms(B.astype(self._blocks.dtype))
-            B = np.sqrt(np.divide(1.0, norms, out=np.zeros(len(norms)), where=norms > 0.0))[:, None] * B
-        return B
+    def _fetched(self, items: IntArray) -> Rows:
+        """Some items, in the memory of this process."""
+        return Rows(readable(self._blocks.fetch(items).astype(self._blocks.dtype)), cosine=self._cosine)
 
     def columns(self, items: IntArray) -> FloatArray:
         """Not available: it would need all rows."""
@@ -89,41 +84,30 @@ class BlockRows(Similarity):
 
     def among(self, items: IntArray) -> FloatArray:
         """Similarities among `items`."""
-        B = self._items(items)
-        S: FloatArray = B @ B.T
-        if self._kind == "cosine":
-            np.fill_diagonal(S, 1.0)
-        return S
+        return self._fetched(items).among(np.arange(len(items)))
 
     def log_det(self, items: IntArray) -> float:
         """Log-determinant over `items`; -inf where they are dependent."""
-        B = self._items(items)
-        norms = np.sqrt(row_norms_squared(B))
-        if self._kind == "cosine":
-            B, norms = B[norms > 0.0], norms[norms > 0.0]
-        return log_det_gram(B, EPS * norms)
+        return self._fetched(items).log_det(np.arange(len(items)))
 
     def greedy(self, k: int, bonus: FloatArray, weight: float, limits: Limits, given: IntArray) -> Picks:
         """Exact greedy picks; see :mod:`diverset.distributed.greedy`."""
         tables = (bonus, limits.available, limits.groups, limits.costs)
         columns = persist([task(Columns, None, *(a[i:j] for a in tables)) for i, j in pairwise(self._blocks.starts)])
-        shown = self._items(given) if len(given) else None
-        cosine = self._kind == "cosine"
+        shown = self._fetched(given)._unit_rows(np.arange(len(given))) if len(given) else None
         return greedy_blocks(
-            self._blocks, columns, min(k, self.n), cosine=cosine, weight=weight, limits=limits, given=shown
+            self._blocks, columns, min(k, self.n), cosine=self._cosine, weight=weight, limits=limits, given=shown
         )
 
     def dpp(self, quality: FloatArray) -> DPP:
         """The DPP of the similarity with these weights."""
-        weights = persist(
-            [
-                task(_weights, part, quality[a:b], self._kind == "cosine", int(a))
-                for part, (a, b) in zip(self._blocks.parts, pairwise(self._blocks.starts), strict=True)
-            ]
-        )
-        (n, D), lengths = self._blocks.shape, self._blocks.lengths.tolist()
-        weighted = Blocks(self._blocks.parts, lengths, D, self._blocks.dtype, weights)
-        return DPP._wrap(BlockLikelihood.from_rows(BlockFactor(weighted)), range(n))
+        blocks = self._blocks
+        weights = [
+            task(_weights, part, quality[a:b], self._cosine, int(a))
+            for part, (a, b) in zip(blocks.parts, pairwise(blocks.starts), strict=True)
+        ]
+        weighted = Blocks(blocks.parts, blocks.lengths.tolist(), blocks.shape[1], blocks.dtype, persist(weights))
+        return DPP._wrap(BlockLikelihood.from_rows(BlockFactor(weighted)), range(self.n))
 
 
 def _weights(block: Any, quality: FloatArray, cosine: bool, start: int) -> FloatArray:
