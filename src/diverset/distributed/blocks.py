@@ -175,10 +175,6 @@ def on_rows(function: Any, block: Any, quality: FloatArray | None, dropped: IntA
         return function(rows, *arguments)
 
 
-def _take(rows: RowFactor, places: IntArray) -> Array:
-    return rows.take(places)
-
-
 def _checked_quality(part: Any, start: int) -> FloatArray:
     """Qualities of a block, on the worker that has it; errors name items by their place among all."""
     quality = np.array(part, dtype=np.float64)
@@ -257,8 +253,8 @@ class Blocks:
 
     def fetch(self, rows: IntArray) -> Array:
         """Some rows of diag(q) F, dense and in double precision: only these rows are transferred, in one round trip."""
-        wanted = self.places(rows)
-        found = compute([task(on_rows, _take, self.parts[b], self.quality[b], (), places) for b, _, places in wanted])
+        take, wanted = RowFactor.take, self.places(rows)
+        found = compute([task(on_rows, take, self.parts[b], self.quality[b], (), places) for b, _, places in wanted])
         result = np.empty((len(rows), self.shape[1]), dtype=np.complex128 if self.dtype.kind == "c" else np.float64)
         for (_, own, _), part in zip(wanted, found, strict=True):
             result[own] = part
