@@ -11,13 +11,7 @@ from diverset._typing import Array, FloatArray
 from diverset.errors import DiversetError, KernelError
 from diverset.kernels._arrays import as_features, gram, mirror, refuse_overflow
 from diverset.numerics.linalg import EPS
-from diverset.numerics.validation import (
-    as_hermitian,
-    as_quality,
-    check_nonnegative,
-    is_sparse,
-    plain_array,
-)
+from diverset.numerics.validation import as_hermitian, as_quality, check_nonnegative, is_sparse, plain_array
 
 if TYPE_CHECKING:
     from diverset.kernels._arrays import Features
@@ -58,9 +52,8 @@ def quality_diversity(
 
     Notes
     -----
-    O(n^2) time and memory from ``similarity``, O(n^2 d) time from ``features``. A quality below about
-    1e-162 has a square that underflows to 0, and excludes its item as if it were 0: divide all qualities
-    by a constant so that the largest are near 1.
+    The square of a quality below about 1e-162 underflows, which excludes the item as if its quality were 0: divide all
+    qualities by a constant so that the largest are near 1.
 
     Examples
     --------
@@ -108,15 +101,9 @@ def split_quality_diversity(L: Features) -> tuple[FloatArray, Array]:
     quality : ndarray of shape (n,)
         Real and nonnegative.
     similarity : ndarray of shape (n, n)
-        Exactly Hermitian, entries of modulus at most 1, unit diagonal. An item with :math:`L_{ii} = 0` can
-        never be chosen and has no similarity to speak of: its quality is 0 and its row is that of the
-        identity.
-
-    Notes
-    -----
-    O(n^2) time and memory. Diagonals from 1e-300 to 1e300 side by side are fine. A positive
-    semidefinite matrix has no entry with :math:`|L_{ij}| > \sqrt{L_{ii} L_{jj}}`; one beyond rounding is
-    refused.
+        Exactly Hermitian, entries of modulus at most 1, unit diagonal. An item with :math:`L_{ii} = 0` can never be
+        chosen: its quality is 0, and its row of S is that of the identity. An entry with
+        :math:`|L_{ij}| > \sqrt{L_{ii} L_{jj}}`, beyond rounding, raises an error: L is not positive semidefinite.
 
     Examples
     --------
@@ -185,10 +172,6 @@ def with_constant_feature(features: Features, rho: float) -> Any:
     --------
     add_constant : the same idea for a similarity matrix; its argument is :math:`\rho^2` here.
 
-    Notes
-    -----
-    O(nd) time and memory.
-
     Examples
     --------
     >>> with_constant_feature([[1.0, 0.0], [0.0, 1.0]], 0.5)
@@ -224,10 +207,6 @@ def add_constant(similarity: Features, rho: float) -> Array:
     -------
     similarity : ndarray of shape (n, n)
         Exactly Hermitian.
-
-    Notes
-    -----
-    O(n^2) time and memory.
 
     Examples
     --------

@@ -36,21 +36,15 @@ def nearest_psd(M: ArrayLike, *, unit_diagonal: bool = False) -> Array:
     Returns
     -------
     A : ndarray of shape (n, n)
-        Exactly Hermitian; positive semidefinite up to rounding. The Hermitian part of ``M`` itself, bit
-        for bit, if that will do.
-
-    Raises
-    ------
-    DiversetError
-        If the alternating projections have not settled after 10,000 rounds.
+        Exactly Hermitian; positive semidefinite up to rounding. The Hermitian part of ``M``, bit for bit, if that is
+        positive semidefinite.
 
     Notes
     -----
-    Without ``unit_diagonal``, negative eigenvalues are set to zero: O(n^3). With it, alternating
-    projections with Dykstra's correction ([Higham2002]_), O(n^3) per round, until one round moves the
-    matrix, and leaves its two halves apart, by no more than 1e-10 of its norm. Convergence is linear, in
-    tens to some hundreds of rounds, and the error left about 1e-9 of the norm. A final rescaling makes the
-    diagonal exactly 1.
+    Without ``unit_diagonal``, negative eigenvalues are set to zero: O(n^3). With it, alternating projections with
+    Dykstra's correction ([Higham2002]_), O(n^3) per round, until one round moves the matrix, and leaves its two halves
+    apart, by no more than 1e-10 of its norm; an error is raised after 10,000 rounds. Convergence is linear, in tens to
+    some hundreds of rounds, and the final error is about 1e-9 of the norm.
 
     Examples
     --------
