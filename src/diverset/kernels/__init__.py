@@ -25,8 +25,13 @@ a complex Hermitian one, and then return complex128.
 """
 
 from diverset.kernels.products import cosine, dot, normalize_rows, polynomial
-from diverset.kernels.quality import add_constant, quality_diversity, split_quality_diversity, with_constant_feature
-from diverset.kernels.repair import nearest_psd
+from diverset.kernels.quality import (
+    add_constant,
+    nearest_psd,
+    quality_diversity,
+    split_quality_diversity,
+    with_constant_feature,
+)
 from diverset.kernels.stationary import matern, median_heuristic, rbf
 
 __all__ = [

@@ -115,7 +115,7 @@ def refuse_overflow(M: Array, what: str, remedy: str) -> None:
     """Refuse a computed matrix with an entry that is not finite, naming its items."""
     finite = np.isfinite(M)
     if not finite.all():
-        i, j = (int(index) for index in np.argwhere(~finite)[0])
+        i, j = np.argwhere(~finite)[0]
         raise KernelError(f"{what} of items {i} and {j} is beyond the float64 range; {remedy}")
 
 

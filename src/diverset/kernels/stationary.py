@@ -62,7 +62,12 @@ def rbf(X: ArrayLike, Y: ArrayLike | None = None, *, length_scale: float | Liter
            [0.6065, 1.    , 0.1353],
            [0.0111, 0.1353, 1.    ]])
     """
-    return _gaussian(_scaled_distances(X, Y, length_scale), symmetric=Y is None)
+    R = _scaled_distances(X, Y, length_scale)
+    with np.errstate(over="ignore", under="ignore"):
+        np.multiply(R, R, out=R)
+        R *= -0.5
+        np.exp(R, out=R)
+    return mirror(R) if Y is None else R
 
 
 def matern(
@@ -112,9 +117,9 @@ def matern(
             f"nu is {nu!r}; above {_LARGEST_NU:g} the Bessel function overflows and the kernel is all but "
             "the rbf kernel: use nu=inf"
         )
-    R = _scaled_distances(X, Y, length_scale)
     if nu == math.inf:
-        return _gaussian(R, symmetric=Y is None)
+        return rbf(X, Y, length_scale=length_scale)
+    R = _scaled_distances(X, Y, length_scale)
     rows = max(1, 2**17 // max(R.shape[1], 1))
     with np.errstate(over="ignore", under="ignore"):
         for start in range(0, len(R), rows):  # by blocks, so that temporary arrays stay in the cache
@@ -177,15 +182,6 @@ def median_heuristic(X: ArrayLike, *, max_pairs: int = _MAX_PAIRS, rng: RNGLike 
 
 
 # similarities from distances -----------------------------------------------------------------------------------------
-
-
-def _gaussian(R: FloatArray, *, symmetric: bool) -> FloatArray:
-    """exp(-R^2 / 2), in place."""
-    with np.errstate(over="ignore", under="ignore"):
-        np.multiply(R, R, out=R)
-        R *= -0.5
-        np.exp(R, out=R)
-    return mirror(R) if symmetric else R
 
 
 def _matern_similarity(z: FloatArray, nu: float) -> FloatArray:
@@ -328,10 +324,8 @@ def _median(distances: FloatArray) -> float:
     """Median, or that of the nonzero distances if it is 0."""
     # The median of an even number is a mean of two, whose sum must not overflow.
     unit = 4.0 if distances.max() > 1e307 else 1.0
-    median = unit * float(np.median(distances / unit))
-    if median > 0.0:
-        return median
-    nonzero = distances[distances > 0.0]
-    if nonzero.size == 0:
-        raise KernelError("all rows of X are identical, so their median distance is 0; pass length_scale as a number")
-    return unit * float(np.median(nonzero / unit))
+    for some in (distances, distances[distances > 0.0]):
+        median = unit * float(np.median(some / unit)) if some.size else 0.0
+        if median > 0.0:
+            return median
+    raise KernelError("all rows of X are identical, so their median distance is 0; pass length_scale as a number")

@@ -1,7 +1,7 @@
 """Pictures, drawn with Matplotlib; nothing else in the package needs it.
 
-Every function takes ``ax=`` (``axes=`` where it fills several panels) and returns the artists it drew, which know their
-``axes``. Matplotlib is an extra: without it these functions raise
+Every function takes ``ax=``, the axes to draw in (``axes=`` for several panels), and makes a new figure by default. It
+returns the artists it drew, which know their ``axes``. Matplotlib is an extra: without it these functions raise
 :class:`~diverset.errors.MissingExtraError` with the command that installs it.
 """
 

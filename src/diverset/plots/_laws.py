@@ -35,8 +35,6 @@ def plot_kernel(
         Names of the items, written where there are at most 30.
     colorbar : bool
         Add one.
-    ax : Axes, optional
-        Where; new ones by default.
 
     Returns
     -------
@@ -71,8 +69,6 @@ def plot_spectrum(
         Name in the legend.
     log : bool
         On a logarithmic scale; eigenvalues at or below zero are then left out.
-    ax : Axes, optional
-        Where; new ones by default.
     **line
         Passed to :meth:`matplotlib.axes.Axes.plot`.
 
@@ -108,8 +104,6 @@ def plot_sizes(
         Their sizes are drawn as dots, relative to their number.
     label : str
         Name of the bars in the legend.
-    ax : Axes, optional
-        Where; new ones by default.
 
     Returns
     -------
@@ -152,8 +146,6 @@ def plot_quality_diversity(
         Settings of the dial; the two ends are written beside the first curve.
     xlabel, ylabel : str
         What is measured.
-    ax : Axes, optional
-        Where; new ones by default.
     **line
         Passed to :meth:`matplotlib.axes.Axes.plot`.
 

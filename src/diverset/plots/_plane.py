@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from diverset._typing import FloatArray
 from diverset.errors import DiversetError
 from diverset.plots._matplotlib import BASELINE, OTHERS, SELECTED, axes_for
 
@@ -43,8 +42,6 @@ def plot_points(
         Draw a disc of this radius around each point, to show a hard core or what is covered.
     title : str
         Above the panel.
-    ax : Axes, optional
-        Where; new ones by default.
     **scatter
         Passed to :meth:`matplotlib.axes.Axes.scatter`.
 
@@ -107,8 +104,6 @@ def plot_selection(
         Weight of the largest dot, to share a scale between axes; the largest of `weights` if left out.
     selected_label, baseline_label : str
         Names in the legend.
-    ax : Axes, optional
-        Where to draw; a new figure if left out.
 
     Returns
     -------
@@ -194,8 +189,6 @@ def plot_clouds(
         What is shown at full brightness; the largest entry by default. Give one for several pictures to compare.
     colours : sequence of colours
         Of the parts.
-    ax : Axes, optional
-        Where to draw.
 
     Returns
     -------
@@ -208,18 +201,15 @@ def plot_clouds(
             f"clouds have shape {given.shape}; expected (n_parts, rows, columns), {len(colours)} at most"
         )
     ax = axes_for(ax)
-    left, right, above, below = box
-    image = _blend(given, float(given.max()) if top is None else top, colours)
-    return [ax.imshow(image, extent=(left, right, below, above), interpolation="bilinear")]
-
-
-def _blend(clouds: FloatArray, top: float, colours: Sequence[Any]) -> FloatArray:
-    """Colours of the parts added up as light; the square root shows what is faint."""
     from matplotlib.colors import to_rgb
 
-    light = np.sqrt(np.clip(clouds / top if top > 0.0 else clouds, 0.0, 1.0))
-    tints = np.array([to_rgb(colour) for colour in colours[: len(clouds)]])
-    return np.asarray(np.clip(np.einsum("pij,pc->ijc", light, tints), 0.0, 1.0))
+    left, right, above, below = box
+    brightest = float(given.max()) if top is None else top
+    # The square root shows faint marginals; the colours of the parts are added up as light.
+    light = np.sqrt(np.clip(given / brightest if brightest > 0.0 else given, 0.0, 1.0))
+    tints = np.array([to_rgb(colour) for colour in colours[: len(given)]])
+    image = np.clip(np.einsum("pij,pc->ijc", light, tints), 0.0, 1.0)
+    return [ax.imshow(image, extent=(left, right, below, above), interpolation="bilinear")]
 
 
 def plot_part_marginals(
@@ -239,8 +229,6 @@ def plot_part_marginals(
         Where the places lie; needed for marginals of shape (M,).
     background : array_like, optional
         An image to draw below, in grey; with it the vertical axis points down.
-    ax : Axes, optional
-        Where; new ones by default.
 
     Returns
     -------

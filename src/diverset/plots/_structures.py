@@ -29,8 +29,6 @@ def plot_factor_graph(graph: FactorGraph, *, ax: "Axes | None" = None) -> "list[
     ----------
     graph : FactorGraph
         What to draw.
-    ax : Axes, optional
-        Where; new ones by default.
 
     Returns
     -------
@@ -47,11 +45,8 @@ def plot_factor_graph(graph: FactorGraph, *, ax: "Axes | None" = None) -> "list[
             above[r] += 1
             x, y = float(r), 0.55 * above[r]
         else:
-            x = float(np.mean(factor.parts))
-            inside = max(factor.parts) - min(factor.parts) == len(factor.parts) - 1 == 1
-            if inside:
-                y = 0.0
-            else:
+            x, y = float(np.mean(factor.parts)), 0.0
+            if len(factor.parts) > 2 or abs(factor.parts[0] - factor.parts[1]) > 1:
                 depth += 1
                 y = -0.55 * depth
         for r in factor.parts:
@@ -93,10 +88,6 @@ def plot_timelines(
     -------
     list of Line2D
         One for each thread; the labels are texts of the axes.
-
-    Notes
-    -----
-    Labels stand above and below their thread in turn, so that neighbours do not run into each other.
     """
     if names is not None and len(names) != len(threads):
         raise DiversetError(f"{len(names)} names for {len(threads)} threads; give one each")
@@ -111,16 +102,10 @@ def plot_timelines(
         (line,) = ax.plot(times, [-row] * len(times), "o-", color=f"C{row % 10}", markersize=6, linewidth=1.6)
         lines.append(line)
         for position, (time, label) in enumerate(ordered):
-            above = position % 2 == 0
-            ax.annotate(
-                "\n".join(textwrap.wrap(label, wrap)),
-                (time, -row),
-                (0, 7 if above else -7),
-                textcoords="offset points",
-                ha="center",
-                va="bottom" if above else "top",
-                fontsize=7.5,
-            )
+            words = "\n".join(textwrap.wrap(label, wrap))
+            # Above and below in turn, so that neighbours do not run into each other.
+            shift, va = (7, "bottom") if position % 2 == 0 else (-7, "top")
+            ax.annotate(words, (time, -row), (0, shift), textcoords="offset points", ha="center", va=va, fontsize=7.5)
     ax.set_yticks([-row for row in range(len(threads))], names or [str(row + 1) for row in range(len(threads))])
     ax.set_ylim(-len(threads) + 0.4, 0.6)
     ax.margins(x=0.08)
