@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from diverset.cli.candidates import Candidates
     from diverset.cli.console import Out
     from diverset.cli.request import Request
-    from diverset.metrics.comparison import Comparison
+    from diverset.metrics.compare import Comparison
 
 __all__ = ["compare"]
 
@@ -148,7 +148,7 @@ class Compared(Result):
         from rich.table import Table
         from rich.text import Text
 
-        from diverset.metrics.comparison import HEADINGS, difference, shown
+        from diverset.metrics.compare import HEADINGS, difference, shown
 
         found = self.found
         lines = found.headline
