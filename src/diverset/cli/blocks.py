@@ -63,12 +63,12 @@ def pick_blocks(request: Request, step: Callable[[str], None]) -> tuple[Candidat
     and the number of rows to pick.
     """
     unfit = {"--text": request.text, "--embeddings": request.embeddings, "--model": request.model}
-    named = next((name for name, value in unfit.items() if value is not None), None)
-    if named is not None:
-        raise DiversetError(
-            f"{named} does not go with --dask: rows in blocks are compared by numbers that the file holds; write "
-            "embeddings into a column of lists once, and name it with --features"
-        )
+    for name, value in unfit.items():
+        if value is not None:
+            raise DiversetError(
+                f"{name} does not go with --dask: rows in blocks are compared by numbers that the file holds; write "
+                "embeddings into a column of lists once, and name it with --features"
+            )
     if request.similarity == "rbf":
         raise DiversetError("--similarity rbf does not go with --dask; cosine and dot need no matrix of all pairs")
     step("Looking at the file")

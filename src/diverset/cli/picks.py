@@ -44,18 +44,6 @@ class _Rows(Result):
         return Path(self.candidates.table.name).name
 
     @property
-    def method(self) -> str:
-        return self.request.method
-
-    @property
-    def window(self) -> int | None:
-        return self.request.window
-
-    @property
-    def lower_is_better(self) -> bool:
-        return self.request.lower_is_better
-
-    @property
     def _types(self) -> Mapping[str, Any] | None:  # type: ignore[override]
         return self.candidates.table.types
 

@@ -104,34 +104,40 @@ class Table:
         """The line of a row, or its number if there are no lines."""
         return f"row {row + 1}" if self.lines is None else f"line {self.lines[row]}"
 
-    def numbers(self, name: str) -> FloatArray:
-        """A column as finite numbers; the error names the row and value of the first other cell."""
+    def _numbers(self, name: str) -> FloatArray:
+        """A column as numbers, NaN for cells that are not finite numbers."""
         array = self.arrays.get(name)
-        if array is not None and array.ndim == 1 and np.isfinite(array).all():
+        if array is not None and array.ndim == 1:
             return array.astype(np.float64)
         cells = self.column(name)
-        column = _fast_numbers(cells)
-        if column is not None:
-            return column
-        values = [as_number(cell) for cell in cells]
-        wrong = [i for i, value in enumerate(values) if value is None]
-        if not wrong:
-            return np.array(values, dtype=np.float64)
-        cell = cells[wrong[0]]
+        try:
+            if isinstance(cells[0], str | int | float):
+                column = np.array(cells, dtype=np.float64)
+                if column.ndim == 1:
+                    return column
+        except (TypeError, ValueError, OverflowError):
+            pass  # some cell needs a closer look
+        return np.array([math.nan if (value := as_number(cell)) is None else value for cell in cells])
+
+    def numbers(self, name: str) -> FloatArray:
+        """A column as finite numbers; the error names the row and value of the first other cell."""
+        values = self._numbers(name)
+        wrong = np.flatnonzero(~np.isfinite(values))
+        if len(wrong) == 0:
+            return values
+        cell = self.column(name)[wrong[0]]
         what = "is blank" if cell is None or cell == "" else f"is {_shown(cell)}"
         also = f" (and {plural(len(wrong) - 1, 'more row')} like it)" if len(wrong) > 1 else ""
+        where = self.where(int(wrong[0]))
         raise DiversetError(
-            f"{self.name}, {self.where(wrong[0])}: column {name!r} {what}{also}; every row needs a finite number there"
+            f"{self.name}, {where}: column {name!r} {what}{also}; every row needs a finite number there"
         )
 
     def is_numeric(self, name: str) -> bool:
         """Whether every cell of a column is a finite number."""
-        if name in self.arrays:
-            return self.arrays[name].ndim == 1 and bool(np.isfinite(self.arrays[name]).all())
-        cells = self.columns[name]
-        if any(isinstance(cell, bool) for cell in cells):
+        if name not in self.arrays and any(isinstance(cell, bool) for cell in self.columns[name]):
             return False
-        return _fast_numbers(cells) is not None or all(as_number(cell) is not None for cell in cells)
+        return bool(np.isfinite(self._numbers(name)).all())
 
     def vectors(self, name: str) -> Array | None:
         """A column of lists of numbers, all of one length, as a matrix; None if it holds no lists."""
@@ -142,17 +148,13 @@ class Table:
         if not all(isinstance(cell, list) for cell in cells):
             return None
         for i, cell in enumerate(cells):
+            here = f"{self.name}, {self.where(i)}: column {name!r}"
             if len(cell) != len(cells[0]):
-                raise DiversetError(
-                    f"{self.name}, {self.where(i)}: column {name!r} has {len(cell)} numbers where "
-                    f"{self.where(0)} has {len(cells[0])}; every list must have the same length"
-                )
+                length = f"has {len(cell)} numbers where {self.where(0)} has {len(cells[0])}"
+                raise DiversetError(f"{here} {length}; every list must have the same length")
             for entry in cell:
                 if not isinstance(entry, int | float) or not math.isfinite(entry):
-                    raise DiversetError(
-                        f"{self.name}, {self.where(i)}: column {name!r} holds {_shown(entry)}; "
-                        "every entry must be a finite number"
-                    )
+                    raise DiversetError(f"{here} holds {_shown(entry)}; every entry must be a finite number")
         return np.array(cells, dtype=np.float64).reshape(len(cells), -1)
 
     def take(self, rows: Iterable[int], *, typed: bool) -> dict[str, list[Any]]:
@@ -165,10 +167,10 @@ class Table:
         for name in self.columns:
             if name in self.arrays:
                 columns[name] = self.arrays[name][wanted].tolist()
-                continue
-            cells = self.columns[name]
-            source = _typed(cells) if typed and self.untyped else cells
-            columns[name] = [source[row] for row in wanted]
+            else:
+                cells = self.columns[name]
+                source = _typed(cells) if typed and self.untyped else cells
+                columns[name] = [source[row] for row in wanted]
         return columns
 
     def texts(self, name: str) -> list[str]:
@@ -419,17 +421,6 @@ def _loads(text: str, where: str) -> Any:
     except (ValueError, RecursionError) as error:
         reason = getattr(error, "msg", "nested too deeply")
         raise DiversetError(f"{where}: not valid JSON ({reason})") from error
-
-
-def _fast_numbers(cells: list[Any]) -> FloatArray | None:
-    """A column of finite numbers in one conversion; None if that fails."""
-    if not isinstance(cells[0], str | int | float) or cells[0] == "":
-        return None
-    try:
-        column = np.array(cells, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return column if column.ndim == 1 and np.isfinite(column).all() else None
 
 
 def _listed(names: Iterable[str]) -> str:

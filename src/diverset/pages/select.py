@@ -62,7 +62,7 @@ def page(result: Any, output: Path) -> dict[str, Any]:
     """Values for the template; `result` is the ``_Rows`` of a command or a :class:`~diverset.Selection`."""
     picks = _of_arrays(result) if isinstance(result, Selection) else result
     candidates, selection, given = picks.candidates, picks.selection, picks.given
-    settings = turn_the_dial(selection, picks.window) if picks.turn else [selection]
+    settings = turn_the_dial(selection, picks.request.window) if picks.turn else [selection]
     n = len(candidates.rows)
     picked = [each.indices[:MOST_PICKS] for each in settings]
     chosen = next(i for i, each in enumerate(settings) if each is selection)
@@ -75,7 +75,7 @@ def page(result: Any, output: Path) -> dict[str, Any]:
         place, caption = placed(candidates, shown)
     texts = _texts(candidates, np.concatenate([given, union]), 8000, _PICK_BYTES)
     texts += _texts(candidates, dots, 240, _DOT_BYTES)
-    ranks, heights = _standing(candidates.quality, picks.lower_is_better)
+    ranks, heights = _standing(candidates.quality, picks.request.lower_is_better)
     row_of = {int(i): row for row, i in enumerate(shown)}
     links = _links(candidates)
     data = {
@@ -106,13 +106,13 @@ def page(result: Any, output: Path) -> dict[str, Any]:
         "title": f"{len(selection)} of {candidates.n:,} rows of {picks.name}",
         "notes": picks.notes,
         "dial": _dial(settings, chosen) if len(settings) > 1 else None,
-        "method": picks.method,
+        "method": picks.request.method,
         "command_heading": picks.command_heading,
         "drawn": len(shown) if caption else 0,
         "grey": "not picked" if drawn == others else f"not picked ({drawn:,} of {others:,} rows drawn)",
         "caption": caption,
         "curve": None if candidates.quality is None else _curve(ranks, heights),
-        "lower_is_better": picks.lower_is_better,
+        "lower_is_better": picks.request.lower_is_better,
         "cut": [short(candidates.label(i), 80) for i in selection.indices[MOST_PICKS:].tolist()],
         "asked": picks.asked(output),
         "data": data,
@@ -147,13 +147,11 @@ def _of_arrays(selection: Selection) -> SimpleNamespace:
         given=np.zeros(0, dtype=np.int64) if problem is None else problem.given,
         notes=selection.notes,
         name="arrays",
-        method="greedy",
+        request=SimpleNamespace(method="greedy", window=None, lower_is_better=False),
         command_heading="The same in Python",
         command=command,
         asked=lambda output: asked_of(selection),
         turn=problem is not None,
-        window=None,
-        lower_is_better=False,
     )
 
 
