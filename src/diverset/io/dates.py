@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Dates", "date_in_name", "parse_date", "parse_dates"]
+__all__ = ["Dates", "parse_date", "parse_dates"]
 
 _MONTHS = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
@@ -41,7 +41,6 @@ _OFFSETS = {
     "z": 0, "ut": 0, "utc": 0, "gmt": 0, "est": -5, "edt": -4, "cst": -6, "cdt": -5, "mst": -7, "mdt": -6, "pst": -8,
     "pdt": -7, "cet": 1, "cest": 2,
 }  # fmt: skip
-_DATE_IN_NAME = re.compile(r"(?<!\d)(\d{4})([-_.]?)(\d{2})\2(\d{2})(?!\d)")
 _BLANKS = frozenset(("", "na", "n/a", "nan", "nat", "nil", "none", "null", "-", "?"))
 
 
@@ -98,17 +97,6 @@ def parse_dates(cells: Sequence[Any], *, day_first: bool | None = None, date_for
         except (ValueError, OverflowError, OSError) as error:
             reasons[i] = str(error)
     return Dates(times, zones, reasons, notes)
-
-
-def date_in_name(name: str) -> np.datetime64 | None:
-    """The date in a file name such as ``2005-02-24-pope.txt`` or ``20050224.md``; None if there is none."""
-    for found in _DATE_IN_NAME.finditer(name):
-        year, _, month, day = found.groups()
-        try:
-            return np.datetime64(date(int(year), int(month), int(day)), "s")
-        except ValueError:
-            continue
-    return None
 
 
 def _utc(found: datetime) -> np.datetime64:

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple, TextIO
 import numpy as np
 
 from diverset.errors import DiversetError
-from diverset.io.dates import date_in_name, parse_dates
+from diverset.io.dates import parse_dates
 from diverset.io.features import TEXTS, guess_id, guess_text, is_prose, looks_like_id
-from diverset.io.files import byte_limit, decode, is_own_page, kind_of, plural, read_bytes, read_stdin
-from diverset.io.tables import TEXT_KINDS, Table, as_text, is_blank, is_frame, parse_table, read_table
+from diverset.io.files import byte_limit, decode, is_frame, is_own_page, kind_of, plural, read_bytes, read_stdin
+from diverset.io.tables import TEXT_KINDS, Table, as_text, is_blank, parse_table, read_table
 
 __all__ = ["Document", "html_text", "markdown_text", "read_documents"]
 
@@ -37,6 +37,7 @@ _TAG = re.compile(
     r"""|<(/?)([a-z][^\s/>]*+)(?:=\s*+"[^"]*+(?:"|\Z)|=\s*+'[^']*+(?:'|\Z)|[^>])*+(?:>|\Z)""",
     re.DOTALL | re.IGNORECASE,
 )
+_DATE_IN_NAME = re.compile(r"(?<!\d)(\d{4})([-_.]?)(\d{2})\2(\d{2})(?!\d)")
 _CHARSET = re.compile(rb"<meta[^>]{0,200}?charset=[\"']?([\w-]{2,20})", re.IGNORECASE)
 #: An address in parentheses, which may hold one pair of parentheses itself.
 _ADDRESS = r"\((?:[^()\n]|\([^()\n]{0,200}\)){0,2000}+\)"
@@ -231,6 +232,16 @@ def _first(table: Table, names: Sequence[str]) -> list[Any]:
         cells = table.column(name)
         found = [found[i] if cell == [] or is_blank(cell) else cell for i, cell in enumerate(cells)]
     return found
+
+
+def date_in_name(name: str) -> np.datetime64 | None:
+    """The date in a file name such as ``2005-02-24-pope.txt`` or ``20050224.md``; None if there is none."""
+    for year, _, month, day in _DATE_IN_NAME.findall(name):
+        try:
+            return np.datetime64(f"{year}-{month}-{day}", "s")
+        except ValueError:
+            continue
+    return None
 
 
 def _kind_of(text: str) -> str:

@@ -63,6 +63,11 @@ def kind_of(name: str | os.PathLike[str]) -> str:
     return (path.with_suffix("") if path.suffix.lower() == ".gz" else path).suffix.lower()
 
 
+def is_frame(source: Any) -> bool:
+    """Whether an object has the methods of a pandas or polars frame."""
+    return hasattr(source, "columns") and hasattr(source, "__len__") and hasattr(source, "__getitem__")
+
+
 def plural(count: int, noun: str) -> str:
     """A count with its noun: 1 row, 2 rows."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -22,9 +22,9 @@ import numpy as np
 from diverset._typing import Array, FloatArray
 from diverset.errors import DiversetError
 from diverset.io.binary import load_npy, read_parquet, write_parquet
-from diverset.io.files import atomic_write, decode, kind_of, plural, read_bytes, read_stdin
+from diverset.io.files import atomic_write, decode, is_frame, kind_of, plural, read_bytes, read_stdin
 
-__all__ = ["Table", "as_number", "as_text", "is_blank", "is_frame", "parse_table", "read_table", "write_table"]
+__all__ = ["Table", "as_number", "as_text", "is_blank", "parse_table", "read_table", "write_table"]
 
 #: Kinds of tables that are text, and may be compressed (``.csv.gz``).
 TEXT_KINDS = (".csv", ".tsv", ".json", ".jsonl", ".ndjson")
@@ -255,11 +255,6 @@ def parse_table(text: str, kind: str, name: str, notes: list[str] | None = None,
         raise DiversetError(f"{name} has no rows")
     table.notes.extend(notes or [])
     return table
-
-
-def is_frame(source: Any) -> bool:
-    """Whether an object has the methods of a pandas or polars frame."""
-    return hasattr(source, "columns") and hasattr(source, "__len__") and hasattr(source, "__getitem__")
 
 
 def _from_frame(frame: Any) -> Table:
