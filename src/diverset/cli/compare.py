@@ -28,18 +28,12 @@ _LEFT_OUT = ["quality kept", "redundancy", "Vendi score", "shared with top-k", "
 def compare(
     request: Request,
     out: Out,
-    methods: Annotated[str | None, option(metavar="NAMES", help="Methods, with commas; all by default.")] = None,
-    dials: Annotated[str | None, option(metavar="D,D", help="Settings of the dial; 0.1,0.2,...,1 by default.")] = None,
-    query: Annotated[str | None, option(metavar="COL", help="Column of the query that a row belongs to.")] = None,
-    qrels: Annotated[
-        Path | None, option(metavar="F", help="Judgements in TREC format: topic, subtopic or 0, id, grade.")
-    ] = None,
-    clicked: Annotated[
-        str | None, option(metavar="COL", help="Column of clicks or grades: above 0 is relevant.")
-    ] = None,
-    measure: Annotated[
-        str | None, option(metavar="NAME", help="The deciding measure: alpha_ndcg, ndcg, subtopic_recall, precision.")
-    ] = None,
+    methods: Annotated[str | None, option("Methods, with commas; all by default.", "NAMES")] = None,
+    dials: Annotated[str | None, option("Settings of the dial; 0.1,0.2,...,1 by default.", "D,D")] = None,
+    query: Annotated[str | None, option("Column of the query that a row belongs to.", "COL")] = None,
+    qrels: Annotated[Path | None, option("Judgements in TREC format: topic, subtopic or 0, id, grade.", "F")] = None,
+    clicked: Annotated[str | None, option("Column of clicks or grades: above 0 is relevant.", "COL")] = None,
+    measure: Annotated[str | None, option("It decides: alpha_ndcg, ndcg, subtopic_recall, precision.", "NAME")] = None,
     seed: Seed = None,
 ) -> None:
     """Try methods and settings of the dial side by side, and say which to use."""

@@ -85,16 +85,18 @@ def _complain(message: str, code: int = BAD_INPUT) -> int:
     return code
 
 
-def option(*names: str, panel: str | None = None, **settings: Any) -> Any:
-    """An option of a command, in a panel of the help page."""
-    return typer.Option(*names, rich_help_panel=panel, **settings)
+def option(*words: str, panel: str | None = None, **settings: Any) -> Any:
+    """An option of a command: its flags, its help and its metavar, in a panel of the help page."""
+    flags = [word for word in words if word.startswith("-")]
+    text, *metavar = words[len(flags) :]
+    return typer.Option(*flags, help=text, metavar=next(iter(metavar), None), rich_help_panel=panel, **settings)
 
 
 Seed: TypeAlias = Annotated[
-    int | None, option("--seed", min=0, help="Seed of the random numbers: same seed, same result.", show_default=False)
+    int | None, option("--seed", "Seed of the random numbers: same seed, same result.", min=0, show_default=False)
 ]
 Encoding: TypeAlias = Annotated[
-    str | None, option(metavar="NAME", help="Encoding of text files, such as cp1252. The default tries UTF-8 first.")
+    str | None, option("Encoding of text files, such as cp1252. The default tries UTF-8 first.", "NAME")
 ]
 _OUTPUT = "Write the result: .html is a page; also .json, .jsonl, .csv, .parquet, .md. - is standard output."
 
@@ -103,15 +105,11 @@ _OUTPUT = "Write the result: .html is a page; also .json, .jsonl, .csv, .parquet
 class Out:
     """The options that every verb has: where its result goes."""
 
-    output: Annotated[Path | None, option("-o", "--output", metavar="FILE", help=_OUTPUT)] = None
-    as_json: Annotated[bool, option("--json", help="Print JSON, for scripts.")] = False
-    quiet: Annotated[bool, option("--quiet", "-q", help="Print no remarks, and no result if a file is written.")] = (
-        False
-    )
-    force: Annotated[bool, option("--force", help="Allow the output to overwrite the input.")] = False
-    raw_cells: Annotated[
-        bool, option("--raw-cells", help="In .csv, put no apostrophe before text that looks like a formula.")
-    ] = False
+    output: Annotated[Path | None, option("-o", "--output", _OUTPUT, "FILE")] = None
+    as_json: Annotated[bool, option("--json", "Print JSON, for scripts.")] = False
+    quiet: Annotated[bool, option("--quiet", "-q", "Print no remarks, and no written result.")] = False
+    force: Annotated[bool, option("--force", "Allow the output to overwrite the input.")] = False
+    raw_cells: Annotated[bool, option("--raw-cells", "Put no apostrophe before formulas in .csv.")] = False
 
     @property
     def path(self) -> Path | None:
@@ -204,8 +202,7 @@ def _print_version(wanted: bool) -> None:
 def _without_command(
     context: typer.Context,
     show_version: Annotated[
-        bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     if context.invoked_subcommand is None:

@@ -19,7 +19,7 @@ WHAT, LIMITS = "What rows are compared by", "Limits"
 #: Rows picked by default.
 DEFAULT_SIZE = 10
 Method: TypeAlias = Annotated[
-    Literal["greedy", "local-search", "exact", "sample"], option(help="How to find the best set; sample draws one.")
+    Literal["greedy", "local-search", "exact", "sample"], option("How to find the best set; sample draws one.")
 ]
 
 
@@ -34,49 +34,31 @@ class Request:
         str,
         typer.Argument(metavar="FILE", help="Rows: .csv, .tsv, .json, .jsonl, .parquet, .npy; - is standard input."),
     ]
-    k: Annotated[
-        str | None,
-        option("-k", "--size", metavar="N", help="Rows to pick, 10 by default: a number, or a share such as 0.1."),
-    ] = None
-    quality: Annotated[str | None, option(metavar="COL", help="Column of scores: higher is better.")] = None
-    lower_is_better: Annotated[
-        bool, option("--lower-is-better", help="The column holds distances or ranks: lower is better.")
-    ] = False
-    scale: Annotated[
-        Literal["rank", "standard", "none"],
-        option(help="Use the order of the scores, their standardised values, or the raw values."),
-    ] = "rank"
-    keep: Annotated[
-        float | None, option(metavar="SHARE", help="Share of quality to keep, such as 0.9, instead of a dial.")
-    ] = None
-    id: Annotated[
-        str | None, option("--id", metavar="COL", help="Column that names rows. Without one, rows count from 1.")
-    ] = None
-    encoding: Encoding = None
-    text: Annotated[str | None, option(metavar="COL", help="Compare the words of a column.", panel=WHAT)] = None
-    features: Annotated[
-        str | None,
-        option(metavar="COLS", help="Compare columns of numbers: a,b or e* or e0:e63, or lists.", panel=WHAT),
-    ] = None
-    embeddings: Annotated[
-        Path | None, option(metavar="F.npy", help="Compare embeddings, one for each row of FILE.", panel=WHAT)
-    ] = None
-    model: Annotated[
-        str | None,
-        option(metavar="NAME", help="Embed the text with this sentence-transformers model.", panel=WHAT),
-    ] = None
-    similarity: Annotated[
-        Literal["cosine", "rbf", "dot"] | None,
-        option(help="Default: rbf of standardised columns of single numbers, cosine of everything else.", panel=WHAT),
-    ] = None
-    given: Annotated[
-        str | None,
-        option(metavar="IDS", help="Rows already shown, to keep away from: a,b,c or a file.", panel=LIMITS),
-    ] = None
-    exclude: Annotated[str | None, option(metavar="IDS", help="Rows not to pick: a,b,c or a file.", panel=LIMITS)] = (
+    k: Annotated[str | None, option("-k", "--size", "Rows to pick: a number (default 10) or a share (0.1).", "N")] = (
         None
     )
-    min_quality: Annotated[float | None, option(metavar="X", help="Pick no row of worse quality.", panel=LIMITS)] = None
+    quality: Annotated[str | None, option("Column of scores: higher is better.", "COL")] = None
+    lower_is_better: Annotated[bool, option("--lower-is-better", "The scores are distances or ranks.")] = False
+    scale: Annotated[
+        Literal["rank", "standard", "none"],
+        option("Use the order of the scores, their standardised values, or the raw values."),
+    ] = "rank"
+    keep: Annotated[float | None, option("Share of quality to keep, such as 0.9, instead of a dial.", "SHARE")] = None
+    id: Annotated[str | None, option("--id", "Column that names rows. Without one, rows count from 1.", "COL")] = None
+    encoding: Encoding = None
+    text: Annotated[str | None, option("Compare the words of a column.", "COL", panel=WHAT)] = None
+    features: Annotated[str | None, option("Compare numbers: a,b or e* or e0:e63, or lists.", "COLS", panel=WHAT)] = (
+        None
+    )
+    embeddings: Annotated[Path | None, option("Compare embeddings, one per row.", "F.npy", panel=WHAT)] = None
+    model: Annotated[str | None, option("Embed text by a sentence-transformers model.", "NAME", panel=WHAT)] = None
+    similarity: Annotated[
+        Literal["cosine", "rbf", "dot"] | None,
+        option("Default: rbf of standardised columns of single numbers, cosine of everything else.", panel=WHAT),
+    ] = None
+    given: Annotated[str | None, option("Rows shown before, to avoid: a,b,c or a file.", "IDS", panel=LIMITS)] = None
+    exclude: Annotated[str | None, option("Rows not to pick: a,b,c or a file.", "IDS", panel=LIMITS)] = None
+    min_quality: Annotated[float | None, option("Pick no row of worse quality.", "X", panel=LIMITS)] = None
     diversity: float | None = None
     method: str = "greedy"
     seed: int | None = None

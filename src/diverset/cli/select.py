@@ -8,9 +8,7 @@ from diverset.cli.request import LIMITS, Method, Request
 
 __all__ = ["sample", "select"]
 
-Diversity: TypeAlias = Annotated[
-    float | None, option(help="The dial, 0.5 by default: 0 is plain top-k, 1 diversity only.")
-]
+Diversity: TypeAlias = Annotated[float | None, option("The dial, 0.5 by default: 0 is plain top-k, 1 diversity only.")]
 _BLOCKS = "Read a .parquet, .npy or .zarr in blocks: on the Dask cluster at tcp://..., or here."
 
 
@@ -21,11 +19,11 @@ class Search:
     diversity: Diversity = None
     method: Method = "greedy"
     seed: Seed = None
-    group: Annotated[str | None, option(metavar="COL", help="Column of groups, for --per-group.", panel=LIMITS)] = None
-    per_group: Annotated[int | None, option(metavar="N", help="Most picks from one group.", panel=LIMITS)] = None
-    cost: Annotated[str | None, option(metavar="COL", help="Column of costs, for --budget.", panel=LIMITS)] = None
-    budget: Annotated[float | None, option(metavar="B", help="Limit on the total cost.", panel=LIMITS)] = None
-    window: Annotated[int | None, option(metavar="W", help="Only the last W picks repel.", panel=LIMITS)] = None
+    group: Annotated[str | None, option("Column of groups, for --per-group.", "COL", panel=LIMITS)] = None
+    per_group: Annotated[int | None, option("Most picks from one group.", "N", panel=LIMITS)] = None
+    cost: Annotated[str | None, option("Column of costs, for --budget.", "COL", panel=LIMITS)] = None
+    budget: Annotated[float | None, option("Limit on the total cost.", "B", panel=LIMITS)] = None
+    window: Annotated[int | None, option("Only the last W picks repel.", "W", panel=LIMITS)] = None
 
 
 @app.command(epilog="Example:  diverset select papers.csv -k 10 --text abstract --quality score -o picks.html")
@@ -34,7 +32,7 @@ def select(
     request: Request,
     search: Search,
     out: Out,
-    dask: Annotated[str | None, option(metavar="ADDRESS", help=_BLOCKS)] = None,
+    dask: Annotated[str | None, option(_BLOCKS, "ADDRESS")] = None,
 ) -> None:
     """Pick rows of a file that are good and unlike each other."""
     from diverset.cli.picks import Picks, pick
@@ -51,7 +49,7 @@ def select(
 def sample(
     request: Request,
     out: Out,
-    draws: Annotated[int, option("-n", "--draws", help="How many sets to draw.")] = 1,
+    draws: Annotated[int, option("-n", "--draws", "How many sets to draw.")] = 1,
     diversity: Diversity = None,
     seed: Seed = None,
 ) -> None:

@@ -99,7 +99,7 @@ def demo_summary(output: Path, console: Console, max_words: int = 50) -> "Summar
 
 def demo_threads(output: Path, console: Console) -> "FoundThreads":
     """Find six threads in the invented news, print them, and write their page."""
-    from diverset.cli.thread import report as report_threads
+    from diverset.cli.verbs import report as report_threads
     from diverset.threads import example_news
 
     with working("threading the news") as step:
