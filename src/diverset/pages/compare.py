@@ -77,35 +77,15 @@ def _chart(found: Comparison) -> dict[str, Any] | None:
         at = _LEFT + x * (_WIDTH - _LEFT - _RIGHT), _HEIGHT - _BELOW - y * (_HEIGHT - _BELOW - _ABOVE)
         return round(at[0], 1), round(at[1], 1)
 
-    marks = []
-    for each, words in ((top, "top-k"), (found.chosen, f"chosen: {found.chosen.name}")):
-        place = point(each)
-        if place is None or (each is top and found.chosen is top):
-            continue
-        x, y = xy(place)
-        right = x > _WIDTH / 2
-        marks.append(
-            {
-                "kind": "chosen-point" if each is found.chosen else "top-point",
-                "x": x,
-                "y": y,
-                "at": x - 12 if right else x + 12,
-                "down": 26 if each is top else -12,
-                "anchor": "end" if right else "start",
-                "words": words,
-            }
-        )
+    chosen = ("chosen-point", f"chosen: {found.chosen.name}", -12, point(found.chosen))
+    marks = [chosen] if found.chosen is top else [("top-point", "top-k", 26, point(top)), chosen]
     says = "Up is more quality kept, left is less redundancy: the upper left is best. Every line begins at top-k."
     if measure:
         says = f"Diversity grows to the right; all methods begin at top-k, {HEADINGS[measure]} "
         says += f"{shown(top.numbers[measure])}."
     return {
         "heading": "Scores along the dial" if measure else "What diversity costs",
-        "width": _WIDTH,
-        "height": _HEIGHT,
-        "left": _LEFT,
-        "right": _WIDTH - _RIGHT,
-        "bottom": _HEIGHT - _BELOW,
+        **{"width": _WIDTH, "height": _HEIGHT, "left": _LEFT, "right": _WIDTH - _RIGHT, "bottom": _HEIGHT - _BELOW},
         "up": [(xy((across[0], value))[1], f"{value:.2g}") for value in up],
         "across": [(xy((value, up[0]))[0], f"{value:.2g}") for value in across],
         "below": "diversity" if measure else "redundancy",
@@ -114,7 +94,7 @@ def _chart(found: Comparison) -> dict[str, Any] | None:
             {"name": name, "colour": _COLOURS[j % 5], "dashes": _DASHES[j % 5], "points": [xy(p) for p in line]}
             for j, (name, line) in enumerate(places.items())
         ],
-        "marks": marks,
+        "marks": [(kind, words, down, *xy(place)) for kind, words, down, place in marks if place is not None],
         "says": says,
     }
 

@@ -4,6 +4,7 @@ All data are in one block of JSON, which the script of the page inserts as text.
 """
 
 import math
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from diverset._typing import FloatArray, IntArray
+from diverset.errors import DiversetWarning
 from diverset.inference.problem import Problem
 from diverset.inference.result import Selection
 from diverset.pages.base import placed, short, some_of, web_link
@@ -47,14 +49,16 @@ def turn_the_dial(selection: Selection, window: int | None = None) -> list[Selec
     last = STOPS - 1
     place = int(own) * last if own in (0.0, 1.0) else min(max(round(own * last), 1), last - 1)
     settings = []
-    for i in range(STOPS):
-        dial = i / last
-        if i == place:
-            settings.append(selection)
-        elif window is not None and dial > 0.0:
-            settings.append(problem.selection(dial, problem.windowed(dial, window)))
-        else:
-            settings.append(problem.selection(dial, problem.greedy(dial, problem.k, problem.given, problem.limits)))
+    with warnings.catch_warnings(
+        action="ignore", category=DiversetWarning
+    ):  # the page shows notes of the selection only
+        for dial in np.arange(STOPS) / last:
+            if window is not None and dial > 0.0:
+                found = problem.windowed(dial, window)
+            else:
+                found = problem.greedy(dial, problem.k, problem.given, problem.limits)
+            settings.append(problem.selection(float(dial), found))
+    settings[place] = selection
     return settings
 
 
@@ -206,7 +210,9 @@ def _standing(quality: FloatArray | None, lower_is_better: bool) -> tuple[IntArr
 def _number(candidates: Any, i: int, ranks: IntArray, heights: FloatArray) -> list[Any]:
     if candidates.quality is None:
         return [None, 0, 0]
-    return [f"{candidates.quality[i]:.6g}", round(float(heights[i]), 1), int(ranks[i])]
+    quality = float(candidates.quality[i])
+    words = f"{quality:,.0f}" if quality.is_integer() and abs(quality) < 1e12 else f"{quality:.6g}"
+    return [words, round(float(heights[i]), 1), int(ranks[i])]
 
 
 def _dial(settings: Sequence[Selection], chosen: int) -> dict[str, Any]:

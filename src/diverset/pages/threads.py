@@ -49,6 +49,7 @@ def page(found: FoundThreads, output: Path) -> dict[str, Any]:
         for t, thread in enumerate(threads)
     ]
     inside = np.concatenate(threads)
+    places = place.round(2).tolist()
     data = {
         "dates": dates,
         "span": [float(at[inside].min()), float(at[inside].max())],
@@ -58,18 +59,18 @@ def page(found: FoundThreads, output: Path) -> dict[str, Any]:
                 "colour": card["colour"],
                 "items": [
                     {
-                        "title": str(corpus.titles[i]),
+                        "title": item["title"],
                         "day": day_of(corpus.times[i]),
                         "at": float(at[i]),
                         "gap": item["gap"] > 0.0,
-                        "place": place[i].round(2).tolist(),
+                        "place": places[i],
                     }
                     for i, item in zip(thread.tolist(), card["items"], strict=True)
                 ],
             }
             for card, thread in zip(cards, threads, strict=True)
         ],
-        "documents": [[*place[i].round(2).tolist(), str(corpus.titles[i])] for i in shown.tolist()],
+        "documents": [[*places[i], str(corpus.titles[i])] for i in shown.tolist()],
     }
     first, last = day_of(corpus.times.min())[:10], day_of(corpus.times.max())[:10]
     how = "drawn at random" if found.settings["sample"] else "the most probable"
@@ -79,12 +80,8 @@ def page(found: FoundThreads, output: Path) -> dict[str, Any]:
         "notes": found.notes,
         "cards": cards,
         "series": [
-            {
-                "words": ", ".join(series.words),
-                "count": len(series),
-                "title": str(corpus.titles[int(series.documents[0])]),
-            }
-            for series in found.series
+            {"words": ", ".join(each.words), "count": len(each), "title": str(corpus.titles[int(each.documents[0])])}
+            for each in found.series
         ],
         "grey": f"the {others:,} documents" if len(shown) == others else f"{len(shown):,} of the {others:,} documents",
         "data": data,
