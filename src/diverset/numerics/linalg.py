@@ -88,14 +88,14 @@ def cholesky_lower(a: Array, *, overwrite: bool = False) -> Array | None:
 
 
 def is_positive_definite(a: Array) -> bool:
-    """Whether a Hermitian matrix has a Cholesky factorisation; `a` may be overwritten.
+    """Whether a Hermitian matrix has a Cholesky factorisation.
 
     A check is all that many calls need of a factorisation, so a small one does not wait for SciPy to be imported. Nor
     does it use SciPy where that is imported already: its BLAS threads would go on spinning for a while, and slow down
     the eigendecomposition by NumPy that often comes next.
     """
     if a.shape[0] > _NUMPY_CHOLESKY:
-        return cholesky_lower(a, overwrite=True) is not None
+        return cholesky_lower(a) is not None
     try:
         np.linalg.cholesky(a)
     except np.linalg.LinAlgError:

@@ -234,8 +234,8 @@ def check_positive_semidefinite(a: Array, *, name: str, given: Any, remedy: str,
     """Refuse a Hermitian matrix with an eigenvalue below zero by more than rounding.
 
     `given` is the matrix as the user passed it: its precision says how much rounding is; never less than `forgiven`,
-    relative to the largest eigenvalue. One Cholesky factorisation of the matrix lifted by that much proves the common
-    case; only where it fails are the eigenvalues themselves looked at.
+    relative to the largest eigenvalue. A Cholesky factorisation proves the common case: of the matrix itself, or of the
+    matrix with that much added to its diagonal. Only where both fail are the eigenvalues computed.
     """
     n = a.shape[0]
     if n == 0:
@@ -246,7 +246,7 @@ def check_positive_semidefinite(a: Array, *, name: str, given: Any, remedy: str,
     # The entries bound the largest eigenvalue: by n times the largest, in a positive semidefinite matrix.
     slack = max(_forgiven(noise, largest) / largest, forgiven) if largest > 0.0 else 0.0
     if largest > 0.0 and diagonal.min() >= 0.0:
-        if is_positive_definite(add_to_diagonal(a.copy(), slack * largest)):
+        if is_positive_definite(a) or is_positive_definite(add_to_diagonal(a.copy(), slack * largest)):
             return
     elif not a.any():
         return
