@@ -18,7 +18,7 @@ import numpy as np
 from diverset._typing import BoolArray, FloatArray, IntArray, RNGLike
 from diverset.errors import DiversetError, LabelError, SizeError
 from diverset.numerics.validation import as_number, check_count, check_nonnegative
-from diverset.threads.corpus import Corpus
+from diverset.threads.corpus import Corpus, read_corpus
 from diverset.threads.events import Similar, cluster, pile_vectors, similar_documents, spectral_plane
 from diverset.threads.found import FoundThreads
 from diverset.threads.paths import EventModel, EventPaths
@@ -227,8 +227,6 @@ def find_threads(
 def _read(corpus: Any, **options: Any) -> tuple[Corpus, IntArray, list[str]]:
     if isinstance(corpus, Corpus):
         return corpus, np.arange(len(corpus)), []
-    from diverset.io.documents import read_corpus
-
     return read_corpus(corpus, **options)
 
 
