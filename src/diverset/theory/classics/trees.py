@@ -109,7 +109,7 @@ class SpanningTrees(SymmetricClassic[IntArray]):
         order = order[self._ends[order, 0] != self._ends[order, 1]]
         # The first of parallel edges in the order is the heaviest; ranks make the lightest tree the heaviest one.
         _, rank = np.unique(np.sort(self._ends[order], axis=1) @ [len(self.nodes), 1], return_index=True)
-        tree = minimum_spanning_tree(self._sparse(order[rank], rank + 1.0))
+        tree = minimum_spanning_tree(self._sparse(order[rank], (rank + 1).astype(np.float64)))
         heavy = np.sort(order[tree.data.astype(np.int64) - 1])
         incidence = np.zeros((len(self.edges), len(self.nodes)))
         for column, sign in ((1, 1.0), (0, -1.0)):

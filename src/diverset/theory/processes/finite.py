@@ -131,7 +131,7 @@ class TabulatedProcess(SetDistribution):
     def _log_prob(self, inside: IntArray) -> float:
         return float(self._log_law[int((1 << inside).sum())])
 
-    def _log_probability(self, inside: IntArray, outside: IntArray) -> float:
+    def _log_event_probability(self, inside: IntArray, outside: IntArray) -> float:
         total = float(self._law[self._fitting(inside, outside)].sum())
         return math.log(total) if total > 0.0 else -math.inf
 
@@ -153,7 +153,8 @@ class TabulatedProcess(SetDistribution):
     @property
     def size_distribution(self) -> FloatArray:
         """Probability of every size, from 0 to the number of items."""
-        return np.bincount(self._members.sum(axis=1), self._law, minlength=self.n_items + 1)
+        pmf = np.bincount(self._members.sum(axis=1), self._law, minlength=self.n_items + 1)
+        return np.asarray(pmf, dtype=np.float64)
 
     def condition(self, include: Iterable[int] = (), exclude: Iterable[int] = ()) -> TabulatedProcess:
         """Law of the other items, given that the set contains `include` and not `exclude`; labels are kept."""

@@ -158,7 +158,8 @@ class GibbsProcess(BirthDeathTarget):
 
     def sample(self, size: int | None = None, *, rng: RNGLike = None) -> FloatArray | list[FloatArray]:
         """Draw one pattern, or a list of `size`, each from its own chain. Approximate: see :meth:`chain`."""
-        return cast(Any, draw_one_or_list(lambda generator: self.chain(1, thin=1, rng=generator).sets[0], size, rng))
+        draws = draw_one_or_list(lambda generator: self.chain(1, thin=1, rng=generator).sets[0], size, rng)
+        return cast("FloatArray | list[FloatArray]", draws)
 
 
 class FiniteGibbs(BirthDeathTarget):
