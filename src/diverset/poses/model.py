@@ -37,6 +37,8 @@ class PoseModel:
         \phi(y) = \sum_r \phi_r(y_r)
 
     ([KuleszaTaskar2012]_, section 6.4.1).
+    For M = HWT values of a part and D features, memory is :math:`O(MD)` per message and springs are stacks of small
+    matrices. The dual kernel C takes :math:`O(M(H + W + T + D)D)` per part.
 
     Parameters
     ----------
@@ -57,16 +59,10 @@ class PoseModel:
     reach : float
         As in :func:`spring_factor`.
 
-    Notes
-    -----
-    For M = HWT values of a part and D features, memory is :math:`O(MD)` per message and springs are stacks of small
-    matrices. The dual kernel C takes :math:`O(M(H + W + T + D)D)` per part.
-
     Examples
     --------
     A detector that sees two torsos and nothing else:
 
-    >>> import numpy as np
     >>> grid = PoseGrid(9, 16, step=20.0)
     >>> body = Skeleton.upper_body(60.0)
     >>> torso, rest = np.full(grid.shape, -6.0), np.zeros(grid.shape)
@@ -128,8 +124,6 @@ class PoseModel:
         size = " x ".join(map(str, self.grid.shape))
         return f"PoseModel({len(self.skeleton)} parts of {size} values, beta={self.beta:g}, sigma={self.sigma:g})"
 
-    # the distributions -----------------------------------------------------------------------------------
-
     def _graph(self, forbidden: Sequence[BoolArray] | None = None, *, features: bool = True) -> FactorGraph:
         """Factor graph of the poses, with some values of parts forbidden and with or without features."""
         graph = FactorGraph([self.grid.n_values] * len(self.skeleton), names=self.skeleton.names)
@@ -174,8 +168,6 @@ class PoseModel:
         target = self.dpp.rescale(expected_size)
         return self.scaled(self.log_gamma + 0.5 * (target._log_factor - self.dpp._log_factor))
 
-    # sets of poses ---------------------------------------------------------------------------------------
-
     def ends(self, poses: Any) -> FloatArray:
         """Both ends (x, y) of every part, of shape (k, n_parts, 2, 2); the reference point first."""
         y = self.graph.structures(poses)
@@ -190,18 +182,11 @@ class PoseModel:
         return self.quality_model.sample(check_size(k, name="k"), rng=rng)
 
     def sample_suppressed(self, k: int, *, rng: RNGLike = None) -> IntArray:
-        """Draw poses from the quality model one by one, each without overlap with those before (suppression).
+        """Draw poses from the quality model by non-maximum suppression: none overlaps an earlier one.
 
-        Returns
-        -------
-        ndarray of shape (at most k, n_parts)
-            Fewer than k poses if no place is left.
-
-        Notes
-        -----
-        Two poses overlap if any part of one, a segment with round ends, touches any part of the other. The rule is
-        about single parts, so the conditional law is a quality model with forbidden values, which is sampled exactly
-        by one pass of messages per pose.
+        There are k poses, or fewer if no place is left. Two poses overlap if any part of one, a segment with round
+        ends, touches any part of the other. The rule is about single parts, so the conditional law is a quality model
+        with forbidden values, which is sampled exactly by one pass of messages per pose.
         """
         generator = as_generator(rng)
         if check_size(k, name="k") == 0:
@@ -255,9 +240,6 @@ class PoseModel:
         return found
 
 
-# scores of predicted poses -------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class MatchScores:
     """Scores of one predicted set at every radius, each of shape (n_radii,)."""
@@ -277,6 +259,8 @@ def match_poses(predicted: Any, truth: Any, radii: Any, *, parts: Sequence[int] 
 
     Precision is the fraction of predicted parts with both ends within a radius of the ends of an annotated part of the
     same type. Recall is the fraction of annotated parts with such a prediction.
+    As in the monograph, two predictions may match one annotation: copies of one good pose lower recall, not precision.
+    Without predictions both scores are 0.
 
     Parameters
     ----------
@@ -289,14 +273,8 @@ def match_poses(predicted: Any, truth: Any, radii: Any, *, parts: Sequence[int] 
     parts : sequence of int, optional
         Parts that are scored; all by default.
 
-    Notes
-    -----
-    As in the monograph, two predictions may match one annotation: copies of one good pose lower recall, not precision.
-    Without predictions both scores are 0.
-
     Examples
     --------
-    >>> import numpy as np
     >>> limb = np.array([[[[0.0, 0.0], [0.0, 5.0]]]])
     >>> scores = match_poses(limb + 3.0, np.concatenate([limb, limb + 50.0]), radii=[4.0, 5.0])
     >>> scores.precision, scores.recall, scores.f1

@@ -191,6 +191,7 @@ class LimbDetector:
 
     where :math:`m_1` and :math:`m_0` are the mean greys of limb and rim, s is the standard deviation over both, and w
     is the limb's share of the pixels. The response does not depend on the brightness or contrast of the picture.
+    Filters are applied by fast Fourier transforms: :math:`O(T n \log n)` per part size for n pixels.
 
     Parameters
     ----------
@@ -199,10 +200,6 @@ class LimbDetector:
     calibration : tuple of pairs of ndarray, optional
         For each part ascending responses and their log-odds, interpolated linearly and constant beyond the ends;
         :meth:`calibrated` estimates them.
-
-    Notes
-    -----
-    Filters are applied by fast Fourier transforms: :math:`O(T n \log n)` per part size for n pixels.
     """
 
     skeleton: Skeleton
@@ -348,14 +345,9 @@ def _bump(grid: PoseGrid, start: FloatArray, angle: float, noise: DetectorNoise)
 
 
 def simulate_maps(
-    poses: Any,
-    grid: PoseGrid,
-    rng: RNGLike = None,
-    *,
-    errors: Any = None,
-    noise: DetectorNoise | None = None,
+    poses: Any, grid: PoseGrid, rng: RNGLike = None, *, errors: Any = None, noise: DetectorNoise | None = None
 ) -> list[FloatArray]:
-    """Simulate the log-score maps of a detector for known poses.
+    """Simulate the log-score maps of a detector for known poses: one array of the grid's shape per part.
 
     Parameters
     ----------
@@ -370,11 +362,6 @@ def simulate_maps(
         random; none by default.
     noise : DetectorNoise, optional
         Heights of bumps, misses, false alarms and noise.
-
-    Returns
-    -------
-    list of ndarray of shape (rows, columns, orientations)
-        One map per part.
     """
     given = as_finite(poses, name="poses", shape=("n", "n_parts", 2, 2))
     settings = DetectorNoise() if noise is None else noise

@@ -210,6 +210,8 @@ class Skeleton:
     def fitted(self, poses: Any, *, least_spread: float | None = None) -> Skeleton:
         """The same parts with lengths, springs and the root's direction from annotated poses.
 
+        Lengths are medians, offsets and angles means (angles around the circle), spreads standard deviations.
+
         Parameters
         ----------
         poses : array_like of shape (n, n_parts, 2, 2)
@@ -218,10 +220,6 @@ class Skeleton:
         least_spread : float, optional
             Lower bound of the standard deviation of a place, in pixels; by default a fiftieth of the root's length.
             The bound for angles is `least_spread` divided by the root's length.
-
-        Notes
-        -----
-        Lengths are medians, offsets and angles means (angles around the circle), spreads standard deviations.
         """
         given = as_real(poses, name="poses", shape=(None, len(self), 2, 2))
         as_finite(np.where(np.isnan(given), 0.0, given), name="poses")
@@ -265,6 +263,10 @@ def _gaussian(distance: FloatArray, spread: float, reach: float) -> FloatArray:
 def spring_factor(spring: Spring, grid: PoseGrid, *, beta: float = 1.0, reach: float = 5.0) -> Separable:
     r"""Factor between a part (first) and the child that a spring joins to it, to the power :math:`\beta`.
 
+    For each orientation of the parent, the factor is a product of Gaussians along rows, columns and orientations. For
+    M = HWT values it takes :math:`T(H^2 + W^2 + T)` numbers instead of :math:`M^2`, and a message
+    :math:`O(M(H + W + T))`.
+
     Parameters
     ----------
     spring : Spring
@@ -276,12 +278,6 @@ def spring_factor(spring: Spring, grid: PoseGrid, *, beta: float = 1.0, reach: f
     reach : float
         Standard deviations (before `beta`) beyond which a row, column or orientation is forbidden, so that draws weigh
         a window of candidates only. At least one step of the grid is always allowed. Infinite for no limit.
-
-    Notes
-    -----
-    For each orientation of the parent, the factor is a product of Gaussians along rows, columns and orientations. For
-    M = HWT values it takes :math:`T(H^2 + W^2 + T)` numbers instead of :math:`M^2`, and a message
-    :math:`O(M(H + W + T))`.
     """
     root = math.sqrt(check_positive(beta, name="beta"))
     limit = check_positive(reach, name="reach") if reach != math.inf else math.inf

@@ -1,7 +1,5 @@
 """Sequential draws from projections, and draws in number, for the classics and the processes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -13,8 +13,6 @@ So finding the mode, even to within a factor :math:`8/9 + \varepsilon`, answers 
 construction is a source of test cases with known answers.
 """
 
-from __future__ import annotations
-
 import math
 import operator
 from collections.abc import Iterable, Sequence

@@ -11,8 +11,6 @@ of fewer than two items. Its other four values (table 1) lie on a surface in thr
 :math:`\psi(\{1, 2, 3\})` is fixed (figure 11).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
@@ -142,8 +140,7 @@ class PairwiseMRF:
         n = self.n_items
         if n > MAX_TABULATED:
             raise TooLargeError(
-                f"listing all subsets of {n} items takes 2**{n} steps; at most {MAX_TABULATED} items can be listed "
-                '(method="messages" needs no list)'
+                f"listing all subsets takes 2**{n} steps; more than {MAX_TABULATED} items need messages"
             )
         inside = members(n)
         logs: FloatArray = inside @ self.node_weights
@@ -222,9 +219,6 @@ def _read_edges(edges: Any, n: int) -> dict[tuple[int, int], float]:
     return found
 
 
-# three items ----------------------------------------------------------------------------------------------------------
-
-
 def _three(values: Sequence[float], name: str) -> tuple[float, float, float]:
     numbers = [as_number(v, name=name) for v in values]
     if len(numbers) != 3 or not np.isfinite(numbers).all():
@@ -285,10 +279,9 @@ def _factors(psi_12: ArrayLike, psi_13: ArrayLike, value: float) -> tuple[FloatA
     v = as_number(value, name="value")
     if not 0.0 <= v <= 1.0:
         raise DiversetError(f"value is {v}; the factor of three items that repel lies between 0 and 1")
+    a, b = as_real(psi_12, name="psi_12"), as_real(psi_13, name="psi_13")
     try:
-        a, b = np.broadcast_arrays(as_real(psi_12, name="psi_12"), as_real(psi_13, name="psi_13"))
-    except KernelError:
-        raise
+        a, b = np.broadcast_arrays(a, b)
     except ValueError as error:
         raise DiversetError(f"psi_12 and psi_13 cannot be broadcast: {error}") from None
     for name, psi in (("psi_12", a), ("psi_13", b)):
@@ -369,10 +362,8 @@ def transitivity_gap(S: ArrayLike) -> tuple[float, tuple[int, int, int]]:
 
     Returns
     -------
-    gap : float
-        The smallest slack; negative if some triple violates the inequality.
-    triple : (int, int, int)
-        Its i, j and k.
+    gap, triple : float, (int, int, int)
+        The smallest slack, which is negative if some triple violates the inequality, and its i, j and k.
 
     Examples
     --------

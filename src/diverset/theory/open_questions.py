@@ -5,8 +5,6 @@ counterexample is known: :func:`entropy_on_line` and :func:`search_concavity` se
 :math:`\sum_Y \det(L_Y)^p`, p > 1, be computed efficiently? No method is known: :func:`log_power_sum` lists all sets.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

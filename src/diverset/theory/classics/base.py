@@ -1,7 +1,5 @@
 """Base classes of the classical processes."""
 
-from __future__ import annotations
-
 import abc
 from functools import cached_property
 from typing import Generic, TypeVar, cast, overload
@@ -63,7 +61,7 @@ class Classic(abc.ABC, Generic[T]):
     @overload
     def sample(self, size: int, *, rng: RNGLike = None) -> list[IntArray]: ...
     def sample(self, size: int | None = None, *, rng: RNGLike = None) -> IntArray | list[IntArray]:
-        """Draw one set, or a list of `size` sets, from random objects.
+        """Draw one set of ascending labels, or a list of `size` sets, from random objects.
 
         Parameters
         ----------
@@ -71,11 +69,6 @@ class Classic(abc.ABC, Generic[T]):
             Number of draws; by default a single one, not in a list.
         rng : int, Generator or None
             Seed or generator. A seed gives the sets of the objects that :meth:`sample_objects` draws with it.
-
-        Returns
-        -------
-        ndarray of int64, or list of them
-            Ascending labels, as in ``dpp``.
         """
         if size is None:
             return self.items_of(self.sample_objects(rng=rng))
@@ -158,16 +151,14 @@ class ProjectionProcess(abc.ABC):
     def sample(self, size: int | None = None, *, rng: RNGLike = None) -> Array | list[Array]:
         r"""Draw n points from the kernel, in no particular order, or a list of `size` such draws.
 
+        Algorithm 1 of the monograph without a ground set ([HoughEtAl2006]_). Exact. Points are proposed with density
+        :math:`K(x, x)/n` and accepted with the fraction of K(x, x) that is left after projecting out the earlier
+        points: about :math:`n H_n` proposals of :math:`O(n^2)`, :math:`H_n = 1 + 1/2 + \dots + 1/n`.
+
         Parameters
         ----------
         size, rng
             As in :meth:`Classic.sample`.
-
-        Notes
-        -----
-        Algorithm 1 of the monograph without a ground set ([HoughEtAl2006]_). Exact. Points are proposed with density
-        :math:`K(x, x)/n` and accepted with the fraction of K(x, x) that is left after projecting out the earlier
-        points: about :math:`n H_n` proposals of :math:`O(n^2)`, :math:`H_n = 1 + 1/2 + \dots + 1/n`.
         """
         return cast("Array | list[Array]", draw_one_or_list(self._draw, size, rng))
 

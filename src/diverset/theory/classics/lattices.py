@@ -11,8 +11,6 @@ square. The grey square is a particle if it is the left half of a horizontal dom
 half of a vertical one (*east*); otherwise the domino points *south* or *west*.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -89,6 +87,10 @@ class NonIntersectingWalks(NonsymmetricClassic[IntArray]):
         K\big((s,u), (t,v)\big) = \sum_{ij} \phi_{s,T}(u, y_i)\, (G^{-1})_{ij}\, \phi_{0,t}(x_j, v)
         - \mathbf 1[s < t]\, \phi_{s,t}(u, v).
 
+    Walks of one parity cannot change order without meeting. They are drawn step by step and walk by walk: the number
+    of families that continue given moves is a determinant with one row per walk, and the row of a walk that has not
+    moved yet is the sum of its rows after either move. This takes O(T k) exact determinants of k x k integers.
+
     Parameters
     ----------
     starts, ends : sequence of int, of length k
@@ -97,12 +99,6 @@ class NonIntersectingWalks(NonsymmetricClassic[IntArray]):
         T, the number of steps of -1 or +1.
     times : iterable of int, optional
         Times at which places are items; by default 1 to T - 1. A single time gives the law of the positions then.
-
-    Notes
-    -----
-    Walks of one parity cannot change order without meeting. They are drawn step by step and walk by walk: the number
-    of families that continue given moves is a determinant with one row per walk, and the row of a walk that has not
-    moved yet is the sum of its rows after either move. This takes O(T k) exact determinants of k x k integers.
 
     Examples
     --------
@@ -134,10 +130,8 @@ class NonIntersectingWalks(NonsymmetricClassic[IntArray]):
         self._G = self._paths(0, self.starts, self.n_steps, self.ends)
         self.n_families: int = _determinant(self._G.tolist())
         if self.n_families == 0:
-            raise ImpossibleEventError(
-                f"no {len(self.starts)} walks of {self.n_steps} steps lead from {self.starts.tolist()} to "
-                f"{self.ends.tolist()} without meeting; give ends within reach and of the right parity"
-            )
+            where = f"from {self.starts.tolist()} to {self.ends.tolist()}"
+            raise ImpossibleEventError(f"no walks of {self.n_steps} steps lead {where} without meeting")
 
     def __repr__(self) -> str:
         return f"NonIntersectingWalks({len(self.starts)} walks, n_steps={self.n_steps})"
@@ -265,18 +259,15 @@ class AztecDiamond(NonsymmetricClassic[Tiling]):
     horizontal neighbours and i for vertical ones, and A its part for right and upper neighbours. Minors of
     :math:`C^{-1}` count local patterns ([Kasteleyn1961]_; [Kenyon1997]_), and the determinant is linear in each row, so
     the particles are determinantal with :math:`K = A\, C^{-1}` ([Johansson2005]_; [KuleszaTaskar2012]_, section 2.1.1).
+    Shuffling grows a tiling from order to order: dominoes that face each other are removed, the others move one square
+    in their direction, and each 2 x 2 hole is filled with two parallel dominoes, horizontal or vertical with
+    probability 1/2 [ElkiesEtAl1992]_. A draw takes O(n^3). The kernel takes O(n^6) and is not symmetric; on each
+    diagonal of squares it is equivalent to that of the Krawtchouk ensemble, :func:`krawtchouk_dpp`.
 
     Parameters
     ----------
     order : int
         Half the number of rows, at least 1.
-
-    Notes
-    -----
-    Shuffling grows a tiling from order to order: dominoes that face each other are removed, the others move one square
-    in their direction, and each 2 x 2 hole is filled with two parallel dominoes, horizontal or vertical with
-    probability 1/2 [ElkiesEtAl1992]_. A draw takes O(n^3). The kernel takes O(n^6) and is not symmetric; on each
-    diagonal of squares it is equivalent to that of the Krawtchouk ensemble, :func:`krawtchouk_dpp`.
 
     Examples
     --------
@@ -426,14 +417,14 @@ def _check_line(order: int, line: int) -> int:
 
 
 def krawtchouk_dpp(order: int, line: int) -> DPP:
-    r"""Particles of the Aztec diamond on one diagonal of squares, as an orthogonal polynomial ensemble.
+    r"""DPP of the particles of the Aztec diamond over the n + 1 places of one diagonal of squares.
 
     There are always r particles on line r, for r from 1 to n, and their places :math:`0 \le h_1 < \dots < h_r \le n`
     have the law
 
     .. math::  \Pr(h_1, \dots, h_r) \propto \prod_{i<j} (h_i - h_j)^2 \prod_i \binom{n}{h_i},
 
-    a projection process of Krawtchouk polynomials ([Johansson2005]_).
+    an orthogonal polynomial ensemble, the projection onto Krawtchouk polynomials ([Johansson2005]_).
 
     Parameters
     ----------
@@ -441,11 +432,6 @@ def krawtchouk_dpp(order: int, line: int) -> DPP:
         n, the order of the diamond.
     line : int
         r, from 1 to n.
-
-    Returns
-    -------
-    DPP
-        Over the n + 1 places of the line.
 
     Examples
     --------

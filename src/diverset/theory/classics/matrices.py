@@ -4,8 +4,6 @@ r"""Eigenvalues of random matrices: three projection processes, and the beta ens
 [MehtaGaudin1960]_; [Dyson1962]_; [KuleszaTaskar2012]_, section 2.1.1).
 """
 
-from __future__ import annotations
-
 import abc
 import math
 from functools import cached_property
@@ -60,8 +58,6 @@ class Ginibre(_MatrixEnsemble):
 
     .. math::  K(z, w) = \frac1\pi\, e^{-(|z|^2 + |w|^2)/2} \sum_{l<n} \frac{(z \bar w)^l}{l!}
 
-    Notes
-    -----
     The circular law: for large n the points fill the disc of radius :math:`\sqrt n` evenly, with density
     :math:`1/\pi`. The squared moduli are, as a set, independent Gamma variables of shapes 1 to n [Kostlan1992]_.
 
@@ -105,8 +101,6 @@ class GUE(_MatrixEnsemble):
     .. math::  K(x, y) = \sum_{l<n} \phi_l(x) \phi_l(y), \qquad
         \phi_l(x) = \frac{\mathrm{He}_l(x)\, e^{-x^2/4}}{\sqrt{\sqrt{2\pi}\, l!}} .
 
-    Notes
-    -----
     The semicircle law: for large n the density tends to :math:`\sqrt{4n - x^2} / 2\pi` (:meth:`limit_density`).
 
     Examples
@@ -196,8 +190,6 @@ class CUE(_MatrixEnsemble):
 
     .. math::  K(\theta, \eta) = \frac{1}{2\pi} \sum_{l<n} e^{il(\theta - \eta)}
 
-    Notes
-    -----
     The density is :math:`n/2\pi` everywhere.
 
     Examples
@@ -296,8 +288,6 @@ class BetaEnsemble(abc.ABC):
 class BetaHermite(BetaEnsemble):
     r"""Points on the line with weight :math:`e^{-x^2/2}`: the Gaussian ensembles.
 
-    Notes
-    -----
     The parameters are those of :class:`BetaEnsemble`. The expectation of :math:`\sum x_i^2` is
     :math:`n + \beta n(n-1)/2` ([DumitriuEdelman2002]_).
 
@@ -328,16 +318,14 @@ class BetaHermite(BetaEnsemble):
 class BetaLaguerre(BetaEnsemble):
     r"""Positive points with weight :math:`x^\alpha e^{-x}`: the Wishart ensembles.
 
+    :math:`\mathrm{E}\sum x_i = n(\alpha + 1 + (n-1)\beta/2)` ([DumitriuEdelman2002]_).
+
     Parameters
     ----------
     n_points, beta
         As in :class:`BetaEnsemble`.
     alpha : float
         Exponent, above -1.
-
-    Notes
-    -----
-    :math:`\mathrm{E}\sum x_i = n(\alpha + 1 + (n-1)\beta/2)` ([DumitriuEdelman2002]_).
 
     Examples
     --------
@@ -375,17 +363,15 @@ class BetaLaguerre(BetaEnsemble):
 class BetaJacobi(BetaEnsemble):
     r"""Points between 0 and 1 with weight :math:`x^{a-1}(1-x)^{b-1}`: the MANOVA ensembles.
 
+    The mean of the points is :math:`(a + (n-1)\beta/2) / (a + b + (n-1)\beta)`. The tridiagonal matrix comes from
+    independent canonical moments, which have beta laws ([KillipNenciu2004]_).
+
     Parameters
     ----------
     n_points, beta
         As in :class:`BetaEnsemble`.
     a, b : float
         Positive exponents; a = b = 1 gives the uniform weight.
-
-    Notes
-    -----
-    The mean of the points is :math:`(a + (n-1)\beta/2) / (a + b + (n-1)\beta)`. The tridiagonal matrix comes from
-    independent canonical moments, which have beta laws ([KillipNenciu2004]_).
 
     Examples
     --------

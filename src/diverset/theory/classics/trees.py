@@ -1,7 +1,5 @@
 """Random spanning trees: the random walks of Wilson and of Aldous and Broder, and the transfer-current kernel."""
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_right
 from collections.abc import Hashable, Iterable
@@ -32,6 +30,10 @@ class SpanningTrees(SymmetricClassic[IntArray]):
     .. math::  K = W^{1/2} B L^{+} B^T W^{1/2}
 
     is the orthogonal projection onto the space of gradients, of rank one less than the number of nodes.
+    The kernel takes O(n^3 + m n^2) for n nodes and m edges. Up to square roots of weights, :math:`K_{ef}` is the
+    expected signed number of times that a random walk from one end of e, stopped at the other end, passes f
+    ([KuleszaTaskar2012]_, section 2.1.1), or the current through f if e is a battery. :math:`K_{ee}` is the weight of
+    e times the resistance between its ends.
 
     Parameters
     ----------
@@ -44,13 +46,6 @@ class SpanningTrees(SymmetricClassic[IntArray]):
         Algorithm for drawing trees. Both are exact. Wilson's takes the mean hitting time of a random walk, Aldous and
         Broder's the cover time, which is longer. Both times grow with the ratio of the weights. Where weights differ
         by a factor above 1e4, trees are drawn from the kernel instead.
-
-    Notes
-    -----
-    The kernel takes O(n^3 + m n^2) for n nodes and m edges. Up to square roots of weights, :math:`K_{ef}` is the
-    expected signed number of times that a random walk from one end of e, stopped at the other end, passes f
-    ([KuleszaTaskar2012]_, section 2.1.1), or the current through f if e is a battery. :math:`K_{ee}` is the weight of
-    e times the resistance between its ends.
 
     Examples
     --------
@@ -79,9 +74,9 @@ class SpanningTrees(SymmetricClassic[IntArray]):
         self._ends = self._ends.reshape(-1, 2)
         _, component = connected_components(self._sparse(np.arange(len(edges)), self.weights), directed=False)
         if component.any():
+            u, v = self.nodes[0], self.nodes[int(component.argmax())]
             raise DiversetError(
-                f"the graph has no spanning tree: no path leads from {self.nodes[0]!r} to "
-                f"{self.nodes[int(component.argmax())]!r}; take one component at a time"
+                f"the graph has no spanning tree: no path leads from {u!r} to {v!r}; take one component"
             )
 
     def __repr__(self) -> str:

@@ -7,8 +7,6 @@ deaths uniformly over the points, each with probability one half. The Metropolis
 :math:`\lambda(u; X \setminus x) / \lambda(x; X \setminus x)`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -192,6 +190,9 @@ def birth_death_chain(
 ) -> PatternChain:
     """Run birth, death and move walks and keep every `thin`-th state: approximate draws, with diagnostics.
 
+    A step costs one or two evaluations of the conditional intensity, O(n) for pair interactions of n points. For the
+    pair interactions of this package with a constant activity, a compiled loop makes the same draws as the plain one.
+
     Parameters
     ----------
     target : GibbsProcess or FiniteGibbs
@@ -215,11 +216,6 @@ def birth_death_chain(
     -------
     PatternChain
         Patterns, log-weights, acceptance rate, effective sample size and ``r_hat``.
-
-    Notes
-    -----
-    A step costs one or two evaluations of the conditional intensity, O(n) for pair interactions of n points. For the
-    pair interactions of this package with a constant activity, a compiled loop makes the same draws as the plain one.
     """
     count, chains = check_count(size, name="size"), check_count(n_chains, name="n_chains")
     ahead, every = check_size(burn_in, name="burn_in"), check_count(thin, name="thin")

@@ -69,10 +69,7 @@ class GibbsProcess(BirthDeathTarget):
     """
 
     def __init__(
-        self,
-        box: Box,
-        activity: float | Callable[[FloatArray], FloatArray],
-        interaction: Interaction | None = None,
+        self, box: Box, activity: float | Callable[[FloatArray], FloatArray], interaction: Interaction | None = None
     ) -> None:
         self.box = box
         self.activity = activity if callable(activity) else check_nonnegative(activity, name="activity")
@@ -81,8 +78,7 @@ class GibbsProcess(BirthDeathTarget):
             interaction.check_in(box)
             if not interaction.integrable:
                 raise DiversetError(
-                    f"{interaction} attracts without limit, so no process in a box has it; use gamma <= 1, a hard "
-                    "core, or a finite ground set (FiniteGibbs)"
+                    f"{interaction} attracts without limit; use gamma <= 1, a hard core, or FiniteGibbs"
                 )
 
     def __repr__(self) -> str:
@@ -150,10 +146,7 @@ class GibbsProcess(BirthDeathTarget):
         else:
             mean = self.activity * self.box.volume
         if mean > _MOST_POINTS:
-            raise DiversetError(
-                f"the activity alone would give {mean:.3g} points, and a walk takes many steps for each; lower the "
-                "activity, or give burn_in and thin"
-            )
+            raise DiversetError(f"the activity alone gives {mean:.3g} points; lower it, or give burn_in and thin")
         return math.ceil(mean) + 1
 
     def sample(self, size: int | None = None, *, rng: RNGLike = None) -> FloatArray | list[FloatArray]:

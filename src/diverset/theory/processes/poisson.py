@@ -6,8 +6,6 @@ has an earlier one *that has not been removed*. Random sequential adsorption is 
 arriving until no place is left.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 
@@ -27,25 +25,14 @@ from diverset.numerics.validation import (
 )
 from diverset.theory.processes.window import Box, ball_volume, lattice
 
-__all__ = [
-    "adsorption",
-    "matern_intensity",
-    "matern_pair_correlation",
-    "matern_process",
-    "matern_survivors",
-    "poisson",
-]
+__all__ = ["adsorption", "matern_intensity", "matern_pair_correlation", "matern_process", "matern_survivors", "poisson"]
 
 #: Probability that a point outside the margin would have changed a draw of a type III process.
 _NEGLECTED = 1e-9
 
 
 def poisson(
-    box: Box,
-    intensity: float | Callable[[FloatArray], FloatArray],
-    *,
-    bound: float | None = None,
-    rng: RNGLike = None,
+    box: Box, intensity: float | Callable[[FloatArray], FloatArray], *, bound: float | None = None, rng: RNGLike = None
 ) -> FloatArray:
     r"""Draw the points, of shape (n, dim), of a Poisson process: disjoint regions are independent.
 
@@ -84,9 +71,7 @@ def poisson(
     wrong = ~((values >= 0.0) & (values <= top))
     if wrong.any():
         i = int(wrong.argmax())
-        raise DiversetError(
-            f"intensity is {values[i]:.6g} at {points[i].tolist()}; it must be between 0 and bound={top}"
-        )
+        raise DiversetError(f"intensity at {points[i].tolist()} is {values[i]:.6g}, not between 0 and bound={top}")
     return np.asarray(points[generator.random(len(points)) * top < values])
 
 
@@ -149,6 +134,11 @@ def matern_survivors(
 def matern_process(box: Box, intensity: float, radius: float, *, kind: int, rng: RNGLike = None) -> FloatArray:
     r"""Draw the points, of shape (n, dim), of a Matérn process of type I, II or III.
 
+    A box with edges shows a part of the process in the whole space. Points outside thin points inside, so Poisson
+    points are drawn in the box and a margin. One radius is exact for types I and II. In type III, points act through
+    chains of earlier points. The expected number of chains of m close points is :math:`(\lambda v)^m / m!` per point, v
+    the volume of the ball, and the margin is m radii with m so large that it is exceeded with probability below 1e-9.
+
     Parameters
     ----------
     box, rng
@@ -159,13 +149,6 @@ def matern_process(box: Box, intensity: float, radius: float, *, kind: int, rng:
         Minimum distance; on a torus at most half the shortest side.
     kind : {1, 2, 3}
         The type.
-
-    Notes
-    -----
-    A box with edges shows a part of the process in the whole space. Points outside thin points inside, so Poisson
-    points are drawn in the box and a margin. One radius is exact for types I and II. In type III, points act through
-    chains of earlier points. The expected number of chains of m close points is :math:`(\lambda v)^m / m!` per point, v
-    the volume of the ball, and the margin is m radii with m so large that it is exceeded with probability below 1e-9.
 
     Examples
     --------
@@ -272,13 +255,13 @@ def _rate_and_volume(intensity: float, radius: float, kind: int, dim: int) -> tu
     return rate, ball_volume(limit, dim)
 
 
-# adsorption -----------------------------------------------------------------------------------------------------------
-
-
 def adsorption(box: Box, radius: float, *, max_points: int | None = None, rng: RNGLike = None) -> FloatArray:
     """Draw points, of shape (n, dim), by random sequential adsorption, in order of arrival.
 
     Points arrive uniformly in the free space until there is none.
+    Exact up to the jamming limit. Candidates are uniform over a list of cells that contains the free space; those too
+    close to a point are dropped, and type III thinning is applied within a batch. As free space gets scarce, cells
+    within the radius of one point are removed and the others halved along each side, until no cell is left.
 
     Parameters
     ----------
@@ -288,12 +271,6 @@ def adsorption(box: Box, radius: float, *, max_points: int | None = None, rng: R
         Minimum distance; on a torus below half the shortest side.
     max_points : int, optional
         Largest number of points; by default points arrive up to the jamming limit.
-
-    Notes
-    -----
-    Exact up to the jamming limit. Candidates are uniform over a list of cells that contains the free space; those too
-    close to a point are dropped, and type III thinning is applied within a batch. As free space gets scarce, cells
-    within the radius of one point are removed and the others halved along each side, until no cell is left.
 
     Examples
     --------

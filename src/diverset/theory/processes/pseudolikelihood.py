@@ -10,8 +10,6 @@ in a box, and :math:`\sum_i \log \Pr_\theta(y_i \mid y_{-i})` on a finite set. W
 regression. Other parameters (radii, the scale of a smooth potential) are chosen among candidates.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -68,6 +66,10 @@ def fit_gibbs(
 ) -> GibbsFit:
     r"""Fit activity and interaction to observed patterns by maximum pseudolikelihood.
 
+    Each candidate takes the statistic of the interaction at :math:`\text{grid}^d` places and all points, and a few
+    Newton steps. If no two points are within the radius, Strauss's :math:`\gamma` is 0; if points cluster, it is 1,
+    the largest value for which there is a process.
+
     Parameters
     ----------
     patterns : array_like of shape (n, dim), or sequence of them
@@ -84,12 +86,6 @@ def fit_gibbs(
     **candidates : float or iterable of float
         Values to choose from, for each parameter of the interaction except ``gamma``, which is fitted.
 
-    Notes
-    -----
-    Each candidate takes the statistic of the interaction at :math:`\text{grid}^d` places and all points, and a few
-    Newton steps. If no two points are within the radius, Strauss's :math:`\gamma` is 0; if points cluster, it is 1,
-    the largest value for which there is a process.
-
     Examples
     --------
     >>> torus = Box.unit(2, torus=True)
@@ -104,15 +100,12 @@ def fit_gibbs(
     edge = check_nonnegative(border, name="border")
     nodes, cell = box.grid(check_count(grid, name="grid"))
     choices = {name: np.atleast_1d(as_real(values, name=name)) for name, values in candidates.items()}
-    results: list[tuple[float, dict[str, float], GibbsProcess]] = []
-    for values in itertools.product(*choices.values()):
-        parameters = {name: float(value) for name, value in zip(choices, values, strict=True)}
-        value, process = _fit_candidate(given, box, interaction, parameters, nodes, cell, edge)
-        results.append((value, parameters, process))
-    if not results:
+    every = [dict(zip(choices, map(float, values), strict=True)) for values in itertools.product(*choices.values())]
+    if not every:
         raise DiversetError("a parameter of the interaction has no candidates; give at least one value of each")
-    best = max(results, key=lambda result: result[0])
-    return GibbsFit(best[2], best[0], [(parameters, value) for value, parameters, _ in results])
+    fits = [_fit_candidate(given, box, interaction, parameters, nodes, cell, edge) for parameters in every]
+    value, process = max(fits, key=lambda fit: fit[0])
+    return GibbsFit(process, value, [(parameters, fit[0]) for parameters, fit in zip(every, fits, strict=True)])
 
 
 def _fit_candidate(
@@ -211,12 +204,12 @@ def _poisson_regression(t: FloatArray, s: FloatArray, cell: float) -> tuple[Floa
 
 
 def fit_finite_gibbs(
-    sets: Sequence[Iterable[int]],
-    statistic: ArrayLike,
-    *,
-    weights: ArrayLike | None = None,
+    sets: Sequence[Iterable[int]], statistic: ArrayLike, *, weights: ArrayLike | None = None
 ) -> tuple[float, float]:
     r"""Fit :math:`\Pr(Y) \propto \beta^{|Y|} \gamma^{\sum_{\{i,j\} \subseteq Y} t_{ij}}` to observed sets.
+
+    A logistic regression with a row for each set and item, by Newton's method in O(mn) per step for m sets. If no two
+    items of a set interact, :math:`\gamma` is 0.
 
     Parameters
     ----------
@@ -232,11 +225,6 @@ def fit_finite_gibbs(
     -------
     beta, gamma : float
         The activity and the interaction.
-
-    Notes
-    -----
-    A logistic regression with a row for each set and item, by Newton's method in O(mn) per step for m sets. If no two
-    items of a set interact, :math:`\gamma` is 0.
 
     Examples
     --------

@@ -166,9 +166,6 @@ def as_patterns(patterns: Any, box: Box) -> list[FloatArray]:
     return [box.as_points(X, name=f"patterns[{i}]") for i, X in enumerate(given)]
 
 
-# summary statistics ---------------------------------------------------------------------------------------------------
-
-
 def _as_distances(r: ArrayLike, box: Box) -> FloatArray:
     distances = np.atleast_1d(as_real(r, name="r"))
     limit = 0.5 * min(box.sides)
@@ -221,11 +218,6 @@ def ripley_k(patterns: Patterns, box: Box, r: ArrayLike) -> FloatArray:
         Window of the patterns.
     r : array_like of shape (k,)
         Rising distances, up to half the shortest side.
-
-    Returns
-    -------
-    ndarray of shape (k,)
-        K at every distance.
 
     Examples
     --------
