@@ -1,6 +1,6 @@
 r"""Eigenvalues of random matrices: three projection processes, and the beta ensembles.
 
-``sample_matrices`` and ``sample_eigenvalues`` use no kernel, ``sample`` uses no matrix ([Ginibre1965]_;
+``sample_matrices`` and ``sample_eigenvalues`` draw matrices; ``sample`` draws from the kernel ([Ginibre1965]_;
 [MehtaGaudin1960]_; [Dyson1962]_; [KuleszaTaskar2012]_, section 2.1.1).
 """
 
@@ -54,12 +54,12 @@ class _MatrixEnsemble(ProjectionProcess):
 
 
 class Ginibre(_MatrixEnsemble):
-    r"""Eigenvalues of an n x n matrix of independent complex normal entries: n points in the plane.
+    r"""Eigenvalues of an n x n matrix of independent complex normal entries: n = `n_points` points in the plane.
 
     .. math::  K(z, w) = \frac1\pi\, e^{-(|z|^2 + |w|^2)/2} \sum_{l<n} \frac{(z \bar w)^l}{l!}
 
-    The circular law: for large n the points fill the disc of radius :math:`\sqrt n` evenly, with density
-    :math:`1/\pi`. The squared moduli are, as a set, independent Gamma variables of shapes 1 to n [Kostlan1992]_.
+    By the circular law, for large n the density is :math:`1/\pi` in the disc of radius :math:`\sqrt n`. The set of
+    squared moduli is that of independent Gamma variables of shapes 1 to n [Kostlan1992]_.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class Ginibre(_MatrixEnsemble):
 
     def functions(self, x: ArrayLike) -> Array:
         r""":math:`\phi_l(z) = z^l e^{-|z|^2/2} / \sqrt{\pi\, l!}` at complex points."""
-        z = as_real_or_complex(np.atleast_1d(np.asarray(x)), name="x", ndim=1)[:, None]
+        z = as_real_or_complex(np.atleast_1d(np.asarray(x)), name="x", ndim=1).astype(np.complex128)[:, None]
         as_finite(np.abs(z[:, 0]), name="x", shape=(None,))
         power = np.arange(self.n_points)
         log_size = xlogy(power, np.abs(z)) - 0.5 * (np.abs(z) ** 2 + gammaln(power + 1.0) + math.log(math.pi))
@@ -93,7 +93,7 @@ class Ginibre(_MatrixEnsemble):
 
 
 class GUE(_MatrixEnsemble):
-    r"""Eigenvalues of the Gaussian unitary ensemble: n points on the line.
+    r"""Eigenvalues of the Gaussian unitary ensemble: n = `n_points` points on the line.
 
     Hermitian n x n matrices with density proportional to :math:`e^{-\mathrm{tr} H^2/2}`: entries are standard normal
     on the diagonal and complex normal of variance 1 off it. With the Hermite polynomials for the normal density,
@@ -101,7 +101,7 @@ class GUE(_MatrixEnsemble):
     .. math::  K(x, y) = \sum_{l<n} \phi_l(x) \phi_l(y), \qquad
         \phi_l(x) = \frac{\mathrm{He}_l(x)\, e^{-x^2/4}}{\sqrt{\sqrt{2\pi}\, l!}} .
 
-    The semicircle law: for large n the density tends to :math:`\sqrt{4n - x^2} / 2\pi` (:meth:`limit_density`).
+    By the semicircle law, the density for large n is near :math:`\sqrt{4n - x^2} / 2\pi` (:meth:`limit_density`).
 
     Examples
     --------
@@ -134,7 +134,7 @@ class GUE(_MatrixEnsemble):
 
     @cached_property
     def _envelope(self) -> tuple[FloatArray, FloatArray, float, float]:
-        r"""Left ends and heights of the cells of a bound of the intensity, the edge, and the rate of decay beyond it.
+        r"""Upper bound of the intensity: left ends and heights of cells, the outer edge, and the rate of decay there.
 
         Within a cell: the slope of the intensity is :math:`-\sqrt n\,\phi_n\phi_{n-1}`, and no Hermite function exceeds
         :math:`(2\pi)^{-1/4}` (Cramér), so that the intensity within a cell exceeds that at its ends by at most
@@ -318,7 +318,7 @@ class BetaHermite(BetaEnsemble):
 class BetaLaguerre(BetaEnsemble):
     r"""Positive points with weight :math:`x^\alpha e^{-x}`: the Wishart ensembles.
 
-    :math:`\mathrm{E}\sum x_i = n(\alpha + 1 + (n-1)\beta/2)` ([DumitriuEdelman2002]_).
+    The expected sum of the points is :math:`n(\alpha + 1 + (n-1)\beta/2)` ([DumitriuEdelman2002]_).
 
     Parameters
     ----------
@@ -337,7 +337,7 @@ class BetaLaguerre(BetaEnsemble):
         super().__init__(n_points, beta)
         self.alpha = as_number(alpha, name="alpha")
         if not self.alpha > -1.0:
-            raise DiversetError(f"alpha is {self.alpha:g}; the weight has an integral for alpha above -1")
+            raise DiversetError(f"alpha is {self.alpha:g}; the weight is integrable for alpha above -1")
 
     def _tridiagonal(self, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
         n, half = self.n_points, self.beta / 2.0
