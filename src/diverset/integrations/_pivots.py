@@ -23,9 +23,9 @@ from diverset.sampling.kernel_function import ROUNDING, KernelEntries
 __all__ = ["greedy_pivots"]
 
 #: Rows in a new pool, and the largest pool as a part of all rows.
-_POOL, _LARGEST_PART = 1024, 16
+_POOL, _LARGEST_PART = 1024, 32
 #: Kernel entries evaluated in one call, and rows updated in one product.
-_ENTRIES, _ROWS = 1 << 17, 4096
+_ENTRIES, _ROWS = 1 << 19, 4096
 
 
 class _Factor:
