@@ -22,7 +22,6 @@ import diverset.learn.comparisons as comparisons
 import diverset.learn.full_rank as full_rank
 import diverset.learn.low_rank as low_rank
 import diverset.learn.quality as quality
-import diverset.learn.quality_baselines as quality_baselines
 from diverset._typing import FloatArray
 from diverset.errors import DiversetError
 from diverset.io.files import atomic_write, open_file
@@ -139,7 +138,7 @@ def _mixture(cls: type[Any]) -> _Kind:
 
 _KINDS: dict[str, _Kind] = {
     "QualityModel": _quality(quality.QualityModel),
-    "LogisticQuality": _quality(quality_baselines.LogisticQuality),
+    "LogisticQuality": _quality(quality.LogisticQuality),
     "FullRankKernel": _Kind(
         full_rank.FullRankKernel, "form_", {"L": "nn"}, lambda model, a: model._keep(Dense(a["L"])), _check_kernel
     ),

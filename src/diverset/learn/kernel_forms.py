@@ -58,9 +58,9 @@ class KernelForm(abc.ABC):
     def marginal_columns(self, items: IntArray) -> FloatArray:
         """Columns of K, of shape (n, m)."""
 
-    @abc.abstractmethod
     def marginal_rows(self, items: IntArray) -> FloatArray:
-        """Rows of K, of shape (m, n)."""
+        """Rows of K, of shape (m, n); here of a symmetric K."""
+        return self.marginal_columns(items).T
 
     @abc.abstractmethod
     def distribution(self) -> SetDistribution:
@@ -119,22 +119,14 @@ class Dense(KernelForm):
         """Blocks of L."""
         return self.L[rows[:, :, None], rows[:, None, :]]
 
-    @cached_property
-    def _K(self) -> FloatArray:
-        return self._dpp.K
-
     @property
     def marginal_diagonal(self) -> FloatArray:
         """Diagonal of K."""
-        return np.diagonal(self._K)
+        return np.diagonal(self._dpp.K)
 
     def marginal_columns(self, items: IntArray) -> FloatArray:
         """Columns of K."""
-        return self._K[:, items]
-
-    def marginal_rows(self, items: IntArray) -> FloatArray:
-        """Rows of K."""
-        return self._K[items]
+        return self._dpp.K[:, items]
 
     def distribution(self) -> DPP:
         """The DPP."""
@@ -173,22 +165,14 @@ class Factor(KernelForm):
         return rows
 
     @cached_property
-    def _diagonal(self) -> FloatArray:
-        return row_norms_squared(self._G)
-
-    @property
     def marginal_diagonal(self) -> FloatArray:
         """Diagonal of K."""
-        return self._diagonal
+        return row_norms_squared(self._G)
 
     def marginal_columns(self, items: IntArray) -> FloatArray:
         """Columns of K."""
         columns: FloatArray = self._G @ self._G[items].T
         return columns
-
-    def marginal_rows(self, items: IntArray) -> FloatArray:
-        """Rows of K."""
-        return self.marginal_columns(items).T
 
     def distribution(self) -> DPP:
         """The DPP, in its dual form where D < n."""
@@ -249,13 +233,9 @@ class Skew(KernelForm):
         return rows
 
     @cached_property
-    def _diagonal(self) -> FloatArray:
-        return np.asarray(np.einsum("ij,ij->i", self._left, self.Z), dtype=np.float64)
-
-    @property
     def marginal_diagonal(self) -> FloatArray:
         """Diagonal of K."""
-        return self._diagonal
+        return np.asarray(np.einsum("ij,ij->i", self._left, self.Z), dtype=np.float64)
 
     def marginal_columns(self, items: IntArray) -> FloatArray:
         """Columns of K."""
