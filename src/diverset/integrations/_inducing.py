@@ -27,7 +27,7 @@ from diverset.integrations._pivots import greedy_pivots
 from diverset.integrations._ridge import RidgeKDPP
 from diverset.kernels import median_heuristic, rbf
 from diverset.numerics.linalg import add_to_diagonal, row_norms_squared
-from diverset.numerics.validation import as_finite, check_count, check_finite, check_size, is_sparse
+from diverset.numerics.validation import as_finite, as_generator, check_count, check_finite, check_size, is_sparse
 from diverset.sampling.intermediate import sample_kernel
 from diverset.sampling.kernel_function import KernelFunction
 
@@ -190,7 +190,7 @@ def inducing_points(
     elif diagonal is None:
         diagonal = getattr(kernel, "diag", None) or _constant_diagonal(function, rows)
     entries = KernelFunction(units, function, diagonal=diagonal)
-    generator = np.random.default_rng(rng)
+    generator = as_generator(rng)
     variances = None
     if method == "trace":
         sample = _sampled(n, wanted, generator)
@@ -389,5 +389,5 @@ def coreset(X: Any, m: int, *, ridge: float | None = None, rng: RNGLike = None) 
     if wanted > features.shape[0]:
         raise SizeError(f"m is {wanted}, but X has only {features.shape[0]} rows; lower it")
     law = RidgeKDPP(features, wanted, ridge)
-    indices = law.draw(np.random.default_rng(rng))
+    indices = law.draw(as_generator(rng))
     return Coreset(indices, np.asarray(1.0 / law.inclusion_probabilities()[indices]))

@@ -131,26 +131,10 @@ class _Factor:
 
 
 def greedy_pivots(entries: KernelEntries, m: int) -> tuple[IntArray, FloatArray]:
-    """Rows in the order of greedy conditional variance, and the variance that they leave in each row.
+    """Up to m rows in the order of greedy conditional variance, and the variance that they leave in every row.
 
-    Parameters
-    ----------
-    entries : KernelEntries
-        The kernel.
-    m : int
-        How many rows; fewer are returned if the others have no variance left beyond rounding.
-
-    Returns
-    -------
-    pivots : ndarray of int64 of shape (m,) or less
-        Rows, in the order they were taken.
-    variance : ndarray of shape (n,)
-        Conditional variance of every row, given the pivots.
-
-    Notes
-    -----
-    The kernel is evaluated n m times and a little more, 8 n m bytes are kept, and the rest is about :math:`nm^2`
-    operations in matrix products.
+    Fewer rows are returned if the others have no variance left beyond rounding. The kernel is evaluated n m times and a
+    little more, 8 n m bytes are stored, and the rest is about :math:`nm^2` operations in matrix products.
     """
     factor = _Factor(entries, m)
     rounding = ROUNDING * EPS * float(factor.variance.max(initial=0.0))
