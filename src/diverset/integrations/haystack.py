@@ -69,6 +69,11 @@ if TYPE_CHECKING or found("haystack"):
         ['cats', 'dogs', 'cats again']
         """
 
+        given: Any
+        score_key: Any
+        text_embedder: Any
+        document_embedder: Any
+
         def __init__(
             self,
             top_k: int | None = 10,

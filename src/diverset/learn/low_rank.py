@@ -37,7 +37,7 @@ from diverset.errors import DiversetError
 from diverset.learn._estimator import Convergence, progress
 from diverset.learn.basket_model import KernelModel
 from diverset.learn.baskets import Baskets, check_sizes
-from diverset.learn.kernel_forms import Factor, Skew
+from diverset.learn.kernel_forms import LowRank
 from diverset.learn.starts import popularity_rows
 from diverset.numerics.linalg import add_to_diagonal
 from diverset.numerics.validation import as_generator, check_count, check_nonnegative, check_positive
@@ -119,7 +119,7 @@ def nonsymmetric_objective(
     """Objective for :math:`L = VV^T + B(D - D^T)B^T`, and its gradients in V, B and D."""
     V, B, D = parameters["V"], parameters["B"], parameters["D"]
     C = D - D.T
-    form = Skew(V, B, C)
+    form = LowRank(V, B, C)
     number = len(baskets) if chosen is None else len(chosen)
     value = 0.0
     in_V, in_B, in_C = np.zeros_like(V), np.zeros_like(B), np.zeros_like(C)
@@ -267,6 +267,16 @@ class _StochasticKernel(KernelModel):
             self.rank_, self.rank_scores_ = choose_rank(score, read, least, rng)
         return self.rank_
 
+    @property
+    def _factors(self) -> LowRank:
+        assert isinstance(self.form_, LowRank)
+        return self.form_
+
+    @property
+    def V_(self) -> FloatArray:
+        """The factor of the symmetric part."""
+        return self._factors.V
+
     def _penalty(self, read: Baskets, strength: Any, name: str) -> FloatArray:
         return np.asarray(check_nonnegative(strength, name=name) / np.maximum(read.counts, 1.0), dtype=np.float64)
 
@@ -356,17 +366,11 @@ class LowRankKernel(_StochasticKernel):
         self.convergence_ = self._ascend(
             parameters, lambda at, chosen: low_rank_objective(at, read, chosen, penalty, smoothing), len(read), rng
         )
-        self._keep(Factor(parameters["V"]))
+        self._keep(LowRank(parameters["V"]))
 
     @staticmethod
     def _largest(rank: int) -> int:
         return rank
-
-    @property
-    def V_(self) -> FloatArray:
-        """The factor."""
-        assert isinstance(self.form_, Factor)
-        return self.form_.V
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -432,23 +436,18 @@ class NonsymmetricKernel(_StochasticKernel):
             len(read),
             rng,
         )
-        self._keep(Skew(parameters["V"], parameters["B"], parameters["D"] - parameters["D"].T))
+        self._keep(LowRank(parameters["V"], parameters["B"], parameters["D"] - parameters["D"].T))
 
     @staticmethod
     def _largest(rank: int) -> int:
         return rank + 2 * (rank // 2)
 
     @property
-    def V_(self) -> FloatArray:
-        """The factor of the symmetric part."""
-        return self.form_.V  # type: ignore[attr-defined, no-any-return]
-
-    @property
     def B_(self) -> FloatArray:
         """The factor of the skew-symmetric part."""
-        return self.form_.B  # type: ignore[attr-defined, no-any-return]
+        return self._factors.B
 
     @property
     def C_(self) -> FloatArray:
         """The skew-symmetric matrix between the rows of B."""
-        return self.form_.C  # type: ignore[attr-defined, no-any-return]
+        return self._factors.C
