@@ -140,7 +140,7 @@ class PairwiseMRF:
         n = self.n_items
         if n > MAX_TABULATED:
             raise TooLargeError(
-                f"listing all subsets takes 2**{n} steps; more than {MAX_TABULATED} items need messages"
+                f'{n} items have 2**{n} subsets, and at most {MAX_TABULATED} items can be listed; use method="messages"'
             )
         inside = members(n)
         logs: FloatArray = inside @ self.node_weights

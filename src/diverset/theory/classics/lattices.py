@@ -131,7 +131,10 @@ class NonIntersectingWalks(NonsymmetricClassic[IntArray]):
         self.n_families: int = _determinant(self._G.tolist())
         if self.n_families == 0:
             where = f"from {self.starts.tolist()} to {self.ends.tolist()}"
-            raise ImpossibleEventError(f"no walks of {self.n_steps} steps lead {where} without meeting")
+            raise ImpossibleEventError(
+                f"no walks of {self.n_steps} steps lead {where} without meeting; "
+                "give ends within reach and of the right parity"
+            )
 
     def __repr__(self) -> str:
         return f"NonIntersectingWalks({len(self.starts)} walks, n_steps={self.n_steps})"

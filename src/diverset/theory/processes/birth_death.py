@@ -225,7 +225,7 @@ def birth_death_chain(
     origin = target.no_points() if start is None else target.as_pattern(start)
     for slot in range(len(origin)):
         if target.log_papangelou(origin[slot], np.delete(origin, slot, axis=0)) == -math.inf:
-            raise ImpossibleEventError(f"start has weight 0: its point {slot} is forbidden by the others")
+            raise ImpossibleEventError(f"start has weight 0: its point {slot} is forbidden by the others; leave it out")
     patterns: list[Array] = []
     log_weights = np.zeros((chains, count))
     accepted, ends = 0, []
