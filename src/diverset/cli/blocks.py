@@ -139,7 +139,7 @@ def _rows_named(wanted: str | None, rows: Any, request: Request, n: int, option:
         return np.zeros(0, dtype=np.int64)
     columns = [] if rows is None else rows.names
     id_name = request.id or next((name for name in columns if looks_like_id(name)), None)
-    ids = read_ids(wanted, id_name, option)
+    ids = read_ids(wanted, id_name, option, request.encoding)
     if id_name is None:
         known = {i: [int(i) - 1] for i in ids if i.isascii() and i.isdecimal() and 0 < int(i) <= n}
     elif rows is None:

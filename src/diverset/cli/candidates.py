@@ -105,8 +105,7 @@ def read_candidates(
         step("Reading the texts")
         texts = table.texts(text)
         features = tfidf(texts, sublinear=True, floor=2.0)[0] if request.model is None else embed(texts, request.model)
-        words = "words" if request.model is None else f"embeddings by {request.model}"
-        by = f"{words} of {text}"
+        by = f"{'words' if request.model is None else f'embeddings by {request.model}'} of {text}"
         keep = rows_with_words(table, text, texts, features, notes)
         features = features[keep]
         if similarity == "rbf" and is_sparse(features):
@@ -139,7 +138,6 @@ def read_candidates(
         )
     if similarity == "cosine" and text is None:
         notes += _without_direction(table, features)
-    text_name = text or guess_text(table, taken)
     return Candidates(
         table=table,
         rows=np.flatnonzero(keep),
@@ -149,39 +147,39 @@ def read_candidates(
         quality=None if quality is None else quality[keep],
         quality_name=request.quality,
         id_name=id_name,
-        text_name=text_name,
+        text_name=text or guess_text(table, taken),
         axes=axes,
         notes=notes,
     )
 
 
-def find_rows(wanted: str | None, candidates: Candidates, option: str) -> IntArray:
+def find_rows(wanted: str | None, candidates: Candidates, option: str, encoding: str | None) -> IntArray:
     """Positions of the candidates named by a list of ids or a file of ids; see :func:`read_ids`."""
     table = candidates.table
     found = np.zeros(table.n, dtype=bool)
     if wanted is None:
         return np.flatnonzero(found)
-    ids = read_ids(wanted, candidates.id_name, option)
+    ids = read_ids(wanted, candidates.id_name, option, encoding)
     places: dict[str, list[int]] = {}
-    for row in range(table.n):
-        name = str(row + 1) if candidates.id_name is None else str(table.columns[candidates.id_name][row]).strip()
-        places.setdefault(name, []).append(row)
+    names = range(1, table.n + 1) if candidates.id_name is None else table.columns[candidates.id_name]
+    for row, name in enumerate(names):
+        places.setdefault(str(name).strip(), []).append(row)
     refuse_unknown(ids, places, wanted, option, candidates.id_name, table.name, table.n)
     for name in ids:
         found[places.get(name, [])] = True
     return np.flatnonzero(found[candidates.rows])
 
 
-def read_ids(wanted: str, id_name: str | None, option: str) -> list[str]:
+def read_ids(wanted: str, id_name: str | None, option: str, encoding: str | None = None) -> list[str]:
     """Ids from a list with commas, or from a file: the id column of a table, or one id per line of any other file."""
     if not _is_file(wanted):
         ids = wanted.split(",")
     elif kind_of(wanted) in READABLE:
         if id_name is None:
             raise DiversetError(f"{option} {wanted}: name the column that tells rows apart with --id")
-        ids = [plain_cell(str(cell)) for cell in read_table(wanted).column(id_name)]
+        ids = [plain_cell(str(cell)) for cell in read_table(wanted, encoding=encoding).column(id_name)]
     else:
-        ids = read_text(wanted).split("\n")
+        ids = read_text(wanted, encoding=encoding).split("\n")
     return [name.strip() for name in ids if name.strip()]
 
 

@@ -130,29 +130,24 @@ class Picks(_Rows):
 
     def asked(self, output: Path) -> dict[str, Any]:
         """The settings and the numbers of the result, in words."""
+        from diverset.pages.base import short
         from diverset.pages.select import asked_of
 
-        request = self.request
-        facts: dict[str, Any] = file_facts(request, self.candidates, output)
-        if self.candidates.quality is not None:
-            scales = {"rank": "by rank", "standard": "standardised", "none": "as they are"}
-            facts["Scale of the scores"] = scales[request.scale]
-        facts["Method"] = request.method if request.seed is None else f"{request.method}, seed {request.seed}"
-        if request.keep is not None:
-            facts["Quality to keep"] = f"{request.keep:.0%}"
-        facts |= asked_of(self.selection)
-        if request.min_quality is not None:
-            facts["Worst quality"] = f"{request.min_quality:g}"
-        if request.group is not None:
-            facts["Groups"] = f"at most {request.per_group} with the same {request.group}"
-        if request.cost is not None:
-            facts["Budget"] = f"{request.budget:g} in all, by {request.cost}"
-        if request.window is not None:
-            facts["Window"] = f"only the last {request.window} picks repel"
-        for name, value in (("Already shown", request.given), ("Excluded", request.exclude)):
-            if value is not None:
-                facts[name] = value if len(value) <= 80 else f"{value[:77]}..."
-        return facts
+        request, scales = self.request, {"rank": "by rank", "standard": "standardised", "none": "as they are"}
+        limits = {
+            "Worst quality": None if request.min_quality is None else f"{request.min_quality:g}",
+            "Groups": request.group and f"at most {request.per_group} with the same {request.group}",
+            "Budget": request.cost and f"{request.budget:g} in all, by {request.cost}",
+            "Window": request.window and f"only the last {request.window} picks repel",
+            "Already shown": request.given and short(request.given, 80),
+            "Excluded": request.exclude and short(request.exclude, 80),
+        }
+        facts = file_facts(request, self.candidates, output) | {
+            "Scale of the scores": scales[request.scale] if request.quality else None,
+            "Method": request.method if request.seed is None else f"{request.method}, seed {request.seed}",
+            "Quality to keep": None if request.keep is None else f"{request.keep:.0%}",
+        }
+        return {name: value for name, value in (facts | asked_of(self.selection) | limits).items() if value}
 
     def __str__(self) -> str:
         selection = self.selection
@@ -202,7 +197,7 @@ def pick(request: Request, *, dask: str | None = None) -> Picks:
         else:
             candidates = read_candidates(request, reserved=(request.cost, request.group), step=step)
             k = candidates.size(request)
-            arguments = request.arguments(candidates) | request.limits(candidates)
+            arguments = request.arguments(candidates)
             given = arguments["given"]
             step("Picking")
             selection = dv.select(candidates.features, k, **arguments, **request.search)

@@ -150,20 +150,16 @@ class Request:
         }
 
     def arguments(self, candidates: "Candidates") -> dict[str, Any]:
-        """Arguments that all functions of the library take."""
+        """Arguments on the rows; groups and costs only if they are given."""
         from diverset.cli.candidates import find_rows
 
-        return self.calibration | {
+        table, rows = candidates.table, candidates.rows
+        arguments = self.calibration | {
             "quality": candidates.quality,
             "similarity": candidates.similarity,
-            "given": find_rows(self.given, candidates, "--given"),
-            "exclude": find_rows(self.exclude, candidates, "--exclude"),
+            "given": find_rows(self.given, candidates, "--given", self.encoding),
+            "exclude": find_rows(self.exclude, candidates, "--exclude", self.encoding),
         }
-
-    def limits(self, candidates: "Candidates") -> dict[str, Any]:
-        """Groups and costs of the rows."""
-        table, rows = candidates.table, candidates.rows
-        arguments: dict[str, Any] = {}
         if self.cost is not None:
             costs = table.numbers(self.cost)
             if costs.min() <= 0.0:

@@ -1,9 +1,11 @@
 """Documents: plain text, Markdown, web pages and tables with texts, in files, folders, standard input or frames."""
 
+import codecs
 import html
 import os
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
@@ -165,8 +167,12 @@ class _Reader(NamedTuple):
         if kind in (".html", ".htm"):
             if is_own_page(raw):
                 raise DiversetError(f"{path} is a page that diverset wrote, and is not read as a document")
-            if encoding is None and (declared := _CHARSET.search(raw, 0, 2048)) is not None:
-                encoding = _known_encoding(declared[1].decode())
+            declared = _CHARSET.search(raw, 0, 2048)
+            if encoding is None and declared is not None:
+                # UTF-8 is tried first anyway, and unknown encodings are ignored.
+                with suppress(LookupError):
+                    name_of = codecs.lookup(declared[1].decode()).name
+                    encoding = None if name_of in ("utf-8", "ascii") else name_of
         return self.content(decode(raw, str(path), encoding=encoding, notes=self.notes), kind, name)
 
     def content(self, text: str, kind: str, name: str) -> list[Document]:
@@ -255,15 +261,6 @@ def _kind_of(text: str) -> str:
             continue
         return kind
     return ".txt"
-
-
-def _known_encoding(name: str) -> str | None:
-    """The encoding that a page declares, if Python knows it; None for UTF-8, which is tried first anyway."""
-    try:
-        "".encode(name)
-    except LookupError:
-        return None
-    return None if name.lower().replace("-", "") in ("utf8", "ascii", "usascii") else name
 
 
 def html_text(page: str) -> str:
