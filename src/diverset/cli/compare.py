@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from diverset._result import Result
 from diverset.cli.group import Out, Seed, app, option, sharing
-from diverset.cli.request import Request
+from diverset.cli.select import Request
 from diverset.errors import DiversetError
 
 if TYPE_CHECKING:

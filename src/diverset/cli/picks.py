@@ -14,9 +14,9 @@ from rich.text import Text
 import diverset as dv
 from diverset._result import Result
 from diverset._typing import FloatArray, IntArray
-from diverset.cli.candidates import Candidates, read_candidates
+from diverset.cli.candidates import Candidates, connected, pick_blocks, read_candidates
 from diverset.cli.console import Console, aligned, heard, line, printable, table, working
-from diverset.cli.request import Request
+from diverset.cli.select import Request
 from diverset.errors import DiversetError, SizeError
 
 __all__ = ["Drawn", "Picks", "draw", "pick"]
@@ -190,8 +190,6 @@ def pick(request: Request, *, dask: str | None = None) -> Picks:
     warned: list[str] = []
     with working("Reading") as step, heard(warned):
         if dask is not None:
-            from diverset.cli.blocks import connected, pick_blocks
-
             with connected(dask):
                 candidates, selection, given, k = pick_blocks(request, step)
         else:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from diverset.cli.group import Encoding, Out, Seed, app, option, sharing
-from diverset.cli.request import Method
+from diverset.cli.select import Method
 from diverset.errors import DiversetError
 
 if TYPE_CHECKING:
