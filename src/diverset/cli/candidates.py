@@ -176,7 +176,7 @@ def read_ids(wanted: str, id_name: str | None, option: str, encoding: str | None
         ids = wanted.split(",")
     elif kind_of(wanted) in READABLE:
         if id_name is None:
-            raise DiversetError(f"{option} {wanted}: name the column that tells rows apart with --id")
+            raise DiversetError(f"{option} {wanted}: give the column of ids with --id")
         ids = [plain_cell(str(cell)) for cell in read_table(wanted, encoding=encoding).column(id_name)]
     else:
         ids = read_text(wanted, encoding=encoding).split("\n")
@@ -260,11 +260,13 @@ def pick_blocks(request: Request, step: Callable[[str], None]) -> tuple[Candidat
     for name, value in unfit.items():
         if value is not None:
             raise DiversetError(
-                f"{name} does not go with --dask: rows in blocks are compared by numbers that the file holds; write "
-                "embeddings into a column of lists once, and name it with --features"
+                f"{name} cannot be combined with --dask, which compares rows by numbers in the file; write embeddings "
+                "into a column of lists once, and name it with --features"
             )
     if request.similarity == "rbf":
-        raise DiversetError("--similarity rbf does not go with --dask; cosine and dot need no matrix of all pairs")
+        raise DiversetError(
+            "--similarity rbf cannot be combined with --dask; cosine and dot need no matrix of all pairs"
+        )
     step("Looking at the file")
     rows: Any = None
     notes: list[str] = []

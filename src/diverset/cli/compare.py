@@ -62,7 +62,7 @@ def compare(
     notes = [*candidates.notes, *warned]
     least = min(len(picks) for picks in found.settings[0].picks)
     if least < k and query is None:
-        notes.append(f"only {least} of the {k} rows asked for could be picked; the limits allow no more")
+        notes.append(f"only {least} of {k} rows could be picked; the limits allow no more")
     compared = Compared(request, candidates, found, k, notes)
     out.deliver(compared, compared.show)
 

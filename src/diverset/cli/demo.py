@@ -44,7 +44,7 @@ def cache(
 
     place = folder or cache_folder()
     if place is None:
-        raise EnvironmentFault("there is no home directory, and so no folder for caches; --cache names one")
+        raise EnvironmentFault("there is no home directory, and so no folder for caches; give one with --cache")
     if clear:
         typer.echo(f"{clear_caches(folder):,} bytes deleted from {place}")
         return

@@ -209,9 +209,9 @@ def _remarks(candidates: Candidates, selection: dv.Selection, k: float) -> list[
     remarks = []
     n, picked = candidates.n, len(selection)
     if k > n:
-        remarks.append(f"{k} rows asked for, and {n} can be compared" + ("; all are picked" if picked == n else ""))
+        remarks.append(f"k = {k}, but only {n} rows can be compared" + ("; all are picked" if picked == n else ""))
     elif picked < k:
-        remarks.append(f"only {picked} of the {k} rows asked for could be picked; the limits allow no more")
+        remarks.append(f"only {picked} of {k} rows could be picked; the limits allow no more")
     spent = selection.rank_spent
     if spent is not None and spent < picked:
         remarks.append(
@@ -292,9 +292,9 @@ def draw(request: Request, *, draws: int = 1, page: bool = False) -> Drawn:
     """
     request.check()
     if draws < 1:
-        raise DiversetError(f"{draws} draws asked for; ask for at least 1")
+        raise DiversetError(f"the number of draws is {draws}; it must be at least 1")
     if page and draws > 1:
-        raise DiversetError(f"a page shows one set, and {draws} were asked for; draw one, or write .csv")
+        raise DiversetError(f"a page shows one set, not {draws}; draw one, or write .csv")
     if request.seed is None:
         request = replace(request, seed=int(np.random.default_rng().integers(2**31)))
     notes: list[str] = []
@@ -313,7 +313,7 @@ def draw(request: Request, *, draws: int = 1, page: bool = False) -> Drawn:
             law = dv.selection_law(candidates.features, k, diversity=request.dial, **arguments)
         except SizeError as error:
             raise SizeError(
-                f"{error}; copies and combinations of rows are never drawn together, so ask for fewer"
+                f"{error}; copies and combinations of rows are never drawn together, so choose a smaller k"
             ) from None
         step("Drawing")
         sets = [law.sample(rng=request.seed)] if draws == 1 else law.sample(draws, rng=request.seed)

@@ -95,7 +95,7 @@ class Request:
         if isinstance(value, float) and not 0.0 < value <= 1.0:
             raise DiversetError(f"-k is {text!r}; a share of the rows is above 0 and at most 1")
         if value <= 0:
-            raise DiversetError(f"k = {value}; ask for at least 1 row")
+            raise DiversetError(f"k = {value}; it must be at least 1")
         return value
 
     def check(self) -> None:
@@ -104,9 +104,11 @@ class Request:
         kinds = {"--text": self.text, "--features": self.features, "--embeddings": self.embeddings}
         named = [name for name, value in kinds.items() if value is not None]
         if len(named) > 1:
-            raise DiversetError(f"{' and '.join(named)} both say what rows are compared by; give one of them")
+            raise DiversetError(f"{' and '.join(named)} both set how rows are compared; give one of them")
         if self.model is not None and named and named != ["--text"]:
-            raise DiversetError(f"--model embeds text, and {named[0]} says to compare rows by something else; drop one")
+            raise DiversetError(
+                f"--model embeds text, and {named[0]} compares rows by something else; give one of them"
+            )
         pairs = [("--cost", self.cost, "--budget", self.budget), ("--group", self.group, "--per-group", self.per_group)]
         for one, first, other, second in pairs:
             if (first is None) != (second is None):
@@ -126,7 +128,7 @@ class Request:
         if k is None:
             return min(DEFAULT_SIZE, n)
         if k > n:
-            raise DiversetError(f"k = {k}, and {name} has {n} row{'s' * (n != 1)}; ask for fewer")
+            raise DiversetError(f"k = {k}, but {name} has {n} row{'s' * (n != 1)}; choose a smaller k")
         return as_size(k, comparable)
 
     @property

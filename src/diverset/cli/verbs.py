@@ -170,7 +170,7 @@ def images(
     from diverset.images.pick import ImageChoice
 
     if options.k < 1:
-        raise DiversetError(f"k = {options.k}; ask for at least 1 image")
+        raise DiversetError(f"k = {options.k}; it must be at least 1")
     out.check(ImageChoice, [options.scores, options.embeddings])
     kept = not no_cache and (cache or True)
     choice = dv.pick_images(folder, **vars(options), cache=kept, progress=not out.quiet)

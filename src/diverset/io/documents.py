@@ -142,7 +142,7 @@ class _Reader(NamedTuple):
             if kind_of(name) in KINDS and not name.startswith(".")
         )
         if not files:
-            raise DiversetError(f"{path} holds no file that can be read ({', '.join(KINDS)})")
+            raise DiversetError(f"{path} contains no file that can be read ({', '.join(KINDS)})")
         found: list[Document] = []
         faults: list[str] = []
         left = byte_limit(self.max_bytes)
@@ -180,7 +180,7 @@ class _Reader(NamedTuple):
             return self.table(parse_table(text, kind, name, self.notes, plain_texts=True)) if text.strip() else []
         plain = {".html": html_text, ".htm": html_text, ".md": markdown_text, ".markdown": markdown_text}.get(kind, str)
         date = date_in_name(name)
-        reason = "" if date is not None else "its name holds no date such as 2005-02-24"
+        reason = "" if date is not None else "its name contains no date such as 2005-02-24"
         return [Document(plain(text), name, date, reason=reason, id=Path(name).stem, where=name)]
 
     def table(self, table: Table) -> list[Document]:
