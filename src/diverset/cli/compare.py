@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from diverset.cli.candidates import Candidates
-    from diverset.metrics.comparison import Comparison
+    from diverset.metrics.compare import Comparison
 
 __all__ = ["compare"]
 
@@ -135,7 +135,7 @@ class Compared(Result):
     def _table(self, width: int) -> "Table":
         """A table with as many columns as fit into the width of the terminal."""
         from diverset.cli.console import table
-        from diverset.metrics.comparison import HEADINGS, difference, shown
+        from diverset.metrics.compare import HEADINGS, difference, shown
 
         found = self.found
         lines = found.headline

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from diverset.metrics.comparison import HEADINGS, Comparison, Setting, difference, shown
+from diverset.metrics.compare import HEADINGS, Comparison, Setting, difference, shown
 from diverset.pages.base import placed, short, some_of
 
 __all__ = ["page"]

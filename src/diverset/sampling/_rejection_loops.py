@@ -1,7 +1,6 @@
 """Loops of the rejection sampler: alias tables, and whole batches of draws.
 
-Arrays and a NumPy generator in, arrays out. The loops take the numbers of ``rng.random()``, so the plain twins in
-:mod:`diverset.sampling.rejection` and :mod:`diverset.sampling.eigenvectors` make the same draws.
+Arrays and a NumPy generator in, arrays out. The loops take the numbers of ``rng.random()``.
 
 Real and complex eigenvectors share the source: every number is one or two doubles, its *parts*.
 
@@ -14,7 +13,7 @@ except ImportError:
     from diverset import _plain_cython as cython
 import numpy as np
 
-from diverset.sampling.eigenvectors import TABLE, TILTED
+from diverset.sampling.eigenvector_law import TABLE, TILTED
 
 if cython.compiled:
     from cython.cimports.diverset.numerics.kernels import choose_kernels, kernels, prefetch

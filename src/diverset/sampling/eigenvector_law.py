@@ -24,7 +24,7 @@ from diverset._typing import FloatArray, IntArray
 from diverset.errors import SizeError
 from diverset.numerics import symmetric
 from diverset.numerics._loops import prefix_table
-from diverset.numerics.logistic import expit
+from diverset.numerics.symmetric import expit
 
 __all__ = ["TABLE", "TILTED", "TRIALS", "EigenvectorLaw"]
 
@@ -39,18 +39,9 @@ _TABLE_LIMIT = 4_000_000
 class EigenvectorLaw:
     """Law of the set J of eigenvectors in a draw; :meth:`of` makes one.
 
-    Parameters
-    ----------
-    method : int
-        ``TRIALS``, ``TABLE`` or ``TILTED``.
-    success, failure : ndarray of shape (r - n_certain,)
-        Probabilities of each trial, tilted where the size is fixed.
-    n_certain : int
-        Number of eigenvectors always chosen: the last ones.
-    wanted : int
-        How many of the others are to be chosen, where the size is fixed.
-    table : ndarray of shape (r - n_certain + 1, wanted + 1)
-        The prefix table for ``TABLE``, empty otherwise.
+    `success` and `failure` are the probabilities of each trial, tilted if the size is fixed; the last `n_certain`
+    eigenvectors are always chosen, and `wanted` of the others, if the size is fixed. `table` is empty except for
+    ``TABLE``.
     """
 
     method: int
@@ -62,16 +53,9 @@ class EigenvectorLaw:
 
     @classmethod
     def of(cls, log_odds: FloatArray, k: int | None = None, *, method: int | None = None) -> EigenvectorLaw:
-        """Law for the spectrum of a DPP (k None) or k-DPP.
+        """Law for ascending log-odds above ``-inf``, of a DPP (k None) or k-DPP.
 
-        Parameters
-        ----------
-        log_odds : ndarray of shape (r,)
-            Ascending, above ``-inf``.
-        k : int, optional
-            Number of eigenvectors, between that of certain ones and r.
-        method : {TABLE, TILTED}, optional
-            How to choose exactly k; by default the table if it has no more than 4e6 entries.
+        By default the table is used if it has no more than 4e6 entries.
         """
         r = len(log_odds)
         n_certain = int(np.count_nonzero(log_odds == np.inf))
@@ -94,7 +78,7 @@ class EigenvectorLaw:
 
     @property
     def fields(self) -> tuple[int, FloatArray, FloatArray, int, int, FloatArray]:
-        """All of it, as the compiled loop takes it."""
+        """All fields, as the compiled loop takes them."""
         return self.method, self.success, self.failure, self.n_certain, self.wanted, self.table
 
     @property
