@@ -195,7 +195,7 @@ def test_the_page_of_several_queries(run, topics, tmp_path):
         (["--clicked", "title"], "column 'title' is '<i>item</i> 0'"),
         (["--clicked", "clicks", "--qrels", "two.txt"], "--qrels and --clicked both"),
         (["--qrels", "none.txt"], r"cannot read none\.txt"),
-        (["--qrels", "two.txt"], r"two\.txt judges 2 topics; name with --query"),
+        (["--qrels", "two.txt"], r"two\.txt judges 2 topics; give the column of topics with --query"),
         (["--qrels", "other.txt"], r"no id of items\.jsonl is in other\.txt"),
         (["--qrels", "other.txt", "--query", "title"], "judges no row of items.jsonl under its title"),
         (["--query", "topic"], "no column 'topic'"),

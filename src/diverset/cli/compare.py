@@ -1,6 +1,5 @@
 """``diverset compare``: the arguments of :func:`diverset.compare`."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -167,28 +166,17 @@ def _judged(candidates: "Candidates", query: str | None, qrels: Path | None, cli
     if clicked is not None:
         judgements = candidates.table.numbers(clicked)[candidates.rows]
     elif qrels is not None:
-        judgements = _read_judgements(candidates, query, queries, ids, qrels)
+        from diverset.metrics import read_qrels
+
+        name, topics = candidates.table.name, read_qrels(qrels)
+        judgements = topics if queries is not None else next(iter(topics.values()))
+        if queries is None and len(topics) > 1:
+            raise DiversetError(f"{qrels} judges {len(topics)} topics; give the column of topics with --query")
+        if queries is None and not set(ids) & set(judgements):
+            raise DiversetError(f"no id of {name} is in {qrels}; give the column of ids with --id")
+        if queries is not None and not any(i in topics.get(topic, ()) for topic, i in zip(queries, ids, strict=True)):
+            raise DiversetError(f"{qrels} judges no row of {name} under its {query}; give the column of ids with --id")
     return {"queries": queries, "ids": ids, "judgements": judgements}
-
-
-def _read_judgements(
-    candidates: "Candidates", query: str | None, queries: Sequence[str] | None, ids: list[str], qrels: Path
-) -> Any:
-    from diverset.metrics import read_qrels
-
-    topics = read_qrels(qrels)
-    if queries is not None:
-        if not any(name in topics.get(topic, ()) for topic, name in zip(queries, ids, strict=True)):
-            raise DiversetError(
-                f"{qrels} judges no row of {candidates.table.name} under its {query}; --id names the ids"
-            )
-        return topics
-    if len(topics) > 1:
-        raise DiversetError(f"{qrels} judges {len(topics)} topics; name with --query the column that holds the topic")
-    judged = next(iter(topics.values()))
-    if not set(ids) & set(judged):
-        raise DiversetError(f"no id of {candidates.table.name} is in {qrels}; --id names the column of ids")
-    return judged
 
 
 def _number(text: str) -> float:
