@@ -27,7 +27,15 @@ from diverset.integrations._pivots import greedy_pivots
 from diverset.integrations._ridge import RidgeKDPP
 from diverset.kernels import median_heuristic, rbf
 from diverset.numerics.linalg import add_to_diagonal, row_norms_squared
-from diverset.numerics.validation import as_finite, as_generator, check_count, check_finite, check_size, is_sparse
+from diverset.numerics.validation import (
+    as_finite,
+    as_generator,
+    check_count,
+    check_finite,
+    check_positive,
+    check_size,
+    is_sparse,
+)
 from diverset.sampling.intermediate import sample_kernel
 from diverset.sampling.kernel_function import KernelFunction
 
@@ -95,10 +103,8 @@ class InducingPoints:
             Variance :math:`\sigma^2` of the noise.
         """
         targets = as_finite(y, name="y", shape=(len(self.variances),))
-        if not noise > 0.0:
-            raise DiversetError(f"noise is {noise}; give the variance of the noise, a positive number")
-        t = self.trace_bound
-        return float(t / (2.0 * noise) * (1.0 + targets @ targets / (noise + t)))
+        variance, t = check_positive(noise, name="noise"), self.trace_bound
+        return float(t / (2.0 * variance) * (1.0 + targets @ targets / (variance + t)))
 
 
 def inducing_points(
@@ -239,11 +245,11 @@ def _length_scale(given: Any, rows: FloatArray) -> FloatArray:
         if given != "median":
             raise KernelError(f"length_scale is {given!r}; give a positive number, one per feature, or 'median'")
         return np.full(rows.shape[1], median_heuristic(rows))
-    scale = np.asarray(given, dtype=np.float64)
+    scale = as_finite(given, name="length_scale", shape=(None,) * np.ndim(given))
     if scale.shape not in ((), (rows.shape[1],)):
         raise KernelError(f"length_scale has shape {scale.shape}; give one number, or {rows.shape[1]}, one per feature")
-    if not (np.isfinite(scale).all() and scale.min(initial=1.0) > 0.0):
-        raise KernelError(f"length_scale is {given}; lengths must be positive and finite")
+    if not scale.min(initial=1.0) > 0.0:
+        raise KernelError(f"length_scale is {given}; lengths must be positive")
     return np.broadcast_to(scale, (rows.shape[1],))
 
 

@@ -21,8 +21,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from diverset._extras import found, stand_in
 from diverset.errors import DiversetError
-from diverset.integrations._extras import found, stand_in
 from diverset.integrations._rerank import Candidate, Choice, Reranking, VectorCache, name_error, read_score
 from diverset.numerics.validation import check_size
 

@@ -20,8 +20,8 @@ the other way.
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from diverset._extras import found, stand_in
 from diverset.errors import DiversetError
-from diverset.integrations._extras import found, stand_in
 from diverset.integrations._rerank import GAIN, KEPT, Candidate, Choice, Reranking, VectorCache, check_fetch
 from diverset.numerics.validation import check_size
 

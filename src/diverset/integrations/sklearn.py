@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from diverset._extras import found, stand_in
 from diverset.errors import DiversetError, SizeError
-from diverset.integrations._extras import found, stand_in
 from diverset.integrations._rows import count_rows, select_by_class, take_rows
 from diverset.numerics.validation import check_size
 

@@ -25,6 +25,7 @@ import numpy as np
 from diverset._typing import Array, FloatArray
 from diverset.errors import DiversetError
 from diverset.inference import Selection, select
+from diverset.numerics.validation import as_finite
 
 __all__ = ["Candidates", "from_chroma", "from_elasticsearch", "from_faiss", "from_lancedb", "from_qdrant"]
 
@@ -238,5 +239,4 @@ def _checked(rows: Any, scores: Any, ids: Sequence[Any], *, lower_is_better: boo
     if len(lengths) > 1:
         raise DiversetError(f"vectors have shapes {sorted(lengths)}; all must have the same length")
     features = np.asarray(rows) if len(rows) else np.zeros((0, 0))
-    quality: FloatArray = np.asarray(scores, dtype=np.float64)
-    return Candidates(features, quality, list(ids), lower_is_better)
+    return Candidates(features, as_finite(scores, name="scores", shape=(len(ids),)), list(ids), lower_is_better)

@@ -143,17 +143,18 @@ class PoissonItems(BasketModel):
         with np.errstate(divide="ignore"):
             log_w = np.log(counts)
         trace, max_iter = [], check_count(self.max_iter, name="max_iter")
+        tol = check_nonnegative(self.tol, name="tol")
         for _ in range(max_iter):
             expected = sum(
                 t * selection_probabilities(log_w, int(k)) for k, t in zip(sizes, times, strict=True) if k > 0
             )
             ratio = np.where(counts > 0.0, counts / np.maximum(expected, 1e-300), 1.0)
             trace.append(-float(np.abs(ratio - 1.0).max(initial=0.0)))
-            if -trace[-1] < self.tol or not counts.any():
+            if -trace[-1] < tol or not counts.any():
                 break
             log_w = log_w + np.log(ratio)
         self.convergence_ = Convergence(
-            -trace[-1] < self.tol, f"largest relative error of a count {-trace[-1]:.3g}", np.array([trace[0], *trace])
+            -trace[-1] < tol, f"largest relative error of a count {-trace[-1]:.3g}", np.array([trace[0], *trace])
         )
         weights = np.exp(log_w - log_w.max(initial=-np.inf)) if counts.any() else np.ones(len(counts))
         self._keep(weights / weights.mean(), float(read.sizes.mean()))

@@ -26,6 +26,7 @@ from diverset.errors import DiversetError, LabelError, SizeError
 from diverset.learn._estimator import Convergence, Estimator, check_fitted
 from diverset.numerics.logistic import expit
 from diverset.numerics.validation import (
+    as_finite,
     as_generator,
     as_hermitian,
     check_count,
@@ -370,9 +371,9 @@ class MMRMixtureLearner(_ComparisonLearner):
         for t, given in enumerate(comparisons):
             key = id(given.kernels)
             if key not in known:
-                known[key] = np.stack(
-                    [k.L if isinstance(k, DPP) else as_hermitian(k, name="kernel").real for k in given.kernels], axis=-1
-                )
+                matrices = [k.L if isinstance(k, DPP) else as_hermitian(k, name="kernel") for k in given.kernels]
+                name = f"comparison {t}: kernel"
+                known[key] = np.stack([as_finite(S, name=name, shape=(None, None)) for S in matrices], axis=-1)
             S = known[key]
             try:
                 better, worse = (find_positions(side, np.arange(len(S))) for side in (given.better, given.worse))
