@@ -24,7 +24,7 @@ from diverset._typing import BoolArray, FloatArray, RNGLike
 from diverset.core import DPP, KDPP, KDPPMixture
 from diverset.errors import DiversetError, LabelError, SizeError
 from diverset.learn._estimator import Convergence, Estimator, check_fitted
-from diverset.numerics.logistic import expit
+from diverset.numerics.symmetric import expit
 from diverset.numerics.validation import (
     as_finite,
     as_generator,
