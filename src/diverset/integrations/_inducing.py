@@ -24,7 +24,7 @@ from diverset.core import KDPP
 from diverset.errors import DiversetError, KernelError, SizeError
 from diverset.inference.inputs import read_items
 from diverset.integrations._pivots import greedy_pivots
-from diverset.integrations._ridge import RidgeKDPP
+from diverset.integrations.torch import RidgeKDPP
 from diverset.kernels import median_heuristic, rbf
 from diverset.numerics.linalg import add_to_diagonal, row_norms_squared
 from diverset.numerics.validation import (

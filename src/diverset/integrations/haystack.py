@@ -44,14 +44,15 @@ if TYPE_CHECKING or found("haystack"):
         """Ranker: the best documents that do not repeat each other, best first.
 
         Relevance is the score of a document, or the score in its meta. The rest, and the entries added to the meta, are
-        those of all rerankers: see :mod:`diverset.integrations`.
+        described on :doc:`/rag`.
 
         Parameters
         ----------
         top_k : int or None
             How many to keep; None keeps all, in the new order.
         diversity, keep, scale, given, groups, per_group, min_quality, lower_is_better, cache_size
-            The settings that all rerankers share: see :mod:`diverset.integrations`.
+            As for :func:`diverset.select`; `given` may also hold documents or their ids, and `groups` name a metadata
+            entry. `cache_size` is the number of embedded texts whose vectors are remembered. See :doc:`/rag`.
         score_key : str, optional
             Meta field with the relevance of documents without a score; ``relevance_score`` or ``score`` by default.
         text_embedder : component, optional

@@ -167,14 +167,15 @@ if TYPE_CHECKING or found("langchain_core"):
 
         Documents may be ``(document, score)`` pairs; otherwise the score is read from the metadata. The reranker can be
         piped: ``retriever | reranker`` takes the documents, or a dictionary with ``documents`` and ``query``. Relevance
-        and the metadata of the result are those of all rerankers: see :mod:`diverset.integrations`.
+        and the metadata of the result are described on :doc:`/rag`.
 
         Parameters
         ----------
         top_n : int or None
             How many to keep; None keeps all, in the new order.
         diversity, keep, scale, given, groups, per_group, min_quality, lower_is_better, cache_size
-            The settings that all rerankers share: see :mod:`diverset.integrations`.
+            As for :func:`diverset.select`; `given` may also hold documents or their ids, and `groups` name a metadata
+            entry. `cache_size` is the number of embedded texts whose vectors are remembered. See :doc:`/rag`.
         embeddings : Embeddings, optional
             Embeds the documents that carry no vector, in one call, and the query if no document has a score.
         embedding_key : str

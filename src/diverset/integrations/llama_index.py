@@ -40,7 +40,7 @@ if TYPE_CHECKING or found("llama_index.core"):
     class DiverseReranker(BaseNodePostprocessor, RerankSettings):
         """Node postprocessor: the best nodes that do not repeat each other, best first.
 
-        Relevance and the metadata of the result are those of all rerankers: see :mod:`diverset.integrations`. Prompts
+        Relevance and the metadata of the result are described on :doc:`/rag`. Prompts
         and embeddings leave the added metadata out.
 
         Parameters
@@ -48,7 +48,8 @@ if TYPE_CHECKING or found("llama_index.core"):
         top_n : int or None
             How many to keep; None keeps all, in the new order.
         diversity, keep, scale, given, groups, per_group, min_quality, lower_is_better, cache_size
-            The settings that all rerankers share: see :mod:`diverset.integrations`.
+            As for :func:`diverset.select`; `given` may also hold nodes or their ids, and `groups` name a metadata
+            entry. `cache_size` is the number of embedded texts whose vectors are remembered. See :doc:`/rag`.
         embed_model : BaseEmbedding, optional
             Embeds the nodes that carry no embedding, in one call, and the query if no node has a score. By default
             ``Settings.embed_model``, if a node has no embedding.

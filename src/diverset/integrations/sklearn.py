@@ -26,7 +26,8 @@ import numpy as np
 
 from diverset._extras import found, stand_in
 from diverset.errors import DiversetError, SizeError
-from diverset.integrations._rows import count_rows, select_by_class, take_rows
+from diverset.inference.inputs import take_rows
+from diverset.integrations.design import count_rows, select_by_class
 from diverset.numerics.validation import check_size
 
 __all__ = ["DiverseSelector", "SubsetFit"]

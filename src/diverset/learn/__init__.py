@@ -14,7 +14,7 @@ which model says best what comes next                 :func:`compare_next_item`
 ====================================================  ===========================================================
 
 Learners are scikit-learn estimators where scikit-learn is installed, and work without it. Baskets are lists of item
-names or numbers, a table of orders and items, or a sparse matrix (:mod:`diverset.learn.basket_names`); ``score`` is the
+names or numbers, a table of orders and items, or a sparse matrix (:mod:`diverset.learn.baskets`); ``score`` is the
 mean log-likelihood per basket or instance.
 
 >>> import diverset as dv

@@ -38,7 +38,6 @@ from diverset.learn._estimator import Convergence, progress
 from diverset.learn.basket_model import KernelModel
 from diverset.learn.baskets import Baskets, check_sizes
 from diverset.learn.kernel_forms import LowRank
-from diverset.learn.starts import popularity_rows
 from diverset.numerics.linalg import add_to_diagonal
 from diverset.numerics.validation import as_generator, check_count, check_nonnegative, check_positive
 
@@ -59,6 +58,14 @@ _FEW = 5
 
 #: The parameters of a model, or their gradients, by name.
 Arrays = dict[str, FloatArray]
+
+
+def _popularity_rows(baskets: Baskets, width: int, rng: np.random.Generator) -> FloatArray:
+    """Random directions; the squared length of row i is p / (1 - p) for an item of frequency p."""
+    p = baskets.frequencies
+    rows = rng.standard_normal((baskets.n_items, width))
+    rows *= np.sqrt(p / (1.0 - p) / np.maximum((rows**2).sum(axis=1), 1e-300))[:, None]
+    return rows
 
 
 def _put_back(rows: IntArray, values: Array, n: int) -> FloatArray:
@@ -347,6 +354,9 @@ class LowRankKernel(_StochasticKernel):
     -----
     A step takes :math:`O(nD^2)` for the normaliser and :math:`O(m^2 D)` for each basket of m items, batched by size.
 
+    A symmetric kernel only repels: :math:`\Pr(i \in Y \mid A \subseteq Y) \le \Pr(i \in Y)`. To recommend items that
+    are bought together, use :class:`NonsymmetricKernel`.
+
     Examples
     --------
     >>> import diverset as dv
@@ -362,7 +372,7 @@ class LowRankKernel(_StochasticKernel):
         check_sizes(read, rank, why=f"the rank is {rank}")
         penalty = self._penalty(read, self.regularization, "regularization")
         smoothing = self._smoothing(read)
-        parameters = {"V": popularity_rows(read, rank, rng)}
+        parameters = {"V": _popularity_rows(read, rank, rng)}
         self.convergence_ = self._ascend(
             parameters, lambda at, chosen: low_rank_objective(at, read, chosen, penalty, smoothing), len(read), rng
         )
@@ -426,8 +436,8 @@ class NonsymmetricKernel(_StochasticKernel):
         penalty_skew = self._penalty(read, self.regularization_skew, "regularization_skew")
         smoothing = self._smoothing(read)
         parameters = {
-            "V": popularity_rows(read, rank, rng),
-            "B": popularity_rows(read, rank, rng),
+            "V": _popularity_rows(read, rank, rng),
+            "B": _popularity_rows(read, rank, rng),
             "D": rng.standard_normal((rank, rank)),
         }
         self.convergence_ = self._ascend(

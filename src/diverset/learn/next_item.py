@@ -12,8 +12,7 @@ from diverset._typing import FloatArray, IntArray, RNGLike
 from diverset.errors import DiversetError, ImpossibleEventError
 from diverset.learn._estimator import check_fitted
 from diverset.learn.basket_model import BasketModel
-from diverset.learn.basket_names import numbered
-from diverset.learn.baskets import Baskets, read_baskets
+from diverset.learn.baskets import Baskets, numbered, read_baskets
 from diverset.numerics.linalg import positions_outside
 from diverset.numerics.validation import as_generator, check_count
 
