@@ -174,7 +174,9 @@ def inducing_points(
     >>> inducing_points(x, 2, length_scale=0.3, method="greedy").indices
     array([  0, 199])
     """
-    rows = _dense_rows(X)
+    features = read_items(X, name="X").features
+    rows = np.asarray(features.toarray() if is_sparse(features) else features, dtype=np.float64)
+    check_finite(rows, name="X")
     n, d = rows.shape
     wanted = min(check_count(m, name="m"), n)
     if method not in ("trace", "greedy", "kdpp", "mcmc"):
@@ -231,13 +233,6 @@ def inducing_points(
         trace_bound=float(variances.sum()),
         trace=float(entries.diagonal().sum()),
     )
-
-
-def _dense_rows(X: Any) -> FloatArray:
-    features = read_items(X, name="X").features
-    rows = np.asarray(features.toarray() if is_sparse(features) else features, dtype=np.float64)
-    check_finite(rows, name="X")
-    return rows
 
 
 def _length_scale(given: Any, rows: FloatArray) -> FloatArray:

@@ -171,7 +171,8 @@ class _Design:
         # Ratios of determinants are the same for every basis of the columns: an orthonormal one loses least.
         W = self.white
         fixed = W[self.shown].T @ W[self.shown]
-        if not _is_definite(fixed + W[chosen].T @ W[chosen]):
+        lam = np.linalg.eigvalsh(fixed + W[chosen].T @ W[chosen])
+        if not lam[0] > len(lam) * EPS * lam[-1]:  # not definite beyond rounding
             chosen = _volume(W, len(chosen), self.shown, None).indices
         return self._search(chosen, lambda Y: _information_ratios(W, fixed, Y))
 
@@ -200,12 +201,6 @@ class _Design:
 
 def _rank(sigma: Array, shape: tuple[int, ...]) -> int:
     return int((sigma > max(shape) * EPS * sigma.max(initial=0.0)).sum())
-
-
-def _is_definite(M: FloatArray) -> bool:
-    """Whether a matrix is positive definite beyond rounding."""
-    lam = np.linalg.eigvalsh(M)
-    return bool(lam[0] > len(M) * EPS * lam[-1])
 
 
 def _volume(rows: FloatArray, k: int, shown: IntArray, among: IntArray | None) -> Selection:
@@ -319,13 +314,6 @@ def select_by_class(
     return selections
 
 
-def check_same_rows(n: int, **arrays: Any) -> None:
-    """Refuse arrays that do not have one row for each of the n rows."""
-    for name, data in arrays.items():
-        if data is not None and count_rows(data) != n:
-            raise DiversetError(f"{name} has {count_rows(data)} rows for {n} rows of X; give one per row")
-
-
 def diverse_split(
     X: Any,
     *arrays: Any,
@@ -369,7 +357,9 @@ def diverse_split(
     (array([0, 2]), array([1, 3, 4, 5]))
     """
     n = count_rows(X)
-    check_same_rows(n, stratify=stratify, **{f"array {i}": data for i, data in enumerate(arrays)})
+    for name, data in {"stratify": stratify, **{f"array {i}": data for i, data in enumerate(arrays)}}.items():
+        if data is not None and count_rows(data) != n:
+            raise DiversetError(f"{name} has {count_rows(data)} rows for {n} rows of X; give one per row")
     wanted = _train_rows(train_size, n)
     selections = select_by_class(
         X,

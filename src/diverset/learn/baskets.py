@@ -99,13 +99,13 @@ class Baskets:
             found.append(Group(distinct, weights.astype(np.float64)))
         return found
 
-    def pair_counts(self) -> FloatArray:
-        """Number of baskets that hold both of two items, with the counts on the diagonal; (n_items, n_items)."""
+    def pair_counts(self) -> Any:
+        """Number of baskets that hold both of two items, with the counts on the diagonal; sparse, square."""
         from scipy import sparse
 
         ones = np.ones(len(self.flat))
         held = sparse.csr_array((ones, self.flat, self.starts), shape=(len(self), self.n_items))
-        return np.asarray((held.T @ held).toarray(), dtype=np.float64)
+        return (held.T @ held).tocsr()
 
 
 def read_baskets(baskets: Any, n_items: Any = None) -> Baskets:
@@ -184,7 +184,11 @@ def numbered(data: Any, known: Array | None = None) -> tuple[Any, Array | None]:
     if hasattr(data, "columns") and hasattr(data, "shape"):
         orders, items = _two_columns(data)
         names = np.unique(items).astype(object) if known is None else known
-        return _gathered(np.unique(orders, return_inverse=True)[1], positions_of(items, names), len(names)), names
+        # Repeated pairs of an order and an item count once.
+        codes = np.unique(orders, return_inverse=True)[1]
+        pairs = np.unique(np.column_stack([codes, positions_of(items, names)]), axis=0)
+        starts = np.searchsorted(pairs[:, 0], np.arange(int(codes.max(initial=-1)) + 2))
+        return Baskets(np.ascontiguousarray(pairs[:, 1]), starts.astype(np.int64), len(names)), names
     if isinstance(data, Baskets | str | bytes) or not hasattr(data, "__iter__"):
         return data, known
     listed = [basket if hasattr(basket, "__len__") else list(basket) for basket in data if _is_collection(basket, data)]
@@ -258,10 +262,3 @@ def _two_columns(frame: Any) -> tuple[Array, Array]:
             raise DiversetError(f"row {missing[0]} of column {name!r} is empty; drop such rows first")
         columns.append(values)
     return columns[0], columns[1]
-
-
-def _gathered(orders: IntArray, items: IntArray, n_items: int) -> Baskets:
-    """Baskets of pairs of an order and an item; repeated pairs count once."""
-    pairs = np.unique(np.column_stack([orders, items]), axis=0)
-    starts = np.searchsorted(pairs[:, 0], np.arange(int(orders.max(initial=-1)) + 2))
-    return Baskets(np.ascontiguousarray(pairs[:, 1]), starts.astype(np.int64), n_items)

@@ -162,7 +162,7 @@ def em_steps(L: FloatArray, evidence: Evidence) -> Iterator[tuple[float, FloatAr
 def moment_kernel(baskets: Baskets) -> FloatArray:
     """Likelihood kernel whose marginal kernel has nearly the observed moments; O(n^3)."""
     p = baskets.frequencies
-    together = baskets.pair_counts() / max(len(baskets), 1)
+    together = baskets.pair_counts().toarray() / max(len(baskets), 1)
     K = np.sqrt(np.maximum(np.outer(p, p) - together, 0.0))
     np.fill_diagonal(K, p)
     root = np.sqrt(p)

@@ -165,7 +165,10 @@ def read_instance(instance: Any, name: str, rho: float, n_features: int | None =
     """Check an instance; `rho` is the constant feature that makes all its items more alike."""
     if not isinstance(instance, Instance):
         raise DiversetError(f"{name} is a {type(instance).__name__}; pass diverset.learn.Instance(features, ...)")
-    F = _read_features(instance.features, name, n_features)
+    features = instance.features.toarray() if is_sparse(instance.features) else instance.features
+    F = np.array(as_finite(features, name=f"{name}: features", shape=(None, None)), order="C")
+    if n_features is not None and F.shape[1] != n_features:
+        raise KernelError(f"{name}: features have {F.shape[1]} columns where the others have {n_features}")
     rho = check_nonnegative(rho, name="rho", most=LARGEST)
     n = len(F)
     try:
@@ -173,14 +176,6 @@ def read_instance(instance: Any, name: str, rho: float, n_features: int | None =
     except KernelError as error:
         raise KernelError(f"{name}: {error}") from None
     return ReadInstance(name, F, S, rows)
-
-
-def _read_features(features: Any, name: str, n_features: int | None) -> FloatArray:
-    dense = features.toarray() if is_sparse(features) else features
-    F = np.array(as_finite(dense, name=f"{name}: features", shape=(None, None)), order="C")
-    if n_features is not None and F.shape[1] != n_features:
-        raise KernelError(f"{name}: features have {F.shape[1]} columns where the others have {n_features}")
-    return F
 
 
 def _read_similarity(instance: Instance, n: int, rho: float) -> tuple[Array | None, Any]:

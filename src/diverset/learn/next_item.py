@@ -136,7 +136,7 @@ def compare_next_item(
     seen, (questions, n_unknown) = first._read(train), _known_part(test, first)
     for name, model in named.items():
         check_fitted(model, "n_items_")
-        if model.n_items_ != first.n_items_ or not _same(model.names_, first.names_):
+        if model.n_items_ != first.n_items_ or not np.array_equal(model.names_, first.names_):
             raise DiversetError(f"the model {name!r} knows other items than the first; fit all to the same baskets")
     hits_within = check_count(n, name="n")
     generator = as_generator(rng)
@@ -148,7 +148,7 @@ def compare_next_item(
         usable = np.sort(generator.choice(usable, size=most, replace=False))
     asked = [(questions[t], int(generator.integers(len(questions[t])))) for t in usable.tolist()]
     rules: dict[str, Scores] = {name: model._scores for name, model in named.items()}
-    rules |= {"popularity": _popularity(seen), "co-occurrence": _co_occurrence(seen)}
+    rules |= {"popularity": lambda basket: seen.counts, "co-occurrence": _co_occurrence(seen)}
     scores = {name: _summary(rule, asked, first.n_items_, hits_within) for name, rule in rules.items()}
     return NextItemReport(scores, hits_within, len(asked), n_unknown)
 
@@ -170,21 +170,8 @@ def _known_part(data: Any, model: BasketModel) -> tuple[Baskets, int]:
     return Baskets(flat, starts.astype(np.int64), model.n_items_), int(np.count_nonzero(positions < 0))
 
 
-def _same(a: Any, b: Any) -> bool:
-    return (a is None and b is None) or (a is not None and b is not None and np.array_equal(a, b))
-
-
-def _popularity(baskets: Baskets) -> Scores:
-    counts = baskets.counts
-    return lambda basket: counts
-
-
 def _co_occurrence(baskets: Baskets) -> Scores:
-    from scipy import sparse
-
-    ones = np.ones(len(baskets.flat))
-    held = sparse.csr_array((ones, baskets.flat, baskets.starts), shape=(len(baskets), baskets.n_items))
-    together = (held.T @ held).tocsr()
+    together = baskets.pair_counts()
     counts = baskets.counts
     # Popularity decides where no item of the basket has been seen with either of two.
     popular = 1e-6 * counts / max(len(baskets), 1)

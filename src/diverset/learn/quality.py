@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from diverset._typing import Array, FloatArray
+from diverset._typing import FloatArray
 from diverset.core import DPP
 from diverset.errors import DiversetError, KernelError, UnboundedLikelihoodError
 from diverset.learn._estimator import Convergence, Estimator, check_fitted, progress
@@ -328,26 +328,18 @@ def _maximize(
         # In features of unit size: lstsq would take those on a small scale for dependent ones.
         information = objective.information(theta) / np.outer(objective.scale, objective.scale)
         step = np.linalg.lstsq(information, gradient / objective.scale, rcond=None)[0] / objective.scale
-        better = _line_search(objective, theta, step, value)
+        # The longest of a halving sequence of steps that does not lower the objective by more than rounding.
+        rounding = 8.0 * float(np.finfo(np.float64).eps) * abs(value)
+        candidates = (theta + step / 2.0**halvings for halvings in range(40))
+        better = next((at for at in candidates if objective.value_and_gradient(at)[0] >= value - rounding), None)
         if better is None:
             break
-        theta, value = better
-        trace.append(value)
+        theta = better
+        trace.append(objective.value_and_gradient(theta)[0])
     size = float(np.abs(objective.value_and_gradient(theta)[1] / objective.scale).max(initial=0.0))
     converged = size <= tolerance
     reason = f"largest gradient component {size / len(objective.examples):.3g} per example"
     return theta, Convergence(converged, reason, np.array(trace))
-
-
-def _line_search(objective: Objective, theta: FloatArray, step: Array, value: float) -> tuple[FloatArray, float] | None:
-    """The longest of a halving sequence of steps that does not lower the objective by more than rounding, or None."""
-    rounding = 8.0 * float(np.finfo(np.float64).eps) * abs(value)
-    for halvings in range(40):
-        candidate = theta + step / 2.0**halvings
-        reached = objective.value_and_gradient(candidate)[0]
-        if reached >= value - rounding:
-            return candidate, reached
-    return None
 
 
 def _check_maximum_exists(examples: list[Example], fixed_size: bool) -> None:
@@ -377,9 +369,11 @@ def _check_features(examples: list[Example], fixed_size: bool) -> None:
     if len(idle):
         j = int(idle[0])
         what = "constant within every instance, and sets of a known size do not feel it" if fixed_size else "always 0"
+        values = examples[0].instance.F[:, j]
+        first = f"value {values[0]:g}" if len(values) else "no items"
         raise DiversetError(
-            f"feature {j} is {what} (instance 0: {_first(examples, j)}); its weight cannot be learned: drop the "
-            "feature or set prior_variance"
+            f"feature {j} is {what} (instance 0: {first}); its weight cannot be learned: drop the feature or set "
+            "prior_variance"
         )
     scale = np.where(varying > 0.0, varying, 1.0)
     gram = np.sum([(seen(e.instance.F) / scale).T @ (seen(e.instance.F) / scale) for e in examples], axis=0)
@@ -390,8 +384,3 @@ def _check_features(examples: list[Example], fixed_size: bool) -> None:
             f"features {involved} are linearly dependent over all instances, so their weights cannot be told apart; "
             "drop one of them or set prior_variance"
         )
-
-
-def _first(examples: list[Example], j: int) -> str:
-    values = examples[0].instance.F[:, j]
-    return f"value {values[0]:g}" if len(values) else "no items"

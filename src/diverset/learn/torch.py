@@ -20,13 +20,6 @@ from diverset.errors import DiversetError, KernelError
 __all__ = ["DPPDistribution", "KDPPDistribution"]
 
 
-def _masked(L: Any, mask: Any) -> Any:
-    """L at the rows and columns of each mask and the identity elsewhere: its determinant is that of the block."""
-    inside = mask.to(L.dtype)
-    block = L * inside.unsqueeze(-1) * inside.unsqueeze(-2)
-    return block + torch.diag_embed(1.0 - inside)
-
-
 def _log_det_psd(a: Any) -> Any:
     """Log-determinant of positive definite matrices; ``-inf``, without a gradient, where Cholesky fails."""
     factor, failed = torch.linalg.cholesky_ex(a)
@@ -116,7 +109,10 @@ if TYPE_CHECKING or found("torch"):
 
         def log_volume(self, value: Any) -> Any:
             r""":math:`\log\det L_Y`; ``-inf`` for dependent items."""
-            return _log_det_psd(_masked(self.L, _check_mask(value, self.n_items)))
+            # L at the rows and columns of each mask and the identity elsewhere: its determinant is that of the block.
+            inside = _check_mask(value, self.n_items).to(self.L.dtype)
+            block = self.L * inside.unsqueeze(-1) * inside.unsqueeze(-2)
+            return _log_det_psd(block + torch.diag_embed(1.0 - inside))
 
         @property
         def marginal_kernel(self) -> Any:
