@@ -259,7 +259,7 @@ def count_rows(data: Any) -> int:
 
 
 def class_sizes(counts: IntArray, wanted: int, *, leave: int) -> IntArray:
-    """How many of each class make `wanted` in all: in proportion, at least 1, and `leave` of each left over."""
+    """Number of rows of each class, `wanted` in all: in proportion, at least 1, with `leave` rows of each left over."""
     upper = counts - leave
     if not len(counts) <= wanted <= upper.sum():
         rest = f" and leave {leave} of each" if leave else ""

@@ -191,7 +191,7 @@ if TYPE_CHECKING or found("haystack"):
             if not isinstance(document, Document):
                 raise DiversetError(f"got {type(document).__name__}; give documents")
             score = read_score(document.meta, self.score_key) if document.score is None else document.score
-            # The id stands for the text: embedders take documents, and may embed some of the meta, too.
+            # The id is used in place of the text: embedders take documents, and may embed some of the meta, too.
             return Candidate(document, document.id, document.id, document.embedding, score, document.meta)
 
 else:

@@ -267,7 +267,7 @@ if TYPE_CHECKING or found("sklearn"):
             routed = self._routed("fit", params)
             self.selector_ = DiverseSelector(0.5) if self.selector is None else clone(self.selector)
             if isinstance(self.selector_, DiverseSelector) and self.selector_.stratify is None:
-                # Several labels for each row are no classes that could be kept.
+                # With several labels for each row there are no classes to keep.
                 self.selector_.stratify = is_classifier(self.estimator) and np.asarray(y).shape[1:] in ((), (1,))
             self.selector_.fit(X, y, **routed.selector.fit)
             rows, n = self.selector_.indices_, _num_samples(X)

@@ -239,7 +239,7 @@ class DiverseBatchSampler:
 
     def __iter__(self) -> Iterator[list[int]]:
         """A new epoch: lists of item numbers."""
-        # The epoch counts once its first batch is asked for: with workers, DataLoader calls iter() twice.
+        # The epoch counts from its first batch on: with workers, DataLoader calls iter() twice.
         rng = np.random.default_rng([self._seed, self.epoch])
         self.epoch += 1
         batches = self._covering(rng) if self._law is None else (self._law.draw(rng) for _ in range(self._length))
@@ -287,7 +287,7 @@ class DiverseBatchSampler:
             yield np.sort(order[whole:])
 
     def _divided(self, block: IntArray, rng: np.random.Generator) -> list[IntArray]:
-        """A block as batches, each drawn from what the ones before leave."""
+        """A block as batches, each drawn from the items that are left."""
         rows = self._features[block]
         rows = np.asarray(rows.toarray() if is_sparse(rows) else rows, dtype=np.float64)
         left = np.arange(len(block))

@@ -1,4 +1,4 @@
-"""What every model of baskets can be asked once it is fitted."""
+"""The interface of all models of baskets."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["BasketModel", "KernelModel", "Recommended"]
 
 
 class Recommended(NamedTuple):
-    """An item that may go into a basket, and the probability that it does."""
+    """A recommended item, and its probability given the basket."""
 
     item: Any
     score: float
@@ -172,7 +172,7 @@ def _is_list(data: Any) -> bool:
 
 
 class KernelModel(BasketModel):
-    """A basket model with a determinantal kernel, held in the form its learner works with."""
+    """A basket model with a determinantal kernel, stored in the form that its learner computes."""
 
     form_: KernelForm
 

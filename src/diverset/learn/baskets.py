@@ -1,7 +1,7 @@
-"""Baskets as people have them, checked once and stored for batched linear algebra.
+"""Baskets in the forms that users have, checked once and stored for batched linear algebra.
 
 ========================================================  =======================================================
-you have                                                  what is read
+you have                                                  how it is read
 ========================================================  =======================================================
 ``[["milk", "bread"], ["beer"]]``                         one basket per list, items by name
 ``[[0, 2], [1]]``                                         one basket per list, items by number from 0
@@ -27,7 +27,7 @@ from diverset.numerics.validation import check_count, check_fits_in_memory, find
 
 __all__ = ["Baskets", "Group", "check_sizes", "numbered", "positions_of", "read_basket", "read_baskets"]
 
-#: Entries of the small matrices that are worked on at a time: a chunk stays within some megabytes.
+#: Entries of the small matrices that are processed together: a few megabytes.
 _CHUNK = 1 << 19
 
 
@@ -158,7 +158,7 @@ def _as_items(basket: Any, t: int) -> IntArray:
 
 
 def check_sizes(baskets: Baskets, largest: int, *, why: str) -> None:
-    """Refuse a basket with more items than a kernel of this rank can hold."""
+    """Raise an error for a basket with more items than a kernel of this rank allows."""
     sizes = baskets.sizes
     if len(sizes) and int(sizes.max()) > largest:
         t = int(np.argmax(sizes > largest))
@@ -221,7 +221,7 @@ def _is_collection(basket: Any, data: Any) -> bool:
 
 
 def positions_of(items: Any, names: Array) -> IntArray:
-    """Where each item stands among the names; refuses one that is not there."""
+    """Position of each item among the names; an unknown item is an error."""
     place = {name: i for i, name in enumerate(names.tolist())}
     listed = items.tolist() if isinstance(items, np.ndarray) else list(items)
     try:

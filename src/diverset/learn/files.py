@@ -1,4 +1,4 @@
-"""Model files: a readable header, then plain arrays. Nothing in them is ever executed.
+"""Model files: a readable header, then plain arrays. Reading one executes nothing.
 
 A file begins with the line ``diverset model 1`` (the version of the format) and a JSON header that names the class, its
 parameters, and the arrays with their shapes; an empty line ends it. The arrays follow as little-endian float64 numbers,
@@ -52,7 +52,7 @@ class _Kind:
     optional: Collection[str] = ()
 
     def check_arrays(self, arrays: Arrays) -> None:
-        """Refuse arrays from which no model can be made."""
+        """Raise an error for arrays that are not those of a model."""
         if missing := [name for name in self.shapes if name not in arrays and name not in self.optional]:
             raise ValueError(f"array {missing[0]!r} is missing")
         if unknown := [name for name in arrays if name not in self.shapes]:

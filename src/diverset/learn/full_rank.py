@@ -8,7 +8,8 @@ both need the baskets only through
 the inverses of the observed blocks put back into their places.
 
 *Picard* ([MarietSra2015]_): :math:`L \leftarrow L + a\,L\,(S - (I+L)^{-1})\,L`. For a = 1 the kernel stays positive
-definite and the likelihood never falls. Longer steps are often better; here one is kept only if it is no worse.
+definite and the likelihood never falls. Longer steps are often better; here one is accepted only if the likelihood
+does not fall.
 
 *EM* ([GillenwaterEtAl2014]_): with :math:`K = V\,\mathrm{diag}(\kappa)\,V^T`, the eigenvectors that produced a basket
 are hidden. Given Y they form a projection DPP, so that the expected share of eigenvector j, and with it the best
@@ -49,10 +50,10 @@ from diverset.numerics.validation import (
 
 __all__ = ["FullRankKernel", "em_steps", "mean_log_likelihood", "moment_kernel", "picard_steps"]
 
-#: Longest Picard step tried, as a multiple of the one that is sure.
+#: Longest Picard step tried, as a multiple of the step that never lowers the likelihood.
 _LONGEST = 16.0
-#: Eigenvalues of K keep this far from 0 and from 1. Where no basket is empty the likelihood asks for an eigenvalue 1,
-#: an infinite one of L; stopping short of it by this much costs this much likelihood, and saves the digits of L.
+#: Eigenvalues of K keep this far from 0 and from 1. Where no basket is empty the likelihood is largest at an
+#: eigenvalue 1, an infinite one of L; stopping short of it costs as much likelihood, and saves the digits of L.
 _LOWEST, _SHORT_OF_ONE = 1e-12, 1e-7
 #: Eigenvalues of the first marginal kernel keep this far from 1, and this part of the diagonal from 0.
 _BELOW_ONE, _ABOVE_ZERO = 1e-3, 0.1

@@ -1,4 +1,4 @@
-r"""One input of a conditional DPP: its items, what makes them good and what makes them alike.
+r"""One input of a conditional DPP: its items, with quality features and a similarity.
 
 A conditional DPP ([KuleszaTaskar2012]_, section 4.1) has a ground set for every input X (the sentences of a
 document, the results of a query). Each item has quality features :math:`f_i(X)`, which the model weighs, and a
@@ -44,7 +44,7 @@ from diverset.numerics.validation import (
 
 __all__ = ["Example", "Instance", "ReadInstance", "read_examples", "read_instance"]
 
-#: Rounding in L that may stand beside the identity it is added to.
+#: Rounding error of L that is accepted when the identity is added.
 _NOTICEABLE = 1e-10
 
 
@@ -113,7 +113,7 @@ class ReadInstance:
     def log_normalizer_and_inclusion(self, log_quality: FloatArray) -> tuple[float, FloatArray]:
         r""":math:`\log\det(L + I)` and the diagonal of K, by one Cholesky factorisation.
 
-        Kernels so large that rounding shows next to the identity, and complex or sparse ones, go the general way.
+        Kernels so large that rounding shows next to the identity, and complex or sparse ones, use the general route.
         """
         quality = np.exp(log_quality)
         if self.rows is not None and isinstance(self.rows, np.ndarray) and self.rows.dtype == np.float64:

@@ -12,8 +12,8 @@ them from vanishing: an item that never occurred gets the probability of one tha
 :math:`L = VV^T` the gradient is :math:`2 L_Y^{-1} V_Y` at the rows of a basket and :math:`2V(I + V^TV)^{-1}` for the
 normaliser: linear in the sizes of the baskets, and :math:`O(nD^2)`.
 
-A nonsymmetric kernel :math:`L = VV^T + BCB^T`, :math:`C = D - D^T` ([GartrellEtAl2021]_), can also say that items
-attract. With :math:`A = L_Y` (or :math:`I + L`, for the normaliser),
+A nonsymmetric kernel :math:`L = VV^T + BCB^T`, :math:`C = D - D^T` ([GartrellEtAl2021]_), can also model
+attraction. With :math:`A = L_Y` (or :math:`I + L`, for the normaliser),
 
 .. math::
 
@@ -43,9 +43,9 @@ from diverset.numerics.validation import as_generator, check_count, check_nonneg
 
 __all__ = ["LowRankKernel", "NonsymmetricKernel", "choose_rank", "low_rank_objective", "nonsymmetric_objective"]
 
-#: Added to the diagonal of every block during training: one dependent basket shall not stop it.
+#: Added to the diagonal of every block during training: a basket of dependent items must not stop it.
 _JITTER = 1e-10
-#: Passes over the baskets, and gradient steps, to make at least unless told otherwise.
+#: Passes over the baskets, and gradient steps, to make at least by default.
 _EPOCHS, _STEPS = 30, 1000
 #: Decay of the two means of Adam, and what is added to its divisor.
 _MOMENTUM, _SECOND, _FLOOR = 0.9, 0.999, 1e-8
@@ -319,7 +319,7 @@ class LowRankKernel(_StochasticKernel):
         Strength :math:`\alpha` of the popularity penalty :math:`\alpha \sum_i \lVert v_i\rVert^2/\mu_i`
         ([GartrellEtAl2017]_).
     pseudo_count : float
-        How often an item is taken to have occurred, on top of what was observed, in the length of its row.
+        Number of occurrences that are added to those observed of each item, in the length of its row.
     n_epochs : int, optional
         Passes over the baskets; by default 30, or more where those would make fewer than 1,000 steps.
     batch_size : int

@@ -1,4 +1,4 @@
-"""How well models say what comes next: hit rate and rank of an item taken out, beside two simple rules."""
+"""How well models predict the next item: hit rate and rank of a removed item, beside two simple rules."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Scores = Callable[[IntArray], FloatArray]
 
 @dataclass(frozen=True)
 class NextItemScores:
-    """What one recommender did on the baskets.
+    """Results of one recommender.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class NextItemReport:
     n : int
         How many recommendations count as a hit.
     n_baskets : int
-        Baskets that an item was taken out of.
+        Baskets that an item was removed from.
     n_unknown : int
         Items of test baskets that the models do not know, which were left out.
     """
@@ -89,14 +89,14 @@ def compare_next_item(
     max_baskets: int = 1000,
     rng: RNGLike = 0,
 ) -> NextItemReport:
-    """Take an item out of each test basket, and see where models place it among all that could come next.
+    """Remove an item from each test basket, and rank it among all other items by each model.
 
     Parameters
     ----------
     models : fitted model, or mapping of names to fitted models
         Learned from the same items.
     train : baskets
-        What the simple rules count: in any form that ``fit`` takes.
+        Baskets that the simple rules count, in any form that ``fit`` takes.
     test : baskets
         Baskets that no model has seen; names that the models do not know are left out, and so are baskets of fewer than
         two items.
@@ -105,7 +105,7 @@ def compare_next_item(
     max_baskets : int
         Most test baskets to use; they are chosen at random if there are more.
     rng : int, Generator or None
-        Which baskets, and which item of each.
+        Chooses the baskets, and the item of each.
 
     Returns
     -------
@@ -117,7 +117,7 @@ def compare_next_item(
     Notes
     -----
     Items with equal scores share their places: each counts with the mean of them, and with the part of a hit that
-    a random order would give. A model that holds the rest of a basket for impossible has no opinion: all items tie.
+    a random order would give. A model that gives the rest of a basket probability zero ranks all items equally.
 
     Examples
     --------

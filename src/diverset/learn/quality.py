@@ -1,4 +1,4 @@
-r"""Learning what makes an item good, from sets that were chosen ([KuleszaTaskar2012]_, section 4.2)."""
+r"""Learning the quality of items from sets that were chosen ([KuleszaTaskar2012]_, section 4.2)."""
 
 from __future__ import annotations
 
@@ -252,14 +252,14 @@ class LogisticQuality(QualityModel):
     r"""Quality by logistic regression: every item by itself, chosen or not.
 
     The weights maximise :math:`\sum_i \log\Pr(\text{item } i \text{ is chosen or not})` with odds
-    :math:`\exp(\theta^T f_i)`, as if all items were independent; similarities come in only afterwards, in :meth:`dpp`,
+    :math:`\exp(\theta^T f_i)`, as if all items were independent; similarities are used only afterwards, in :meth:`dpp`,
     :meth:`score` and :meth:`log_prob`. The LR baseline of [KuleszaTaskar2012]_, section 4.2: it isolates what learning
-    in context adds, and its sets tend to have the wrong size, since training knew nothing of repulsion.
+    in context adds, and its sets tend to have the wrong size, since training ignores repulsion.
 
     Parameters
     ----------
     prior_variance, rho, max_iter, tol, n_jobs, warm_start, verbose
-        As in :class:`QualityModel`; `rho` acts on :meth:`dpp` and what is asked of it only.
+        As in :class:`QualityModel`; `rho` is used by :meth:`dpp` and what is computed from it, not in training.
 
     Attributes
     ----------
@@ -343,7 +343,7 @@ def _maximize(
 
 
 def _check_maximum_exists(examples: list[Example], fixed_size: bool) -> None:
-    """Refuse data for which theta is not determined, or infinite, naming what is to blame."""
+    """Raise an error that names the cause if theta is not determined, or infinite."""
     _check_features(examples, fixed_size)
     separation = find_separation(examples, fixed_size=fixed_size)
     if separation is None:
@@ -351,14 +351,14 @@ def _check_maximum_exists(examples: list[Example], fixed_size: bool) -> None:
     weights = ", ".join(f"{w:+.3g} f[{j}]" for j, w in enumerate(separation.direction) if abs(w) > 1e-6)
     named = ", ".join(separation.instances[:3]) + (", ..." if len(separation.instances) > 3 else "")
     raise UnboundedLikelihoodError(
-        f"the likelihood has no maximum: along theta = t ({weights}) it rises for ever, because every observed set is "
-        f"among the best by that score; seen in {named} (items {separation.items[:8]} of {separation.instances[0]}). "
-        "Set prior_variance, drop a feature, or add instances"
+        f"the likelihood has no maximum: along theta = t ({weights}) it rises without bound, because every observed "
+        f"set is among the best by that score; seen in {named} (items {separation.items[:8]} of "
+        f"{separation.instances[0]}). Set prior_variance, drop a feature, or add instances"
     )
 
 
 def _check_features(examples: list[Example], fixed_size: bool) -> None:
-    """Refuse features that no data could tell apart."""
+    """Raise an error for features whose weights no data could determine."""
 
     def seen(F: FloatArray) -> FloatArray:
         return F - F.mean(axis=0) if fixed_size and len(F) else F
@@ -368,7 +368,7 @@ def _check_features(examples: list[Example], fixed_size: bool) -> None:
     idle = np.flatnonzero(varying <= 1e-12 * largest)
     if len(idle):
         j = int(idle[0])
-        what = "constant within every instance, and sets of a known size do not feel it" if fixed_size else "always 0"
+        what = "constant within every instance, without effect on sets of a known size" if fixed_size else "always 0"
         values = examples[0].instance.F[:, j]
         first = f"value {values[0]:g}" if len(values) else "no items"
         raise DiversetError(

@@ -46,7 +46,7 @@ def log_likelihood_and_gradient(example: Example, theta: FloatArray, *, fixed_si
     """
     F, k = example.instance.F, len(example.observed)
     log_quality = 0.5 * (F @ theta)
-    # Sets of one size do not feel a common factor, which is taken out; it comes back as a constant.
+    # A common factor does not matter for sets of one size: it is divided out, and added back as a constant.
     shift = float(log_quality.max(initial=-math.inf)) if fixed_size and len(F) else 0.0
     log_quality = log_quality - shift
     if len(F) and float(log_quality.max()) > _LARGEST:
