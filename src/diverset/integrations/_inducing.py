@@ -93,14 +93,8 @@ class InducingPoints:
 
         .. math::  \frac{t}{2\sigma^2} \Big(1 + \frac{\lVert y \rVert^2}{\sigma^2 + t}\Big),
 
-        with t the `trace_bound` ([BurtRasmussenVanDerWilk2020]_).
-
-        Parameters
-        ----------
-        y : array_like of shape (n,)
-            Targets, centred if the process has mean zero.
-        noise : float
-            Variance :math:`\sigma^2` of the noise.
+        with t the `trace_bound`, targets y, centred if the process has mean zero, and `noise` the variance
+        :math:`\sigma^2` of the noise ([BurtRasmussenVanDerWilk2020]_).
         """
         targets = as_finite(y, name="y", shape=(len(self.variances),))
         variance, t = check_positive(noise, name="noise"), self.trace_bound

@@ -337,11 +337,8 @@ if TYPE_CHECKING or found("sklearn"):
         def __sklearn_tags__(self) -> Any:
             tags = super().__sklearn_tags__()
             inner = get_tags(self.estimator)
-            tags.estimator_type = inner.estimator_type
-            tags.classifier_tags = inner.classifier_tags
-            tags.regressor_tags = inner.regressor_tags
-            tags.transformer_tags = inner.transformer_tags
-            tags.target_tags = inner.target_tags
+            for name in ("estimator_type", "classifier_tags", "regressor_tags", "transformer_tags", "target_tags"):
+                setattr(tags, name, getattr(inner, name))
             tags.input_tags = inner.input_tags
             # The selector reads the rows first, and what it refuses the estimator never sees.
             reader = get_tags(DiverseSelector() if self.selector is None else self.selector)

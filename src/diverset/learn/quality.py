@@ -13,8 +13,14 @@ from diverset._typing import FloatArray
 from diverset.core import DPP
 from diverset.errors import DiversetError, KernelError, UnboundedLikelihoodError
 from diverset.learn._estimator import Convergence, Estimator, check_fitted, progress
-from diverset.learn.instances import Example, Instance, read_examples, read_instance
-from diverset.learn.quality_likelihood import fisher_information, log_likelihood_and_gradient
+from diverset.learn.instances import (
+    Example,
+    Instance,
+    fisher_information,
+    log_likelihood_and_gradient,
+    read_examples,
+    read_instance,
+)
 from diverset.learn.separability import find_separation
 from diverset.numerics.validation import LARGEST, as_finite, check_count, check_nonnegative, check_positive
 
