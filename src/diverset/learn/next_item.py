@@ -136,7 +136,7 @@ def compare_next_item(
     seen, (questions, n_unknown) = first._read(train), _known_part(test, first)
     for name, model in named.items():
         check_fitted(model, "n_items_")
-        if model.n_items_ != first.n_items_ or not np.array_equal(model.names_, first.names_):
+        if model.n_items_ != first.n_items_ or not np.array_equal(np.asarray(model.names_), np.asarray(first.names_)):
             raise DiversetError(f"the model {name!r} knows other items than the first; fit all to the same baskets")
     hits_within = check_count(n, name="n")
     generator = as_generator(rng)
