@@ -12,9 +12,8 @@ import numpy as np
 import diverset as dv
 from benchmarks.harness import Row, at_most, compare, state
 from diverset.learn.baskets import read_baskets
-from diverset.learn.instances import read_examples
+from diverset.learn.instances import log_likelihood_and_gradient, read_examples
 from diverset.learn.low_rank import low_rank_objective
-from diverset.learn.quality_likelihood import log_likelihood_and_gradient
 
 
 def quality_gradient() -> Iterator[Row]:

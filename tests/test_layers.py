@@ -9,11 +9,12 @@ import diverset
 
 PACKAGE = Path(diverset.__file__).parent
 # What each part of the package may import at module level, besides itself.
-BASE = {"_on_use", "_plain_cython", "_progress", "_result", "_typing", "_uncompiled", "errors"}
+BASE = {"_extras", "_on_use", "_plain_cython", "_progress", "_result", "_typing", "_uncompiled", "errors"}
 ALLOWED = {
     "_on_use": set(),
     "_plain_cython": set(),
     "_progress": set(),
+    "_extras": {"errors"},
     "_result": {"errors"},
     "_typing": set(),
     "_uncompiled": {"errors"},

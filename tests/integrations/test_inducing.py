@@ -151,6 +151,8 @@ def test_the_divergence_of_the_sparse_posterior_is_bounded():
         ({"length_scale": -1.0}, "length_scale is -1.0"),
         ({"length_scale": [1.0, 2.0]}, r"length_scale has shape \(2,\)"),
         ({"length_scale": "mean"}, "length_scale is 'mean'"),
+        ({"length_scale": 1j}, "length_scale is complex"),
+        ({"rng": "x"}, "rng is 'x'"),
     ],
 )
 def test_wrong_arguments(arguments, message):

@@ -9,10 +9,9 @@ import diverset as dv
 from diverset.errors import DiversetError, ImpossibleEventError, LabelError, SizeError
 from diverset.learn import FullRankKernel, LowRankKernel, NonsymmetricKernel
 from diverset.learn.baskets import read_baskets
-from diverset.learn.full_rank import Evidence, em_steps, mean_log_likelihood, picard_steps
+from diverset.learn.full_rank import Evidence, em_steps, mean_log_likelihood, moment_kernel, picard_steps
 from diverset.learn.kernel_forms import Dense, LowRank
 from diverset.learn.low_rank import low_rank_objective, nonsymmetric_objective
-from diverset.learn.starts import moment_kernel
 from kernels_for_tests import wishart
 from reference import conditioned, det, law_from_L, probability, subsets
 

@@ -24,10 +24,18 @@ from diverset.core import KDPP
 from diverset.errors import DiversetError, KernelError, SizeError
 from diverset.inference.inputs import read_items
 from diverset.integrations._pivots import greedy_pivots
-from diverset.integrations._ridge import RidgeKDPP
+from diverset.integrations.torch import RidgeKDPP
 from diverset.kernels import median_heuristic, rbf
 from diverset.numerics.linalg import add_to_diagonal, row_norms_squared
-from diverset.numerics.validation import as_finite, as_generator, check_count, check_finite, check_size, is_sparse
+from diverset.numerics.validation import (
+    as_finite,
+    as_generator,
+    check_count,
+    check_finite,
+    check_positive,
+    check_size,
+    is_sparse,
+)
 from diverset.sampling.intermediate import sample_kernel
 from diverset.sampling.kernel_function import KernelFunction
 
@@ -85,20 +93,12 @@ class InducingPoints:
 
         .. math::  \frac{t}{2\sigma^2} \Big(1 + \frac{\lVert y \rVert^2}{\sigma^2 + t}\Big),
 
-        with t the `trace_bound` ([BurtRasmussenVanDerWilk2020]_).
-
-        Parameters
-        ----------
-        y : array_like of shape (n,)
-            Targets, centred if the process has mean zero.
-        noise : float
-            Variance :math:`\sigma^2` of the noise.
+        with t the `trace_bound`, targets y, centred if the process has mean zero, and `noise` the variance
+        :math:`\sigma^2` of the noise ([BurtRasmussenVanDerWilk2020]_).
         """
         targets = as_finite(y, name="y", shape=(len(self.variances),))
-        if not noise > 0.0:
-            raise DiversetError(f"noise is {noise}; give the variance of the noise, a positive number")
-        t = self.trace_bound
-        return float(t / (2.0 * noise) * (1.0 + targets @ targets / (noise + t)))
+        variance, t = check_positive(noise, name="noise"), self.trace_bound
+        return float(t / (2.0 * variance) * (1.0 + targets @ targets / (variance + t)))
 
 
 def inducing_points(
@@ -168,7 +168,9 @@ def inducing_points(
     >>> inducing_points(x, 2, length_scale=0.3, method="greedy").indices
     array([  0, 199])
     """
-    rows = _dense_rows(X)
+    features = read_items(X, name="X").features
+    rows = np.asarray(features.toarray() if is_sparse(features) else features, dtype=np.float64)
+    check_finite(rows, name="X")
     n, d = rows.shape
     wanted = min(check_count(m, name="m"), n)
     if method not in ("trace", "greedy", "kdpp", "mcmc"):
@@ -227,23 +229,16 @@ def inducing_points(
     )
 
 
-def _dense_rows(X: Any) -> FloatArray:
-    features = read_items(X, name="X").features
-    rows = np.asarray(features.toarray() if is_sparse(features) else features, dtype=np.float64)
-    check_finite(rows, name="X")
-    return rows
-
-
 def _length_scale(given: Any, rows: FloatArray) -> FloatArray:
     if isinstance(given, str):
         if given != "median":
             raise KernelError(f"length_scale is {given!r}; give a positive number, one per feature, or 'median'")
         return np.full(rows.shape[1], median_heuristic(rows))
-    scale = np.asarray(given, dtype=np.float64)
+    scale = as_finite(given, name="length_scale", shape=(None,) * np.ndim(given))
     if scale.shape not in ((), (rows.shape[1],)):
         raise KernelError(f"length_scale has shape {scale.shape}; give one number, or {rows.shape[1]}, one per feature")
-    if not (np.isfinite(scale).all() and scale.min(initial=1.0) > 0.0):
-        raise KernelError(f"length_scale is {given}; lengths must be positive and finite")
+    if not scale.min(initial=1.0) > 0.0:
+        raise KernelError(f"length_scale is {given}; lengths must be positive")
     return np.broadcast_to(scale, (rows.shape[1],))
 
 

@@ -1,4 +1,4 @@
-"""What all rerankers share: settings, checked once, and the way from retrieved documents to picks.
+"""Shared by all rerankers: settings, checked once, and the steps from retrieved documents to picks.
 
 A framework's class reads its documents into :class:`Candidate` objects, asks a :class:`Reranking` which texts have no
 vector, embeds these in one call, and gets the picks. The picks are those of :func:`diverset.select`.
@@ -27,14 +27,14 @@ __all__ = ["GAIN", "KEPT", "Candidate", "Choice", "Reranking", "VectorCache", "c
 GAIN, KEPT = "diverset_gain", "diverset_kept"
 #: Metadata entries that hold a relevance, in this order, unless the user names another.
 SCORE_KEYS = ("relevance_score", "score")
-#: Names for the number of results in one framework or another, and dials that turn the other way.
+#: Names for the number of results in one framework or another, and dials with the opposite direction.
 _SIZES = ("k", "top_k", "top_n", "similarity_top_k", "n", "limit")
 _TURNED = ("lambda_mult", "lambda_param", "mmr_threshold", "mmr_lambda")
 _DIAL = 0.5
 
 
 def name_error(owner: str, name: str, known: Collection[str]) -> str:
-    """What to say about a setting that a class does not have: the name it has instead."""
+    """Error message for an unknown setting, with the name that the class uses instead."""
     if name in _SIZES:
         return f"{owner} takes {next(size for size in known if size in _SIZES)}, not {name}"
     if name in _TURNED:
@@ -45,7 +45,7 @@ def name_error(owner: str, name: str, known: Collection[str]) -> str:
 
 
 def check_fetch(size_name: str, size: int | None, fetch_k: Any) -> None:
-    """Refuse to fetch fewer documents than are returned."""
+    """Raise an error if fewer documents are fetched than returned."""
     check_count(fetch_k, name="fetch_k")
     if size is not None and size > fetch_k:
         raise DiversetError(f"{size_name} is {size} and fetch_k is {fetch_k}; raise fetch_k to at least {size}")
@@ -137,7 +137,7 @@ class Choice:
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A retrieved document: the framework's object, and what a choice needs to know about it."""
+    """A retrieved document: the framework's object, and what the selection needs of it."""
 
     item: Any
     id: Any

@@ -21,8 +21,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from diverset._extras import found, stand_in
 from diverset.errors import DiversetError
-from diverset.integrations._extras import found, stand_in
 from diverset.integrations._rerank import Candidate, Choice, Reranking, VectorCache, name_error, read_score
 from diverset.numerics.validation import check_size
 
@@ -44,14 +44,15 @@ if TYPE_CHECKING or found("haystack"):
         """Ranker: the best documents that do not repeat each other, best first.
 
         Relevance is the score of a document, or the score in its meta. The rest, and the entries added to the meta, are
-        those of all rerankers: see :mod:`diverset.integrations`.
+        described on :doc:`/rag`.
 
         Parameters
         ----------
         top_k : int or None
             How many to keep; None keeps all, in the new order.
         diversity, keep, scale, given, groups, per_group, min_quality, lower_is_better, cache_size
-            The settings that all rerankers share: see :mod:`diverset.integrations`.
+            As for :func:`diverset.select`; `given` may also hold documents or their ids, and `groups` name a metadata
+            entry. `cache_size` is the number of embedded texts whose vectors are remembered. See :doc:`/rag`.
         score_key : str, optional
             Meta field with the relevance of documents without a score; ``relevance_score`` or ``score`` by default.
         text_embedder : component, optional
@@ -190,7 +191,7 @@ if TYPE_CHECKING or found("haystack"):
             if not isinstance(document, Document):
                 raise DiversetError(f"got {type(document).__name__}; give documents")
             score = read_score(document.meta, self.score_key) if document.score is None else document.score
-            # The id stands for the text: embedders take documents, and may embed some of the meta, too.
+            # The id is used in place of the text: embedders take documents, and may embed some of the meta, too.
             return Candidate(document, document.id, document.id, document.embedding, score, document.meta)
 
 else:

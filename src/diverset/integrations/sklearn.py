@@ -24,9 +24,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from diverset._extras import found, stand_in
 from diverset.errors import DiversetError, SizeError
-from diverset.integrations._extras import found, stand_in
-from diverset.integrations._rows import count_rows, select_by_class, take_rows
+from diverset.inference.inputs import take_rows
+from diverset.integrations.design import count_rows, select_by_class
 from diverset.numerics.validation import check_size
 
 __all__ = ["DiverseSelector", "SubsetFit"]
@@ -266,7 +267,7 @@ if TYPE_CHECKING or found("sklearn"):
             routed = self._routed("fit", params)
             self.selector_ = DiverseSelector(0.5) if self.selector is None else clone(self.selector)
             if isinstance(self.selector_, DiverseSelector) and self.selector_.stratify is None:
-                # Several labels for each row are no classes that could be kept.
+                # With several labels for each row there are no classes to keep.
                 self.selector_.stratify = is_classifier(self.estimator) and np.asarray(y).shape[1:] in ((), (1,))
             self.selector_.fit(X, y, **routed.selector.fit)
             rows, n = self.selector_.indices_, _num_samples(X)
@@ -336,11 +337,8 @@ if TYPE_CHECKING or found("sklearn"):
         def __sklearn_tags__(self) -> Any:
             tags = super().__sklearn_tags__()
             inner = get_tags(self.estimator)
-            tags.estimator_type = inner.estimator_type
-            tags.classifier_tags = inner.classifier_tags
-            tags.regressor_tags = inner.regressor_tags
-            tags.transformer_tags = inner.transformer_tags
-            tags.target_tags = inner.target_tags
+            for name in ("estimator_type", "classifier_tags", "regressor_tags", "transformer_tags", "target_tags"):
+                setattr(tags, name, getattr(inner, name))
             tags.input_tags = inner.input_tags
             # The selector reads the rows first, and what it refuses the estimator never sees.
             reader = get_tags(DiverseSelector() if self.selector is None else self.selector)

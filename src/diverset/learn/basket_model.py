@@ -1,4 +1,4 @@
-"""What every model of baskets can be asked once it is fitted."""
+"""The interface of all models of baskets."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from diverset._typing import Array, FloatArray, IntArray
 from diverset.core.distribution import SetDistribution
 from diverset.errors import DiversetError, LabelError, SizeError
 from diverset.learn._estimator import Estimator, check_fitted
-from diverset.learn.basket_names import numbered
-from diverset.learn.baskets import Baskets, read_basket, read_baskets
+from diverset.learn.baskets import Baskets, numbered, read_basket, read_baskets
 from diverset.learn.kernel_forms import KernelForm
 from diverset.numerics.linalg import positions_outside
 from diverset.numerics.validation import check_size, is_sparse
@@ -23,7 +22,7 @@ __all__ = ["BasketModel", "KernelModel", "Recommended"]
 
 
 class Recommended(NamedTuple):
-    """An item that may go into a basket, and the probability that it does."""
+    """A recommended item, and its probability given the basket."""
 
     item: Any
     score: float
@@ -33,7 +32,7 @@ class BasketModel(Estimator, abc.ABC):
     """A distribution over baskets, learned from baskets.
 
     Baskets are lists of item names, lists of item numbers from 0, a table of orders and items, or a sparse matrix: see
-    :mod:`diverset.learn.basket_names`.
+    :mod:`diverset.learn.baskets`.
     """
 
     n_items_: int
@@ -58,7 +57,7 @@ class BasketModel(Estimator, abc.ABC):
         Parameters
         ----------
         baskets : lists of names or numbers, table or sparse matrix
-            Observed sets, in any form of :mod:`diverset.learn.basket_names`.
+            Observed sets, in any form of :mod:`diverset.learn.baskets`.
         y : None
             Ignored; scikit-learn passes it.
         n_items : int or sequence of names, optional
@@ -173,7 +172,7 @@ def _is_list(data: Any) -> bool:
 
 
 class KernelModel(BasketModel):
-    """A basket model with a determinantal kernel, held in the form its learner works with."""
+    """A basket model with a determinantal kernel, stored in the form that its learner computes."""
 
     form_: KernelForm
 

@@ -26,6 +26,7 @@ from diverset.errors import DiversetError, LabelError, SizeError
 from diverset.learn._estimator import Convergence, Estimator, check_fitted
 from diverset.numerics.symmetric import expit
 from diverset.numerics.validation import (
+    as_finite,
     as_generator,
     as_hermitian,
     check_count,
@@ -62,7 +63,7 @@ class Comparison:
 
 @dataclass(frozen=True, eq=False)
 class ComparisonTable:
-    """Comparisons as a learner reads them, to be fitted and scored many times at the price of reading them once.
+    """Comparisons as a learner reads them, read once for many fits and scores.
 
     Made by ``learner.table(comparisons)``; a learner of the same kind takes it wherever it takes comparisons.
     """
@@ -129,7 +130,7 @@ def minimize_on_simplex(
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class _ComparisonLearner(Estimator):
-    """What both learners from comparisons share: parameters, reading, the loss, the choice of gamma."""
+    """Shared by both learners from comparisons: parameters, reading, the loss, the choice of gamma."""
 
     gamma: float | None = None
     gammas: Sequence[float] = _GAMMAS
@@ -215,7 +216,7 @@ class _ComparisonLearner(Estimator):
         return self
 
     def predict(self, comparisons: Sequence[Comparison] | ComparisonTable) -> BoolArray:
-        """Whether the model, too, prefers the first set of each comparison."""
+        """Whether the model prefers the first set of each comparison, as people did."""
         check_fitted(self, "weights_")
         right = self._right(self.table(comparisons).arrays, self.weights_)
         return np.asarray(right > 0.5)
@@ -252,7 +253,7 @@ class KDPPMixtureLearner(_ComparisonLearner):
     Parameters
     ----------
     gamma : float, optional
-        How hard mistakes are punished, in units of one over the largest probability of a set in the training data; by
+        Weight of mistakes, in units of one over the largest probability of a set in the training data; by
         default chosen among `gammas` by cross-validation.
     gammas : sequence of float
         Candidates.
@@ -370,9 +371,9 @@ class MMRMixtureLearner(_ComparisonLearner):
         for t, given in enumerate(comparisons):
             key = id(given.kernels)
             if key not in known:
-                known[key] = np.stack(
-                    [k.L if isinstance(k, DPP) else as_hermitian(k, name="kernel").real for k in given.kernels], axis=-1
-                )
+                matrices = [k.L if isinstance(k, DPP) else as_hermitian(k, name="kernel") for k in given.kernels]
+                name = f"comparison {t}: kernel"
+                known[key] = np.stack([as_finite(S, name=name, shape=(None, None)) for S in matrices], axis=-1)
             S = known[key]
             try:
                 better, worse = (find_positions(side, np.arange(len(S))) for side in (given.better, given.worse))

@@ -1,4 +1,4 @@
-"""Model files: a readable header, then plain arrays. Nothing in them is ever executed.
+"""Model files: a readable header, then plain arrays. Reading one executes nothing.
 
 A file begins with the line ``diverset model 1`` (the version of the format) and a JSON header that names the class, its
 parameters, and the arrays with their shapes; an empty line ends it. The arrays follow as little-endian float64 numbers,
@@ -51,17 +51,8 @@ class _Kind:
     check: Callable[[Arrays], str | None]
     optional: Collection[str] = ()
 
-    def arrays_of(self, model: Any) -> Arrays:
-        """The arrays of a fitted model; attributes have an underscore behind the name."""
-        held = {name: getattr(model, f"{name}_", None) for name in self.shapes}
-        return {
-            name: np.ascontiguousarray(np.atleast_1d(value), dtype="<f8")
-            for name, value in held.items()
-            if value is not None
-        }
-
     def check_arrays(self, arrays: Arrays) -> None:
-        """Refuse arrays from which no model can be made."""
+        """Raise an error for arrays that are not those of a model."""
         if missing := [name for name in self.shapes if name not in arrays and name not in self.optional]:
             raise ValueError(f"array {missing[0]!r} is missing")
         if unknown := [name for name in arrays if name not in self.shapes]:
@@ -192,7 +183,8 @@ def save_model(model: Any, path: str | os.PathLike[str], *, note: str = "") -> N
         raise DiversetError(f"a {name} cannot be saved; these can: {', '.join(_KINDS)}")
     if not hasattr(model, kind.fitted):
         raise DiversetError(f"this {name} has not been fitted, so there is nothing to save")
-    arrays = kind.arrays_of(model)
+    held = {key: getattr(model, f"{key}_", None) for key in kind.shapes}
+    arrays = {key: np.ascontiguousarray(np.atleast_1d(a), dtype="<f8") for key, a in held.items() if a is not None}
     payload = b"".join(array.tobytes() for array in arrays.values())
     header = {
         "class": name,

@@ -8,13 +8,19 @@ both need the baskets only through
 the inverses of the observed blocks put back into their places.
 
 *Picard* ([MarietSra2015]_): :math:`L \leftarrow L + a\,L\,(S - (I+L)^{-1})\,L`. For a = 1 the kernel stays positive
-definite and the likelihood never falls. Longer steps are often better; here one is kept only if it is no worse.
+definite and the likelihood never falls. Longer steps are often better; here one is accepted only if the likelihood
+does not fall.
 
 *EM* ([GillenwaterEtAl2014]_): with :math:`K = V\,\mathrm{diag}(\kappa)\,V^T`, the eigenvectors that produced a basket
 are hidden. Given Y they form a projection DPP, so that the expected share of eigenvector j, and with it the best
 :math:`\kappa_j`, is :math:`\kappa_j/(1-\kappa_j) \cdot (V^T S V)_{jj}`. Then V takes a step along the gradient on the
 orthogonal matrices, halved until the likelihood does not fall. (The step is a Cayley transform, where the paper has the
 matrix exponential: the same direction, one linear solve.)
+
+The start: a DPP has :math:`\Pr(i \in Y) = K_{ii}` and :math:`\Pr(i, j \in Y) = K_{ii}K_{jj} - K_{ij}^2`, so
+frequencies of items and pairs give K up to signs ([UrschelEtAl2017]_). All signs are taken positive here. Pairs that
+occur together more often than independent items would cannot be modelled by a symmetric kernel, and start at zero. The
+result need not be positive semidefinite, and is moved towards its diagonal until it is.
 """
 
 from __future__ import annotations
@@ -32,17 +38,25 @@ from diverset.learn._estimator import Convergence, progress
 from diverset.learn.basket_model import KernelModel
 from diverset.learn.baskets import Baskets, Group
 from diverset.learn.kernel_forms import Dense
-from diverset.learn.starts import starting_kernel
 from diverset.numerics.linalg import add_to_diagonal, cholesky_lower, hermitian_inverse, log_det_from_cholesky
-from diverset.numerics.validation import as_generator, check_count, check_fits_in_memory, check_nonnegative
+from diverset.numerics.validation import (
+    as_generator,
+    as_hermitian,
+    check_count,
+    check_fits_in_memory,
+    check_nonnegative,
+    check_positive_semidefinite,
+)
 
-__all__ = ["FullRankKernel", "em_steps", "mean_log_likelihood", "picard_steps"]
+__all__ = ["FullRankKernel", "em_steps", "mean_log_likelihood", "moment_kernel", "picard_steps"]
 
-#: Longest Picard step tried, as a multiple of the one that is sure.
+#: Longest Picard step tried, as a multiple of the step that never lowers the likelihood.
 _LONGEST = 16.0
-#: Eigenvalues of K keep this far from 0 and from 1. Where no basket is empty the likelihood asks for an eigenvalue 1,
-#: an infinite one of L; stopping short of it by this much costs this much likelihood, and saves the digits of L.
+#: Eigenvalues of K keep this far from 0 and from 1. Where no basket is empty the likelihood is largest at an
+#: eigenvalue 1, an infinite one of L; stopping short of it costs as much likelihood, and saves the digits of L.
 _LOWEST, _SHORT_OF_ONE = 1e-12, 1e-7
+#: Eigenvalues of the first marginal kernel keep this far from 1, and this part of the diagonal from 0.
+_BELOW_ONE, _ABOVE_ZERO = 1e-3, 0.1
 
 
 class Evidence:
@@ -144,6 +158,41 @@ def em_steps(L: FloatArray, evidence: Evidence) -> Iterator[tuple[float, FloatAr
                 break
             eta *= 0.5
         yield value, kernel(odds, V)
+
+
+def moment_kernel(baskets: Baskets) -> FloatArray:
+    """Likelihood kernel whose marginal kernel has nearly the observed moments; O(n^3)."""
+    p = baskets.frequencies
+    together = baskets.pair_counts().toarray() / max(len(baskets), 1)
+    K = np.sqrt(np.maximum(np.outer(p, p) - together, 0.0))
+    np.fill_diagonal(K, p)
+    root = np.sqrt(p)
+    apart = K / root[:, None] / root
+    np.fill_diagonal(apart, 0.0)
+    lowest = float(np.linalg.eigvalsh(apart)[0])
+    shrink = min(1.0, (1.0 - _ABOVE_ZERO) / -lowest) if lowest < 0.0 else 1.0
+    np.fill_diagonal(apart, 1.0 / shrink)
+    kappa, V = np.linalg.eigh(root[:, None] * (shrink * apart) * root)
+    kappa = np.minimum(kappa, 1.0 - _BELOW_ONE)
+    L = (V * (kappa / (1.0 - kappa))) @ V.T
+    return np.asarray((L + L.T) / 2.0)
+
+
+def starting_kernel(init: Any, baskets: Baskets, rng: np.random.Generator) -> FloatArray:
+    """A positive definite matrix by name, or the one given."""
+    n = baskets.n_items
+    if isinstance(init, str):
+        if init == "moments":
+            return moment_kernel(baskets)
+        if init == "wishart":
+            B = rng.standard_normal((n, n))
+            return B @ B.T / n
+        raise DiversetError(f"init is {init!r}; choose 'moments', 'wishart' or a kernel matrix")
+    L = as_hermitian(init, name="init")
+    if L.shape != (n, n) or np.iscomplexobj(L):
+        raise DiversetError(f"init has shape {L.shape} and dtype {L.dtype}; expected a real matrix of shape {(n, n)}")
+    check_positive_semidefinite(L, name="init", given=init, remedy="a likelihood kernel must be positive semidefinite")
+    return L
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

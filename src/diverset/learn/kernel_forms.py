@@ -1,6 +1,6 @@
 r"""A learned kernel as the learners store it: a matrix, or factors.
 
-Both answer the questions that learning and recommending ask, for many sets at once: determinants of small blocks
+Both provide what learning and recommending need, for many sets at once: determinants of small blocks
 of L, the normaliser, and entries of :math:`K = L(L+I)^{-1}`.
 
 ====================  ===========================================================  ==============
@@ -29,7 +29,7 @@ from diverset.numerics.linalg import add_to_diagonal
 
 __all__ = ["Dense", "KernelForm", "LowRank"]
 
-#: Determinant of a marginal block, relative to the product of its diagonal, below which its items never meet.
+#: Determinant of a marginal block, relative to the product of its diagonal, below which its items are never together.
 _IMPOSSIBLE = 1e-13
 
 
@@ -136,7 +136,7 @@ class LowRank(KernelForm):
     r""":math:`L = VV^T + BCB^T` with C skew-symmetric, or :math:`VV^T` alone.
 
     With :math:`Z = (V, B)` the marginal kernel is :math:`K = ZWZ^T`. By the Woodbury identity
-    :math:`W = X(I + Z^TZX)^{-1}`, where X is the block diagonal of the identity and C.
+    :math:`W = X(I + Z^TZX)^{-1}`, X the block diagonal of the identity and C.
     """
 
     def __init__(self, V: FloatArray, B: FloatArray | None = None, C: FloatArray | None = None) -> None:

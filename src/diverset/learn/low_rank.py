@@ -12,8 +12,8 @@ them from vanishing: an item that never occurred gets the probability of one tha
 :math:`L = VV^T` the gradient is :math:`2 L_Y^{-1} V_Y` at the rows of a basket and :math:`2V(I + V^TV)^{-1}` for the
 normaliser: linear in the sizes of the baskets, and :math:`O(nD^2)`.
 
-A nonsymmetric kernel :math:`L = VV^T + BCB^T`, :math:`C = D - D^T` ([GartrellEtAl2021]_), can also say that items
-attract. With :math:`A = L_Y` (or :math:`I + L`, for the normaliser),
+A nonsymmetric kernel :math:`L = VV^T + BCB^T`, :math:`C = D - D^T` ([GartrellEtAl2021]_), can also model
+attraction. With :math:`A = L_Y` (or :math:`I + L`, for the normaliser),
 
 .. math::
 
@@ -38,15 +38,14 @@ from diverset.learn._estimator import Convergence, progress
 from diverset.learn.basket_model import KernelModel
 from diverset.learn.baskets import Baskets, check_sizes
 from diverset.learn.kernel_forms import LowRank
-from diverset.learn.starts import popularity_rows
 from diverset.numerics.linalg import add_to_diagonal
 from diverset.numerics.validation import as_generator, check_count, check_nonnegative, check_positive
 
 __all__ = ["LowRankKernel", "NonsymmetricKernel", "choose_rank", "low_rank_objective", "nonsymmetric_objective"]
 
-#: Added to the diagonal of every block during training: one dependent basket shall not stop it.
+#: Added to the diagonal of every block during training: a basket of dependent items must not stop it.
 _JITTER = 1e-10
-#: Passes over the baskets, and gradient steps, to make at least unless told otherwise.
+#: Passes over the baskets, and gradient steps, to make at least by default.
 _EPOCHS, _STEPS = 30, 1000
 #: Decay of the two means of Adam, and what is added to its divisor.
 _MOMENTUM, _SECOND, _FLOOR = 0.9, 0.999, 1e-8
@@ -59,6 +58,14 @@ _FEW = 5
 
 #: The parameters of a model, or their gradients, by name.
 Arrays = dict[str, FloatArray]
+
+
+def _popularity_rows(baskets: Baskets, width: int, rng: np.random.Generator) -> FloatArray:
+    """Random directions; the squared length of row i is p / (1 - p) for an item of frequency p."""
+    p = baskets.frequencies
+    rows = rng.standard_normal((baskets.n_items, width))
+    rows *= np.sqrt(p / (1.0 - p) / np.maximum((rows**2).sum(axis=1), 1e-300))[:, None]
+    return rows
 
 
 def _put_back(rows: IntArray, values: Array, n: int) -> FloatArray:
@@ -312,7 +319,7 @@ class LowRankKernel(_StochasticKernel):
         Strength :math:`\alpha` of the popularity penalty :math:`\alpha \sum_i \lVert v_i\rVert^2/\mu_i`
         ([GartrellEtAl2017]_).
     pseudo_count : float
-        How often an item is taken to have occurred, on top of what was observed, in the length of its row.
+        Number of occurrences that are added to those observed of each item, in the length of its row.
     n_epochs : int, optional
         Passes over the baskets; by default 30, or more where those would make fewer than 1,000 steps.
     batch_size : int
@@ -347,6 +354,9 @@ class LowRankKernel(_StochasticKernel):
     -----
     A step takes :math:`O(nD^2)` for the normaliser and :math:`O(m^2 D)` for each basket of m items, batched by size.
 
+    A symmetric kernel only repels: :math:`\Pr(i \in Y \mid A \subseteq Y) \le \Pr(i \in Y)`. To recommend items that
+    are bought together, use :class:`NonsymmetricKernel`.
+
     Examples
     --------
     >>> import diverset as dv
@@ -362,7 +372,7 @@ class LowRankKernel(_StochasticKernel):
         check_sizes(read, rank, why=f"the rank is {rank}")
         penalty = self._penalty(read, self.regularization, "regularization")
         smoothing = self._smoothing(read)
-        parameters = {"V": popularity_rows(read, rank, rng)}
+        parameters = {"V": _popularity_rows(read, rank, rng)}
         self.convergence_ = self._ascend(
             parameters, lambda at, chosen: low_rank_objective(at, read, chosen, penalty, smoothing), len(read), rng
         )
@@ -426,8 +436,8 @@ class NonsymmetricKernel(_StochasticKernel):
         penalty_skew = self._penalty(read, self.regularization_skew, "regularization_skew")
         smoothing = self._smoothing(read)
         parameters = {
-            "V": popularity_rows(read, rank, rng),
-            "B": popularity_rows(read, rank, rng),
+            "V": _popularity_rows(read, rank, rng),
+            "B": _popularity_rows(read, rank, rng),
             "D": rng.standard_normal((rank, rank)),
         }
         self.convergence_ = self._ascend(

@@ -1,4 +1,4 @@
-r"""Learning what makes an item good, from sets that were chosen ([KuleszaTaskar2012]_, section 4.2)."""
+r"""Learning the quality of items from sets that were chosen ([KuleszaTaskar2012]_, section 4.2)."""
 
 from __future__ import annotations
 
@@ -9,12 +9,18 @@ from typing import Any, Self
 
 import numpy as np
 
-from diverset._typing import Array, FloatArray
+from diverset._typing import FloatArray
 from diverset.core import DPP
 from diverset.errors import DiversetError, KernelError, UnboundedLikelihoodError
 from diverset.learn._estimator import Convergence, Estimator, check_fitted, progress
-from diverset.learn.instances import Example, Instance, read_examples, read_instance
-from diverset.learn.quality_likelihood import fisher_information, log_likelihood_and_gradient
+from diverset.learn.instances import (
+    Example,
+    Instance,
+    fisher_information,
+    log_likelihood_and_gradient,
+    read_examples,
+    read_instance,
+)
 from diverset.learn.separability import find_separation
 from diverset.numerics.validation import LARGEST, as_finite, check_count, check_nonnegative, check_positive
 
@@ -252,14 +258,14 @@ class LogisticQuality(QualityModel):
     r"""Quality by logistic regression: every item by itself, chosen or not.
 
     The weights maximise :math:`\sum_i \log\Pr(\text{item } i \text{ is chosen or not})` with odds
-    :math:`\exp(\theta^T f_i)`, as if all items were independent; similarities come in only afterwards, in :meth:`dpp`,
+    :math:`\exp(\theta^T f_i)`, as if all items were independent; similarities are used only afterwards, in :meth:`dpp`,
     :meth:`score` and :meth:`log_prob`. The LR baseline of [KuleszaTaskar2012]_, section 4.2: it isolates what learning
-    in context adds, and its sets tend to have the wrong size, since training knew nothing of repulsion.
+    in context adds, and its sets tend to have the wrong size, since training ignores repulsion.
 
     Parameters
     ----------
     prior_variance, rho, max_iter, tol, n_jobs, warm_start, verbose
-        As in :class:`QualityModel`; `rho` acts on :meth:`dpp` and what is asked of it only.
+        As in :class:`QualityModel`; `rho` is used by :meth:`dpp` and what is computed from it, not in training.
 
     Attributes
     ----------
@@ -328,30 +334,22 @@ def _maximize(
         # In features of unit size: lstsq would take those on a small scale for dependent ones.
         information = objective.information(theta) / np.outer(objective.scale, objective.scale)
         step = np.linalg.lstsq(information, gradient / objective.scale, rcond=None)[0] / objective.scale
-        better = _line_search(objective, theta, step, value)
+        # The longest of a halving sequence of steps that does not lower the objective by more than rounding.
+        rounding = 8.0 * float(np.finfo(np.float64).eps) * abs(value)
+        candidates = (theta + step / 2.0**halvings for halvings in range(40))
+        better = next((at for at in candidates if objective.value_and_gradient(at)[0] >= value - rounding), None)
         if better is None:
             break
-        theta, value = better
-        trace.append(value)
+        theta = better
+        trace.append(objective.value_and_gradient(theta)[0])
     size = float(np.abs(objective.value_and_gradient(theta)[1] / objective.scale).max(initial=0.0))
     converged = size <= tolerance
     reason = f"largest gradient component {size / len(objective.examples):.3g} per example"
     return theta, Convergence(converged, reason, np.array(trace))
 
 
-def _line_search(objective: Objective, theta: FloatArray, step: Array, value: float) -> tuple[FloatArray, float] | None:
-    """The longest of a halving sequence of steps that does not lower the objective by more than rounding, or None."""
-    rounding = 8.0 * float(np.finfo(np.float64).eps) * abs(value)
-    for halvings in range(40):
-        candidate = theta + step / 2.0**halvings
-        reached = objective.value_and_gradient(candidate)[0]
-        if reached >= value - rounding:
-            return candidate, reached
-    return None
-
-
 def _check_maximum_exists(examples: list[Example], fixed_size: bool) -> None:
-    """Refuse data for which theta is not determined, or infinite, naming what is to blame."""
+    """Raise an error that names the cause if theta is not determined, or infinite."""
     _check_features(examples, fixed_size)
     separation = find_separation(examples, fixed_size=fixed_size)
     if separation is None:
@@ -359,14 +357,14 @@ def _check_maximum_exists(examples: list[Example], fixed_size: bool) -> None:
     weights = ", ".join(f"{w:+.3g} f[{j}]" for j, w in enumerate(separation.direction) if abs(w) > 1e-6)
     named = ", ".join(separation.instances[:3]) + (", ..." if len(separation.instances) > 3 else "")
     raise UnboundedLikelihoodError(
-        f"the likelihood has no maximum: along theta = t ({weights}) it rises for ever, because every observed set is "
-        f"among the best by that score; seen in {named} (items {separation.items[:8]} of {separation.instances[0]}). "
-        "Set prior_variance, drop a feature, or add instances"
+        f"the likelihood has no maximum: along theta = t ({weights}) it rises without bound, because every observed "
+        f"set is among the best by that score; seen in {named} (items {separation.items[:8]} of "
+        f"{separation.instances[0]}). Set prior_variance, drop a feature, or add instances"
     )
 
 
 def _check_features(examples: list[Example], fixed_size: bool) -> None:
-    """Refuse features that no data could tell apart."""
+    """Raise an error for features whose weights no data could determine."""
 
     def seen(F: FloatArray) -> FloatArray:
         return F - F.mean(axis=0) if fixed_size and len(F) else F
@@ -376,10 +374,12 @@ def _check_features(examples: list[Example], fixed_size: bool) -> None:
     idle = np.flatnonzero(varying <= 1e-12 * largest)
     if len(idle):
         j = int(idle[0])
-        what = "constant within every instance, and sets of a known size do not feel it" if fixed_size else "always 0"
+        what = "constant within every instance, without effect on sets of a known size" if fixed_size else "always 0"
+        values = examples[0].instance.F[:, j]
+        first = f"value {values[0]:g}" if len(values) else "no items"
         raise DiversetError(
-            f"feature {j} is {what} (instance 0: {_first(examples, j)}); its weight cannot be learned: drop the "
-            "feature or set prior_variance"
+            f"feature {j} is {what} (instance 0: {first}); its weight cannot be learned: drop the feature or set "
+            "prior_variance"
         )
     scale = np.where(varying > 0.0, varying, 1.0)
     gram = np.sum([(seen(e.instance.F) / scale).T @ (seen(e.instance.F) / scale) for e in examples], axis=0)
@@ -390,8 +390,3 @@ def _check_features(examples: list[Example], fixed_size: bool) -> None:
             f"features {involved} are linearly dependent over all instances, so their weights cannot be told apart; "
             "drop one of them or set prior_variance"
         )
-
-
-def _first(examples: list[Example], j: int) -> str:
-    values = examples[0].instance.F[:, j]
-    return f"value {values[0]:g}" if len(values) else "no items"

@@ -26,7 +26,7 @@ class QualityModelCV(Estimator):
     Parameters
     ----------
     prior_variances : sequence of float
-        Candidates; within each fold and rho they are gone through in order, each fit starting from the one before.
+        Candidates; within each fold and rho they are tried in order, each fit starting from the one before.
     rhos : sequence of float
         Candidates for the constant feature.
     cv : int

@@ -1,4 +1,4 @@
-r"""Whether a best theta exists: training data on the edge of what a log-linear quality model can say.
+r"""Whether the likelihood of a log-linear quality model has a finite maximum.
 
 The likelihood of an exponential family has no finite maximum if and only if there is a direction d, not constant on
 the possible sets, along which every observed set is a best one:
