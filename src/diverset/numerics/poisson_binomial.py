@@ -16,7 +16,7 @@ from diverset.numerics.symmetric import expit, tilted_log_mass
 
 __all__ = ["log_pmf", "log_pmf_many", "mean", "pmf", "variance"]
 
-# What falls off the ends of the window of counts at one trial. m times this is the absolute error of pmf,
+# Mass dropped at each end of the window of counts at one trial. m times this is the absolute error of pmf,
 # so probabilities above _TRUSTED have all their digits, and no product ever becomes subnormal (slow and
 # inexact).
 _FLOOR = 1e-300

@@ -132,7 +132,7 @@ class _Draws:
     """A batch of draws: what they share, their working memory, and their items.
 
     Rows of working memory are as long as the largest draw so far needs. Those of a draw of m items are filled to m
-    numbers. Rows of ``W`` are conjugate basis vectors of what is left.
+    numbers. Rows of ``W`` are conjugate basis vectors of the remaining space.
     """
 
     bits: Bits
@@ -166,7 +166,7 @@ class _Draws:
     W: cython.double[:, ::1]
     residual: cython.double[::1]
     items: cython.Py_ssize_t[::1]  # of all draws so far, one after the other
-    start: cython.Py_ssize_t  # where the draw at hand starts
+    start: cython.Py_ssize_t  # where the current draw starts
 
     def __init__(self, V, threshold, alias, law, block, patience, capacity):
         method, self.success, self.failure, self.n_certain, self.wanted, self.table = law

@@ -30,7 +30,7 @@ class StructuredKDPP(StructuredModel):
     Parameters
     ----------
     dpp : StructuredDPP
-        What to condition on its size.
+        The structured DPP to condition on its size.
     k : int
         Number of structures; at most the rank.
     """  # noqa: D400

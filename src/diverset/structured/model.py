@@ -196,7 +196,7 @@ class StructuredModel(Model, abc.ABC):
         Parameters
         ----------
         size : int, optional
-            How many sets; a single one, not in a list, by default. Sets of one call share their messages.
+            Number of sets; by default a single one, not in a list. Sets of one call share their messages.
         rng : int, Generator or None
             Seed or generator (SPEC 7).
         method : {"auto", "rejection", "walk", "naive"}
@@ -221,10 +221,10 @@ class StructureTrace:
     Parameters
     ----------
     structures : ndarray of shape (m, n_parts)
-        In the order they were drawn.
+        In the order in which they were drawn.
     marginals : list of list of ndarray of shape (M_r,)
-        Entry t is about the moment before structure t is drawn: for each part, the expected number of structures still
-        to come that give it each value. They sum to m - t.
+        Entry t belongs to the step before structure t is drawn: for each part and value, the expected number of
+        remaining structures with that value. They sum to m - t.
     """
 
     structures: IntArray
@@ -244,7 +244,7 @@ def structure_trace(model: StructuredModel, rng: RNGLike = None) -> StructureTra
     Parameters
     ----------
     model : StructuredDPP or StructuredKDPP
-        What to draw from.
+        The distribution to draw from.
     rng : int, Generator or None
         Seed or generator (SPEC 7).
 
