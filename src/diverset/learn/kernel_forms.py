@@ -135,7 +135,8 @@ class Dense(KernelForm):
 class LowRank(KernelForm):
     r""":math:`L = VV^T + BCB^T` with C skew-symmetric, or :math:`VV^T` alone.
 
-    With :math:`Z = (V, B)` the marginal kernel is :math:`K = ZWZ^T`. By the Woodbury identity :math:`W = X(I + Z^TZX)^{-1}`, X the block diagonal of the identity and C.
+    With :math:`Z = (V, B)` the marginal kernel is :math:`K = ZWZ^T`. By the Woodbury identity
+    :math:`W = X(I + Z^TZX)^{-1}`, where X is the block diagonal of the identity and C.
     """
 
     def __init__(self, V: FloatArray, B: FloatArray | None = None, C: FloatArray | None = None) -> None:

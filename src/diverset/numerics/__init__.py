@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING
 
 from diverset._on_use import names_on_use
 
+__all__ = ["eigenvector_probabilities", "linalg", "poisson_binomial", "projection", "symmetric", "validation"]
+
 if TYPE_CHECKING:
     from diverset.numerics import (
         eigenvector_probabilities,
@@ -17,14 +19,5 @@ else:
     __getattr__, __dir__ = names_on_use(
         __name__,
         {},
-        submodules=[
-            "eigenvector_probabilities",
-            "linalg",
-            "poisson_binomial",
-            "projection",
-            "symmetric",
-            "validation",
-        ],
+        submodules=["eigenvector_probabilities", "linalg", "poisson_binomial", "projection", "symmetric", "validation"],
     )
-
-__all__ = ["eigenvector_probabilities", "linalg", "poisson_binomial", "projection", "symmetric", "validation"]
