@@ -152,8 +152,7 @@ class SizedDPP(SetDistribution):
 
     def sampler(self, size: int = 1, *, method: str = "auto") -> Sampler:
         """Sampler that draws a size first, then a set by the k-DPP's own sampler."""
-        from diverset.sampling.base import take
-        from diverset.sampling.grouped import GroupedSampler
+        from diverset.sampling.base import GroupedSampler, take
 
         representation = self._dpp._representation
         exact = all(take(representation.samplers(int(k), size), method, int(k)).exact for k in self._sizes[[0, -1]])
