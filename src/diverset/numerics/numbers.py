@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-try:
-    import cython
-except ImportError:
-    from diverset import _plain_cython as cython
-
+from diverset import _plain_cython
 from diverset._typing import Array
 from diverset.numerics import kernels
 
 __all__ = ["add_row", "conj", "dot_rows", "number", "real", "squared_modulus"]
 
 #: Type of a number in annotations.
-number = cython.fused_type(cython.double, cython.doublecomplex)
+number = _plain_cython.fused_type(float, complex)
 
 
 def real(x: Any) -> Any:
