@@ -8,8 +8,8 @@ first moments,
            e_\alpha(y_r) = \sum_{y_\alpha \sim y_r} \pi(y_\alpha \mid y_r)
                \Big( \phi_\alpha(y_\alpha) + \sum_{s \ne r} e_s(y_s) \Big),
 
-the expected features of all factors below. The paths from two factors to the root meet at one part or factor. With
-the probabilities :math:`b_r(y_r)` of its values, the pair adds :math:`\sum_{y_r} b_r(y_r)\, e(y_r) e'(y_r)^\top` and its
+the expected features of all factors below. The paths from two factors to the root meet at one part or factor. With the
+probabilities :math:`b_r(y_r)` of its values, the pair adds :math:`\sum_{y_r} b_r(y_r)\, e(y_r) e'(y_r)^\top` and its
 transpose. Messages are M x D, not M x D x D: :math:`O(R(|E|D + MD^2))` for R factors of :math:`|E|` entries,
 against :math:`O(R|E|D^2)` for the second-order semiring of [KuleszaTaskar2012]_, section 6.3.1.
 """
