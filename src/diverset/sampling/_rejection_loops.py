@@ -131,8 +131,8 @@ def walk_table(rng, success, failure, table, wanted: cython.Py_ssize_t):
 class _Draws:
     """A batch of draws: their shared tables, working memory and items.
 
-    Rows of working memory are as long as the largest draw so far needs. A draw of m items uses the first m numbers. Rows
-    of ``W`` are conjugate basis vectors of the remaining space.
+    Rows of working memory are as long as the largest draw so far needs. A draw of m items uses the first m numbers.
+    Rows of ``W`` are conjugate basis vectors of the remaining space.
     """
 
     bits: Bits
