@@ -49,8 +49,8 @@ def check_name(check: str) -> None:
 def _check_enumerable(n: int) -> None:
     if n > MAX_ENUMERATED:
         raise DiversetError(
-            f"check='minors' takes 2**{n} determinants for {n} items, and is for {MAX_ENUMERATED} at most; "
-            "check='auto' looks at a sufficient condition"
+            f"check='minors' takes 2**{n} determinants for {n} items, and accepts at most {MAX_ENUMERATED}; "
+            "check='auto' tests a sufficient condition"
         )
 
 
@@ -64,9 +64,9 @@ def check_symmetric_part(L: FloatArray, rounding: float) -> None:
     smallest = float(np.linalg.eigvalsh(symmetric)[0])
     if smallest < -slack:
         raise KernelError(
-            f"(L + L.T) / 2 has smallest eigenvalue {smallest:.6g}; if it is positive semidefinite L surely defines a "
-            f"distribution. Otherwise check='minors' looks at every principal minor (up to {MAX_ENUMERATED} items), "
-            "and check='none' trusts you"
+            f"(L + L.T) / 2 has smallest eigenvalue {smallest:.6g}; if it is positive semidefinite, L defines a "
+            f"distribution. Otherwise check='minors' tests every principal minor (up to {MAX_ENUMERATED} items), "
+            "and check='none' tests nothing"
         )
 
 
@@ -115,6 +115,6 @@ def check_reflected(K: FloatArray, rounding: float) -> None:
     top = float(np.linalg.norm(np.eye(len(K)) - 2.0 * K, 2))
     if top > 1.0 + rounding:
         raise KernelError(
-            f"I - 2K has largest singular value {top:.6g}; at most 1 is enough for K to define a distribution. "
-            f"Otherwise check='minors' looks at every set (up to {MAX_ENUMERATED} items), and check='none' trusts you"
+            f"I - 2K has largest singular value {top:.6g}; if it is at most 1, K defines a distribution. Otherwise "
+            f"check='minors' tests every set (up to {MAX_ENUMERATED} items), and check='none' tests nothing"
         )

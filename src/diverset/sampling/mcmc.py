@@ -322,7 +322,7 @@ def _read_target(target: DPP | KDPP | KernelFunction, k: int | None) -> tuple[Ke
             f"the target is a {type(target).__name__}; mcmc_chain takes a DPP, a KDPP or a KernelFunction"
         )
     if len(labels) == 0:
-        raise DiversetError("the ground set is empty, so the only draw is the empty set; there is nothing to walk on")
+        raise DiversetError("the ground set is empty, so the only draw is the empty set and a chain has no moves")
     size = None if k is None else check_size(k)
     if size is not None and size > len(labels):
         raise SizeError(f"k is {size}, but there are {len(labels)} items")

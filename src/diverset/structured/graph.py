@@ -249,7 +249,7 @@ class FactorGraph:
         odd = next((i for i, shape in enumerate(shapes) if shape != shapes[0]), None)
         if odd is not None:
             raise KernelError(
-                f"the factor over {list(groups[odd])} has not as many values as that over {list(groups[0])}; "
+                f"the parts {list(groups[odd])} and {list(groups[0])} have different numbers of values; "
                 "factors that are added together have one shape"
             )
         if indices:

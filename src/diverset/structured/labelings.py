@@ -59,10 +59,10 @@ def chain_graph(unary: Any, pairwise: Any = None, *, temperature: float = 1.0, f
     n, m = scores.shape
     half = 0.5 / check_positive(temperature, name="temperature")
     if half > LARGEST:
-        raise DiversetError(f"temperature is {temperature:g}; that is too cold for floats")
+        raise DiversetError(f"temperature is {temperature:g}; it is too small for floating-point scores, raise it")
     if scores.size and np.abs(scores[np.isfinite(scores)]).max(initial=0.0) > LARGEST:
         raise KernelError(
-            "scores in unary are too large to be multiplied; divide them, and the temperature, by a number"
+            "scores in unary are too large to be multiplied; divide them and the temperature by the same number"
         )
     if features is None:
         phi = np.eye(n * m).reshape(n, m, n * m)

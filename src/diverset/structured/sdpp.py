@@ -149,9 +149,9 @@ class StructuredDPP(StructuredModel):
             C = np.exp(self._space.log_Z + self._log_factor) * self._scaled_kernel
         if not np.isfinite(C).all() or (not C.any() and self._scaled_kernel.any()):
             raise KernelError(
-                f"the dual kernel is of the order of exp({self._space.log_Z + self._log_factor:.0f}), no "
-                "floating-point number; rescale(expected_size) gives a model with a moderate one, and all other "
-                "questions are answered as they are"
+                f"the dual kernel is of the order of exp({self._space.log_Z + self._log_factor:.0f}), outside the "
+                "range of floating-point numbers; rescale(expected_size) gives a model with a moderate one, and all other "
+                "methods work without it"
             )
         return np.array(C)
 
