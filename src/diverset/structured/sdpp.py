@@ -150,8 +150,8 @@ class StructuredDPP(StructuredModel):
         if not np.isfinite(C).all() or (not C.any() and self._scaled_kernel.any()):
             raise KernelError(
                 f"the dual kernel is of the order of exp({self._space.log_Z + self._log_factor:.0f}), outside the "
-                "range of floating-point numbers; rescale(expected_size) gives a model with a moderate one, and all other "
-                "methods work without it"
+                "range of floating-point numbers; rescale(expected_size) gives a model with a moderate one, and all "
+                "other methods work without it"
             )
         return np.array(C)
 
