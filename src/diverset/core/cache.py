@@ -43,7 +43,7 @@ if hasattr(os, "register_at_fork"):  # not on Windows
 
 
 class Sized(Protocol):
-    """A set-up that knows how many bytes it keeps alive."""
+    """A set-up with the number of bytes it holds."""
 
     @property
     def nbytes(self) -> int: ...

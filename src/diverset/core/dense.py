@@ -160,7 +160,7 @@ class DenseLikelihood(DenseKernel):
         With :math:`L + I = DSD`, S of unit diagonal, a Cholesky factorisation leaves (L+I)^-1 with errors near
         :math:`\epsilon \lVert S^{-1}\rVert`: negligible for moderate L and for L of full rank at any scale, but 1e-4
         for L near 1e12 of deficient rank. And if an eigenvalue may be rounding as a whole (a matrix in single
-        precision, of deficient rank), only a factorisation that knows its zeros gives consistent answers.
+        precision, of deficient rank), only a factorisation with exact zeros gives consistent results.
         """
         level = zero_eigenvalue(self._noise, 0.0)
         if level < _TOLERABLE:

@@ -1,8 +1,8 @@
 r"""Entropy of a set distribution and distances between two, by listing all subsets.
 
 No closed form is known for :math:`\sum_Y \det(L_Y)^p`, nor whether the entropy of a DPP is concave in K
-([KuleszaTaskar2012]_, sections 7.1 and 7.2). For small ground sets these functions are the numerical
-explorers of both questions; the entropy of large ones is estimated from draws.
+([KuleszaTaskar2012]_, sections 7.1 and 7.2). For small ground sets these functions explore both questions
+numerically; the entropy of large ones is estimated from draws.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ def _branch_likelihood(L: Array) -> tuple[FloatArray, FloatArray]:
         pivot, rest, outer = _eliminate(kernels)
         kernels = np.concatenate([rest, rest - outer])
         weights = np.concatenate([weights, weights * pivot])
-        # What follows a doubtful pivot is anything up to 1.
+        # After a doubtful pivot, the only bound is 1.
         bounds = np.concatenate([bounds, bounds * np.where(clear, np.maximum(pivot, _PIVOT_ERROR), 1.0)])
         clear = np.concatenate([clear, clear & (pivot > _SUSPECT)])
     masks = (np.arange(2**n)[:, None] >> np.arange(n)) & 1

@@ -1,6 +1,6 @@
 r"""k-DPPs: a DPP conditioned on the size of the set ([KuleszaTaskar2012]_, section 5).
 
-Everything is said through the law of the size. If A appears, the other items form the DPP conditioned on A, so
+Everything follows from the law of the size. If A appears, the other items form the DPP conditioned on A, so
 
 .. math::
 
@@ -39,7 +39,7 @@ __all__ = ["KDPP", "UNLIKELY", "near_size"]
 #: Log-probability of the size below which a DPP is rescaled before it is conditioned on it.
 UNLIKELY = -5.0
 
-#: Log-odds of an eigenvector that is to be chosen (or, with the other sign, not).
+#: Log-odds of an eigenvector that should be chosen (or, with the other sign, should not).
 _SURE = 5.0
 
 
@@ -79,7 +79,7 @@ class KDPP(SetDistribution):
 
     Examples
     --------
-    With L = I every set of k items is equally likely, which no DPP can say.
+    With L = I every set of k items is equally likely, and no other set appears: no DPP has this law.
 
     >>> import numpy as np, math
     >>> kdpp = KDPP(np.eye(5), 2)
@@ -111,7 +111,7 @@ class KDPP(SetDistribution):
         projection: int | None = None,
         rng: RNGLike = None,
     ) -> KDPP:
-        """k-DPP of the DPP with these features, perhaps projected; see :meth:`DPP.from_features`."""
+        """k-DPP of the DPP with these features, possibly projected; see :meth:`DPP.from_features`."""
         return cls(DPP.from_features(features, quality, projection=projection, rng=rng), k)
 
     def __repr__(self) -> str:
@@ -242,7 +242,7 @@ class KDPP(SetDistribution):
         """The (k - len(include))-DPP of the other items, given these appear and those do not (5.2.4)."""
         inside, outside = self._assignment(include, exclude)
         try:
-            # The conditioned DPP is factorised once, and refuses a size that it cannot have.
+            # The conditioned DPP is factorised once, and raises an error for an impossible size.
             rest = DPP._wrap(self._base, self._items).condition(include, exclude)
             return KDPP(rest, self._k - len(inside))
         except (ImpossibleEventError, SizeError):

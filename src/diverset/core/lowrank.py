@@ -1,4 +1,4 @@
-r"""DPPs of low rank: the dual representation, in time that does not grow with n per question.
+r"""DPPs of low rank: the dual representation, with probabilities in time independent of n.
 
 With item rows B of shape (n, D), :math:`L = BB^*` is never formed; the dual kernel :math:`C = B^*B`, D x D,
 has the same nonzero eigenvalues ([KuleszaTaskar2012]_, Proposition 3.1) and
@@ -16,8 +16,8 @@ thinned by :math:`\gamma`     :math:`\sqrt\gamma B R^{-*}`, :math:`RR^* = I + (1
 
 Rows of a *marginal* kernel are in :mod:`diverset.core.lowrank_marginal`.
 
-The Gram matrix C knows its eigenvalues up to a rounding unit of the largest. Where a smaller one is in doubt, which a
-condition estimate tells, the rows are factored themselves and the DPP is held by its eigenvectors, see
+The eigenvalues of the Gram matrix C are accurate to a rounding unit of the largest. If a condition estimate shows that
+a smaller one is not reliable, the rows are factored and the DPP is held by its eigenvectors, see
 :mod:`diverset.core.eigenpairs`. Limits: features that are distributed, or have more than 5e7 entries, are always held
 by C; and features that are nearly dependent, by less than 1e-7 of their norm and in all items alike, count as dependent
 if C has norm below 1e4.

@@ -24,7 +24,7 @@ __all__ = ["LowRankMarginal"]
 class LowRankMarginal(LowRank):
     r"""DPP with :math:`K = GG^*`, G of shape (n, D), :math:`G^*G \preceq I`; eigenvalue 1 allowed.
 
-    `least` is the number of items that a set is known to have: so many eigenvalues are one, whatever rounding says.
+    `least` is the known minimum size of a set: this number of eigenvalues is set to one, whatever their rounding.
     """
 
     def __init__(self, factor: RowFactor, gram: Array, least: int) -> None:
@@ -78,7 +78,7 @@ class LowRankMarginal(LowRank):
         return 1.0 - self._inclusion
 
     def log_prob(self, inside: IntArray) -> float:
-        r"""Log of :math:`\det(G_Y G_Y^*)\det(I - N^* G^*G N)`, in time free of n."""
+        r"""Log of :math:`\det(G_Y G_Y^*)\det(I - N^* G^*G N)`, in time independent of n."""
         if not self.spectrum.n_certain <= len(inside) <= self.spectrum.rank:
             return -math.inf
         rows = self.factor.take(inside)
@@ -94,7 +94,7 @@ class LowRankMarginal(LowRank):
         return self.factor.log_volumes(sets, None, lambda Y: self.log_event_probability(Y, Y[:0]))
 
     def log_event_probability(self, inside: IntArray, outside: IntArray) -> float:
-        """Log-probability of a partial assignment, in time free of n."""
+        """Log-probability of a partial assignment, in time independent of n."""
         if self.n - len(outside) < self._least:
             return -math.inf
         rows = self.factor.take(inside)
@@ -122,7 +122,7 @@ class LowRankMarginal(LowRank):
         return LowRankMarginal(factor, factor.gram(), max(self._least - len(inside), 0))._settled()
 
     def _settled(self) -> Representation:
-        """Return this form, if G*G tells every eigenvalue and items outnumber features; else the eigenpairs."""
+        """The same form, if G*G determines every eigenvalue and items outnumber features; else the eigenpairs."""
         values = self._eigh[0]
         certain = len(values) == 0 or values[0] > CERTAIN * values[-1]
         if (certain and self.n > len(values)) or self.factor.n * self.factor.base.shape[1] > FACTOR_LIMIT:

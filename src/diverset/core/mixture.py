@@ -106,7 +106,7 @@ class KDPPMixture(SetDistribution):
 
     def sampler(self, size: int = 1, *, method: str = "auto") -> Sampler:
         """Sampler that draws a component first, then a set by its own sampler."""
-        from diverset.sampling.grouped import GroupedSampler
+        from diverset.sampling.base import GroupedSampler
 
         samplers = [component.sampler(size, method=method) for component in self._components]
         return GroupedSampler(self._weights, samplers.__getitem__, method, all(s.exact for s in samplers))

@@ -1,4 +1,4 @@
-r"""Any law of the size with a DPP's content ([KuleszaTaskar2012]_, section 5.1.1)."""
+r"""DPPs with a given law of the size ([KuleszaTaskar2012]_, section 5.1.1)."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class SizedDPP(SetDistribution):
         self._pmf.flags.writeable = False
         self._sizes = sizes
         self._base = dpp._representation.without_rounding(int(sizes[-1]))
-        # log of (wanted / natural) probability of each size: what reweights the DPP.
+        # Log of (wanted / natural) probability of each size, which reweights the DPP.
         natural = poisson_binomial.log_pmf_many(spectrum.log_odds, sizes)
         self._log_ratio = np.full(len(self._pmf), -np.inf)
         self._log_ratio[sizes] = np.log(pmf[sizes]) - natural
@@ -100,7 +100,7 @@ class SizedDPP(SetDistribution):
 
     @cached_property
     def _near_sizes(self) -> list[tuple[Representation, IntArray, FloatArray]]:
-        """DPPs with these k-DPPs within, the sizes that each draws often, and the logs of their (wanted / natural) law.
+        """Rescaled DPPs, the sizes that each draws often, and the logs of (wanted / natural) probability of these.
 
         An event that is likely among sets of k items may be too rare to compute in a DPP that hardly draws k.
         """
@@ -138,7 +138,7 @@ class SizedDPP(SetDistribution):
 
     @property
     def inclusion_probabilities(self) -> FloatArray:
-        """Probability of each item to appear: the k-DPPs' mixed by size, in one pass over V."""
+        """Probability of each item to appear: a mixture over sizes of k-DPPs, in one pass over V."""
         representation = self._base
         weights = np.zeros(representation.spectrum.rank)
         for k in self._sizes:
@@ -146,21 +146,20 @@ class SizedDPP(SetDistribution):
         return np.clip(representation.spectral_diagonal(weights), 0.0, 1.0)
 
     def pair_probabilities(self, pairs: Sequence[tuple[int, int]] | None = None) -> FloatArray:
-        """Probabilities that two items appear together: the k-DPPs' mixed by size."""
+        """Probabilities that two items appear together: a mixture over sizes of k-DPPs."""
         total = sum(self._pmf[k] * KDPP(self._dpp, int(k)).pair_probabilities(pairs) for k in self._sizes)
         return np.asarray(total, dtype=np.float64)
 
     def sampler(self, size: int = 1, *, method: str = "auto") -> Sampler:
         """Sampler that draws a size first, then a set by the k-DPP's own sampler."""
-        from diverset.sampling.base import take
-        from diverset.sampling.grouped import GroupedSampler
+        from diverset.sampling.base import GroupedSampler, take
 
         representation = self._dpp._representation
         exact = all(take(representation.samplers(int(k), size), method, int(k)).exact for k in self._sizes[[0, -1]])
         return GroupedSampler(self._pmf, partial(representation.sampler, size=size, method=method), method, exact)
 
     def condition(self, include: Iterable[int] = (), exclude: Iterable[int] = ()) -> SizedDPP:
-        """Law of the other items: the conditioned DPP's content, the sizes reweighted by the event."""
+        """Law of the other items: the conditioned DPP, with sizes reweighted by the event."""
         inside, outside = self._assignment(include, exclude)
         joint = self._conditioned_sizes(inside, outside)
         log_event = np.logaddexp.reduce(joint)

@@ -6,7 +6,7 @@ is the normaliser of a k-DPP ([KuleszaTaskar2012]_, Prop. 5.1). Spectra are give
 ``-inf`` for a zero eigenvalue. Multiplying every eigenvalue by :math:`e^t` multiplies :math:`e_k` by
 :math:`e^{kt}`, so t is free; chosen such that independent trials with odds :math:`e^t \lambda_n` succeed k
 times on average, it turns :math:`e_k` into the probability of the most likely count, which is never small
-([BarthelmeAmblardTremblay2019]_). The plain algorithms of the literature stand beside it.
+([BarthelmeAmblardTremblay2019]_). The plain algorithms of the literature are here, too.
 """
 
 import math
@@ -19,7 +19,6 @@ from diverset._typing import FloatArray
 __all__ = [
     "elementary_symmetric_table",
     "elementary_symmetric_tree",
-    "expit",
     "log_elementary_symmetric",
     "log_elementary_symmetric_all",
     "tilt",

@@ -170,7 +170,7 @@ def check_squares(array: FloatArray, *, name: str, largest: float = LARGEST) -> 
     if array.size and max(float(array.max()), -float(array.min())) > largest:
         where = tuple(int(i) for i in np.unravel_index(int(np.abs(array).argmax()), array.shape))
         at = ", ".join(map(str, where))
-        raise KernelError(f"{name}[{at}] is {array[where]:.6g}, too large to be squared; take another unit")
+        raise KernelError(f"{name}[{at}] is {array[where]:.6g}, too large to be squared; use a larger unit")
 
 
 def as_finite(

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from diverset._typing import IntArray
+from diverset._typing import FloatArray, IntArray
 from diverset.errors import DiversetError
 from diverset.numerics.linalg import positions_outside
 
-__all__ = ["METHODS", "Offer", "OutsideSampler", "Sampler", "outside", "take"]
+__all__ = ["METHODS", "GroupedSampler", "Offer", "OutsideSampler", "Sampler", "outside", "take"]
 
 #: Names accepted by ``method``.
 METHODS = (
@@ -118,3 +118,26 @@ class OutsideSampler(Sampler):
 def outside(base: Sampler, n: int, name: str) -> Sampler:
     """Sampler of the items that `base` leaves out; the complement of a complement is the original sampler."""
     return base.base if isinstance(base, OutsideSampler) else OutsideSampler(base, n, name)
+
+
+class GroupedSampler(Sampler):
+    """Draws of a mixture: labels with these `weights`, then all draws of a label by `sampler_of(label)` together."""
+
+    def __init__(self, weights: FloatArray, sampler_of: Callable[[int], Sampler], name: str, exact: bool) -> None:
+        self._weights = weights
+        self._sampler_of = sampler_of
+        self.name, self.exact = name, exact
+
+    def draw(self, rng: np.random.Generator) -> IntArray:
+        """One draw."""
+        return self.draw_many(1, rng)[0]
+
+    def draw_many(self, size: int, rng: np.random.Generator) -> list[IntArray]:
+        """Several draws."""
+        labels = rng.choice(len(self._weights), size=size, p=self._weights)
+        draws: list[IntArray] = [labels] * size
+        for label in np.unique(labels):
+            where = np.flatnonzero(labels == label)
+            for i, draw in zip(where, self._sampler_of(int(label)).draw_many(len(where), rng), strict=True):
+                draws[i] = draw
+        return draws

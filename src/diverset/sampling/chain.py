@@ -21,7 +21,7 @@ class ChainState:
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    r"""What :func:`diverset.mcmc_chain` returns.
+    r"""Result of :func:`diverset.mcmc_chain`.
 
     Parameters
     ----------

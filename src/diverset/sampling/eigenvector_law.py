@@ -28,7 +28,7 @@ from diverset.numerics.symmetric import expit
 
 __all__ = ["TABLE", "TILTED", "TRIALS", "EigenvectorLaw"]
 
-#: Ways to choose, as the compiled loop knows them: independent trials, a walk through a table, trials until k succeed.
+#: Methods, as numbered in the compiled loop: independent trials, a walk through a table, trials until k succeed.
 TRIALS, TABLE, TILTED = 0, 1, 2
 
 #: Entries of a table that is still worth its memory (32 MB); a model of sizes keeps one for each.

@@ -1,4 +1,4 @@
-r"""Exact draws from a kernel function, n up to millions: a dominating kernel that is easy, then rejection.
+r"""Exact draws from a kernel function, n up to millions: draws of a simple dominating kernel, then rejection.
 
 A partial Cholesky factorisation reads a few columns of L and leaves a residual known by its diagonal e,
 
@@ -25,12 +25,12 @@ same: the probability of each set is then proportional to :math:`\prod_{i \in S}
 with kernel A.
 
 **Acceptance.** Y is kept with probability :math:`\det L_Y/\det L'_Y`, for which the kernel is evaluated on Y alone;
-otherwise everything starts again. What is returned has law :math:`\det L_Y/\det(I+L)` exactly, whatever the rank of F.
+otherwise everything starts again. The result has law :math:`\det L_Y/\det(I+L)` exactly, whatever the rank of F.
 An attempt succeeds with probability
 
 .. math::  \frac{\det(I + L)}{e^\sigma \det(I + A)} \ge e^{-\sigma},
 
-so the rank decides about the cost only, and is raised until :math:`\sigma` is small.
+so the rank affects the cost only, and is raised until :math:`\sigma` is small.
 
 **k-DPP.** The number s of items in S has probability proportional to :math:`\sigma^s/s!\; e_{k-s}(A)`, T is a draw of
 the (k - s)-DPP, and the rest is the same; an attempt succeeds with probability at least
@@ -181,7 +181,7 @@ class IntermediateSampler(Sampler):
     Parameters
     ----------
     kernel : KernelFunction
-        The likelihood kernel L; anything with ``n_items``, ``block`` and ``diagonal`` will do.
+        The likelihood kernel L; any object with ``n_items``, ``block`` and ``diagonal`` is accepted.
     k : int, optional
         Size of the sets; a DPP by default.
     max_rank : int, optional
@@ -321,7 +321,7 @@ def sample_kernel(
     k : int, optional
         Size of the sets, for a k-DPP; a DPP by default.
     size : int, optional
-        How many sets; a single one, not in a list, by default.
+        Number of sets; by default a single one, not in a list.
     rng : int, Generator or None
         Seed or generator. The same seed gives the same draws.
     method : {"intermediate", "mcmc"}

@@ -1,8 +1,8 @@
 r"""Markov chains over sets: add, delete and exchange, in :math:`O(k^2)` a step. Approximate.
 
-The chain walks on sets Y with stationary law proportional to :math:`\det L_Y`, and needs of L only the entries among
-the items of Y and the one proposed, so L may be a function (:class:`KernelFunction`) and n in the millions. A step
-proposes, with j uniform over all n items and i uniform over Y,
+The states of the chain are sets Y, with stationary law proportional to :math:`\det L_Y`. A step needs only the entries
+of L among the items of Y and the proposed one, so L may be a function (:class:`KernelFunction`) and n in the millions.
+With j uniform over all n items and i uniform over Y, a step proposes
 
 ========  ===========  ============================  ===========================================================
 move      probability  to                            accepted with probability min(1, ...)
@@ -12,21 +12,21 @@ add       1/4          :math:`Y + j`                 :math:`\det L_{Y+j}/\det L_
 delete    1/4          :math:`Y - i`                 :math:`\det L_{Y-i}/\det L_Y \cdot |Y|/n`
 ========  ===========  ============================  ===========================================================
 
-and stays where it is if j is in Y already, or Y is empty and there is no i. The factors beside the ratios of
+and keeps Y if j is in Y already, or if Y is empty and there is no i. The factors beside the ratios of
 determinants are ratios of proposal probabilities (adding j from Y has probability 1/4n, deleting it again
 :math:`1/4(|Y|+1)`); with them the chain is reversible. For a k-DPP every step is an exchange.
 
-**How long.** For k-DPPs the exchange chain with uniform proposals, made lazy, comes within :math:`\varepsilon` in total
-variation after at most :math:`O(kn \log(1/(\varepsilon \Pr(Y_0))))` steps ([AnariOveisGharanRezaei2016]_), whatever the
-kernel: a guarantee that few can afford at large n. For the chain on sets of all sizes no such bound is claimed here.
-The default, ``default_steps``, is far shorter: enough to propose every item several times and to exchange every
-slot many times. It is a heuristic; ``Chain.effective_sample_size`` and ``Chain.r_hat`` say more about a given kernel.
-Where exact draws are affordable, prefer them.
+**Number of steps.** For k-DPPs the lazy exchange chain with uniform proposals is within :math:`\varepsilon` of its law
+in total variation after at most :math:`O(kn \log(1/(\varepsilon \Pr(Y_0))))` steps ([AnariOveisGharanRezaei2016]_) for
+every kernel, which is too many for large n. For the chain on sets of all sizes no such bound is claimed here. The
+default, ``default_steps``, is far smaller: enough to propose every item several times and to exchange every slot many
+times. It is a heuristic; check ``Chain.effective_sample_size`` and ``Chain.r_hat`` for a given kernel. Prefer exact
+draws where their cost is acceptable.
 
-**A step** keeps the inverse of :math:`L_Y` (scaled to unit diagonal, so that qualities of different orders of magnitude
-do no harm) and updates it by rank one. Proposed items do not depend on the state, so those of a window of steps are
-drawn ahead, the kernel is read once for the window, and compiled code takes the steps. The inverse is made anew at
-the start of every window, and within one as soon as it has drifted.
+**A step** updates the inverse of :math:`L_Y` by rank one; L is scaled to unit diagonal, so that qualities of different
+orders of magnitude cause no rounding errors. Proposed items do not depend on the state, so those of a window of steps
+are drawn in advance, the kernel is read once for the window, and compiled code takes the steps. The inverse is
+recomputed at the start of every window, and within one as soon as its error is too large.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ __all__ = ["MCMCSampler", "default_steps", "mcmc_chain", "warm_start"]
 
 #: Probabilities of an exchange and of an addition for a DPP; the rest are deletions.
 _EXCHANGE, _ADD = 0.5, 0.25
-#: Steps whose proposals are drawn together, at least.
+#: Smallest number of steps whose proposals are drawn together.
 _WINDOW = 128
-#: A pivot below this, relative to the item's own length and per item of the set, is rounding.
+#: A pivot below this times the number of items, for a kernel of unit diagonal, counts as rounding.
 _FLOOR = 16.0 * EPS
 #: A warm start considers this many items, or 20 for each it picks.
 _CANDIDATES = 2000
@@ -75,6 +75,7 @@ def _unit_diagonal(L: Array) -> tuple[Array, FloatArray]:
 
 
 def _log_weight(L: Array) -> float:
+    """Log-determinant of L; ``-inf`` if it is zero up to rounding."""
     S, g = _unit_diagonal(L)
     R = cholesky_lower(S) if np.isfinite(g).all() else None
     if R is None or not (np.diagonal(R).real ** 2 > _FLOOR * (len(S) + 1)).all():
@@ -145,8 +146,9 @@ def warm_start(entries: KernelEntries, k: int | None, rng: np.random.Generator) 
 
     A randomly pivoted Cholesky factorisation, on a random subset of the items if they are many. It picks k items, and
     raises `SizeError` if fewer are linearly independent. Without k it stops when the residuals sum to less than the
-    number picked, since the two are equal on average: :math:`\sum_Y \sum_{j \notin Y} \det L_{Y+j} = \sum_Y |Y| \det
-    L_Y`. Pivots, not determinants, are compared, so nothing underflows however large k is.
+    number picked, since the two are equal on average:
+    :math:`\sum_Y \sum_{j \notin Y} \det L_{Y+j} = \sum_Y |Y| \det L_Y`. Nothing underflows, since pivots are
+    compared and not determinants.
     """
     n = entries.n_items
     wanted = n if k is None else k
@@ -162,6 +164,7 @@ def warm_start(entries: KernelEntries, k: int | None, rng: np.random.Generator) 
 def _pick(
     entries: KernelEntries, candidates: IntArray, wanted: int, rng: np.random.Generator, *, adaptive: bool
 ) -> IntArray:
+    """Pick `wanted` candidates, each with probability proportional to its residual; fewer if residuals are small."""
     if len(candidates) == entries.n_items:
         residual = np.array(entries.diagonal())
     else:
@@ -241,15 +244,15 @@ def mcmc_chain(
     k : int, optional
         Size of the sets, for the k-DPP of a DPP or kernel function.
     size : int
-        States to keep, for each chain.
+        Number of states to keep for each chain.
     burn_in : int, optional
-        Steps before the first; by default ``default_steps``, and 0 where `start` is a state.
+        Steps before the first kept state; by default ``default_steps``, and 0 if `start` is a state.
     thin : int, optional
-        Steps from one to the next; by default the number of items at the start, at least 1.
+        Steps between kept states; by default the number of items at the start, at least 1.
     start : ChainState or iterable of int, optional
-        Where to start: the ``state`` of an earlier chain, or a set; by default ``warm_start``, anew for each chain.
+        The ``state`` of an earlier chain, or a set; by default a random set (``warm_start``) for each chain.
     n_chains : int
-        Independent chains, in lock step; two or more give ``r_hat``.
+        Number of independent chains; two or more give ``r_hat``.
     max_seconds : float, optional
         Stop after about this time and return the states so far, with ``complete`` False.
     rng : int, Generator or None
@@ -288,7 +291,7 @@ def mcmc_chain(
     done = 0
     while done < total and time.monotonic() < limit:
         steps = min(window, total - done)
-        # States are wanted after steps ahead + every, ahead + 2 every, ...
+        # States are kept after steps ahead + every, ahead + 2 every, ...
         next_kept = ahead + every * (1 + max(0, (done - ahead) // every)) - done
         for walker, kept, weights in zip(walkers, sets, log_weights, strict=True):
             states, values = walker.advance(steps, next_kept, every)
@@ -319,7 +322,7 @@ def _read_target(target: DPP | KDPP | KernelFunction, k: int | None) -> tuple[Ke
             f"the target is a {type(target).__name__}; mcmc_chain takes a DPP, a KDPP or a KernelFunction"
         )
     if len(labels) == 0:
-        raise DiversetError("the ground set is empty, so the only draw is the empty set; there is nothing to walk on")
+        raise DiversetError("the ground set is empty, so the only draw is the empty set and a chain has no moves")
     size = None if k is None else check_size(k)
     if size is not None and size > len(labels):
         raise SizeError(f"k is {size}, but there are {len(labels)} items")

@@ -4,7 +4,7 @@ With n items, D features (or n), m items in a draw and s draws in one call, in u
 speed:
 
 =============  ================================  ======================================  ==================
-method         set-up                            a draw                                  serves
+method         set-up                            a draw                                  for
 =============  ================================  ======================================  ==================
 sequential     :math:`n^3/6` (Cholesky of L+I)   :math:`n^2m/2` from L,                  DPP
                                                  :math:`n^3/3` from K,

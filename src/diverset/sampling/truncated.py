@@ -1,4 +1,4 @@
-r"""The top of the spectrum only: approximate, with a bound on the error in total variation.
+r"""Truncation to the top of the spectrum: approximate, with a bound on the error in total variation.
 
 Let A be a kernel below L, :math:`0 \preceq A \preceq L`; leaving out eigenvectors gives one, and so does a partial
 Cholesky factorisation, :math:`A = FF^*`. Then :math:`\det A_Y \le \det L_Y` for every set Y, so that
@@ -23,8 +23,8 @@ dropped, so the two can be drawn together and differ no more often. For k-DPPs, 
 
 The first inequality for :math:`e_k` holds because the eigenvalues of A + E, with zeros, majorise those of A and E taken
 together, and :math:`e_k` is Schur-concave; the second is Maclaurin's. So for a large dense kernel or a kernel
-function, whose eigenvectors would be too dear, A comes from a partial Cholesky factor, in :math:`O(nr^2)`, less its own
-small eigenvalues, and the bound holds with the trace of what is left.
+function, whose eigenvectors would cost too much, A comes from a partial Cholesky factor, in :math:`O(nr^2)`, without
+its own small eigenvalues, and the bound holds with the trace of the residual.
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ def _factor_bound(lam: FloatArray, cut: int, trace: float, k: int | None) -> flo
     """Bound when the factor's eigenvalues `lam` are kept from `cut` on, and L has `trace` beyond the factor."""
     dropped = trace + float(np.maximum(lam[:cut], 0.0).sum())
     if k is None:
-        # Exact for what is dropped of the factor, by trace for what the factor left.
+        # Exact for the dropped eigenvalues of the factor, by trace for the residual of the factor.
         return -math.expm1(-trace - float(np.log1p(np.maximum(lam[:cut], 0.0)).sum()))
     with np.errstate(divide="ignore"):
         log_w = log_size_weights(np.log(np.maximum(lam[cut:], 0.0)), k, dropped)

@@ -22,9 +22,9 @@ from diverset.structured.sdpp import StructuredDPP
 
 __all__ = ["BestSet", "best_set", "improve_structure"]
 
-#: Draws that are improved; the others are only compared.
+#: Number of draws that are improved; the others are only compared.
 _IMPROVED = 4
-#: Gains within this of each other are alike: the search stops.
+#: Smallest gain for which the search continues.
 _PROGRESS = 1e-9
 
 
@@ -67,7 +67,7 @@ def improve_structure(graph: FactorGraph, y: IntArray, N: FloatArray, max_rounds
     for _ in range(max_rounds):
         before = value
         for r, factors in enumerate(touching):
-            # What the factors of this part add, for each of its values; the others stay as they are.
+            # Contribution of the factors of this part for each of its values; the other parts are fixed.
             rows = np.tile(y, (graph.n_values[r], 1))
             rows[:, r] = np.arange(graph.n_values[r])
             log_q, phi = np.zeros(len(rows)), np.zeros((len(rows), graph.n_features))
@@ -95,16 +95,16 @@ def best_set(dpp: StructuredDPP, k: int | None = None, *, n_starts: int = 16, rn
     dpp : StructuredDPP
         The model.
     k : int, optional
-        Size of the set; by default it grows as long as its probability does.
+        Size of the set; by default it grows as long as its probability increases.
     n_starts : int
-        Draws that each search for a structure starts from.
+        Number of draws from which each search for a structure starts.
     rng : int, Generator or None
         Seed or generator of the draws.
 
     Notes
     -----
-    A heuristic twice over: greedy in the structures (the gain of log det is submodular, see
-    :func:`diverset.map_greedy`), and a local search for each. Excluded structures are passed over.
+    Both steps are heuristics: greedy growth (the gain of log det is submodular, see :func:`diverset.map_greedy`), and a
+    local search for each structure. Excluded structures are skipped.
     """
     limit = dpp.rank if k is None else check_size(k)
     if limit > dpp.rank:

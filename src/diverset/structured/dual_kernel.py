@@ -1,15 +1,15 @@
 r"""The dual kernel :math:`C = \sum_y q^2(y)\,\phi(y)\phi(y)^\top` of a structured DPP.
 
 With :math:`Z = \sum_y q^2(y)`, :math:`C/Z` is the second moment of the features of a structure drawn with probability
-:math:`q^2/Z`. Given the value of a part, what hangs on its different sides is independent, so that a second moment
-is made of first moments,
+:math:`q^2/Z`. Given the value of a part, the subtrees around it are independent, so that second moments follow from
+first moments,
 
 .. math::  e_r(y_r) = \phi_r(y_r) + \sum_{\alpha\text{ below }r} e_\alpha(y_r), \qquad
            e_\alpha(y_r) = \sum_{y_\alpha \sim y_r} \pi(y_\alpha \mid y_r)
                \Big( \phi_\alpha(y_\alpha) + \sum_{s \ne r} e_s(y_s) \Big),
 
-the expected features of everything below. Every pair of factors meets at one part or factor, where with the
-probabilities :math:`b_r(y_r)` of its values the pair adds :math:`\sum_{y_r} b_r(y_r)\, e(y_r) e'(y_r)^\top` and its
+the expected features of all factors below. The paths from two factors to the root meet at one part or factor. With the
+probabilities :math:`b_r(y_r)` of its values, the pair adds :math:`\sum_{y_r} b_r(y_r)\, e(y_r) e'(y_r)^\top` and its
 transpose. Messages are M x D, not M x D x D: :math:`O(R(|E|D + MD^2))` for R factors of :math:`|E|` entries,
 against :math:`O(R|E|D^2)` for the second-order semiring of [KuleszaTaskar2012]_, section 6.3.1.
 """
@@ -28,8 +28,8 @@ from diverset.structured.tree import FactorTree, PairNode, TableNode
 
 __all__ = ["dual_kernel"]
 
-#: Multiplications in one block product: below the threshold at which BLAS starts threads, which would spin on and take
-#: the processor from the sparse products that follow. A block also stays in the cache for three passes.
+#: Multiplications in one block product. Below this size BLAS starts no threads, which would keep spinning and slow down
+#: the sparse products that follow. A block also stays in the cache for three passes.
 _BLOCK_WORK = 1 << 18
 
 

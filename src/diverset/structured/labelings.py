@@ -1,7 +1,7 @@
-r"""Diverse n-best lists: several good labelings of a sequence that differ where it matters.
+r"""Diverse n-best lists: several good labelings of a sequence that differ from each other.
 
 The n best labelings of a scored chain tend to be one labeling with small changes. A structured DPP over labelings
-trades score against overlap ([KuleszaTaskar2012]_, section 7.3, asks for this).
+trades score against overlap ([KuleszaTaskar2012]_, section 7.3, suggests this).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Labelings:
     Parameters
     ----------
     labels : ndarray of shape (k, n_positions)
-        One labeling per row: in the order found, or ascending for draws.
+        One labeling per row: in the order in which they were found, or ascending for draws.
     scores : ndarray of shape (k,)
         Total score of each.
     """
@@ -48,9 +48,9 @@ def chain_graph(unary: Any, pairwise: Any = None, *, temperature: float = 1.0, f
     unary : array_like of shape (n_positions, n_labels)
         Score of each label at each position, such as log-probabilities; ``-inf`` forbids one.
     pairwise : array_like of shape (n_labels, n_labels) or (n_positions - 1, n_labels, n_labels), optional
-        Score of each label after another, the same everywhere or for each step.
+        Score of each pair of consecutive labels, the same for all steps or one matrix for each.
     temperature : float
-        T: small ones insist on high scores, large ones let diversity decide.
+        T: small values favour high scores, large values favour diversity.
     features : array_like of shape (n_positions, n_labels, D), optional
         Features of a label at a position. By default each is a direction of its own, so that the similarity of two
         labelings is the number of positions where they agree.
@@ -59,10 +59,10 @@ def chain_graph(unary: Any, pairwise: Any = None, *, temperature: float = 1.0, f
     n, m = scores.shape
     half = 0.5 / check_positive(temperature, name="temperature")
     if half > LARGEST:
-        raise DiversetError(f"temperature is {temperature:g}; that is too cold for floats")
+        raise DiversetError(f"temperature is {temperature:g}; it is too small for floating-point scores, raise it")
     if scores.size and np.abs(scores[np.isfinite(scores)]).max(initial=0.0) > LARGEST:
         raise KernelError(
-            "scores in unary are too large to be multiplied; divide them, and the temperature, by a number"
+            "scores in unary are too large to be multiplied; divide them and the temperature by the same number"
         )
     if features is None:
         phi = np.eye(n * m).reshape(n, m, n * m)
@@ -100,7 +100,7 @@ def diverse_labelings(
     unary, pairwise, temperature, features
         The chain; see :func:`chain_graph`.
     k : int
-        How many.
+        Number of labelings.
     method : {"best", "sample"}
         Grow the set greedily towards the largest :math:`\sum_y \text{score}(y)/T + \log\det(\phi\phi^\top)`, or draw it
         from the k-DPP.

@@ -36,10 +36,10 @@ __all__ = ["StructureSpace", "StructureTrace", "StructuredModel", "structure_tra
 
 @dataclass(frozen=True, eq=False)
 class StructureSpace(Model):
-    """The structures of a graph, which is not changed any more, with weights :math:`q^{power}`.
+    """The structures of a graph, with weights :math:`q^{power}`; the graph must not change any more.
 
-    Models over the same graph share it; each attribute is computed once, on first use. `max_states` limits the joint
-    values of parts that a cycle ties together.
+    Models over the same graph share one space; each attribute is computed once, on first use. `max_states` limits the
+    number of joint values of parts on a cycle.
     """
 
     graph: FactorGraph
@@ -52,7 +52,7 @@ class StructureSpace(Model):
 
     @cached_property
     def tree(self) -> FactorTree:
-        """The rooted tree that messages pass over."""
+        """The rooted tree for message passing."""
         return tree_of(self.graph if self._joined is None else self._joined.graph, self.power)
 
     @cached_property
@@ -90,7 +90,7 @@ class StructuredModel(Model, abc.ABC):
 
     @property
     def graph(self) -> FactorGraph:
-        """A copy of the factor graph of the structures, as projected or restricted."""
+        """A copy of the factor graph, after projection and restriction."""
         return self._space.graph.copy()
 
     @property
@@ -159,8 +159,8 @@ class StructuredModel(Model, abc.ABC):
 
         Notes
         -----
-        One pass both ways with features turned so that the sum over eigenvectors becomes a squared length:
-        :math:`O(R|E|r)` for rank r, where the text has a pass for each eigenvector.
+        One pass of messages both ways for rank r, :math:`O(R|E|r)`: with features multiplied by the weighted
+        eigenvectors, the sum over eigenvectors is a squared length. The monograph makes one pass for each eigenvector.
         """
         return self._part_sums(self._vectors * np.sqrt(self._weights()))
 
@@ -196,7 +196,7 @@ class StructuredModel(Model, abc.ABC):
         Parameters
         ----------
         size : int, optional
-            How many sets; a single one, not in a list, by default. Sets of one call share their messages.
+            Number of sets; by default a single one, not in a list. Sets of one call share their messages.
         rng : int, Generator or None
             Seed or generator (SPEC 7).
         method : {"auto", "rejection", "walk", "naive"}
@@ -221,10 +221,10 @@ class StructureTrace:
     Parameters
     ----------
     structures : ndarray of shape (m, n_parts)
-        In the order they were drawn.
+        In the order in which they were drawn.
     marginals : list of list of ndarray of shape (M_r,)
-        Entry t is about the moment before structure t is drawn: for each part, the expected number of structures still
-        to come that give it each value. They sum to m - t.
+        Entry t belongs to the step before structure t is drawn: for each part and value, the expected number of
+        remaining structures with that value. They sum to m - t.
     """
 
     structures: IntArray
@@ -239,12 +239,12 @@ def structure_trace(model: StructuredModel, rng: RNGLike = None) -> StructureTra
 
     .. math::  \mu_r(\hat y) = \sum_{y:\, y_r = \hat y} q^2(y) \sum_{v \in V} (v^\top \phi(y))^2
 
-    over the vectors V of the span that is left; divided by :math:`|V|` it is the law of that part of the next one.
+    with vectors V that span the remaining space. Divided by :math:`|V|` it is the law of part r of the next structure.
 
     Parameters
     ----------
     model : StructuredDPP or StructuredKDPP
-        What to draw from.
+        The distribution to draw from.
     rng : int, Generator or None
         Seed or generator (SPEC 7).
 

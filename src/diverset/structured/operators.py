@@ -1,8 +1,8 @@
-r"""Weights between two neighbouring parts, as matrices that are only ever multiplied and read by rows.
+r"""Weights between two neighbouring parts, as matrices that are multiplied and read by rows.
 
 A pairwise factor without features enters message passing as a matrix W, one row per value of the part nearer to the
 root, one column per value of the other. Messages towards the root are :math:`W X`, messages away from it
-:math:`W^\top X`, and a walk from the root reads the row of the value it stands on. Three ways to hold W:
+:math:`W^\top X`, and a walk from the root reads the row of its current value. W has three storage formats:
 
 ============  =========================  =======================================================================
 dense         :math:`M M'` numbers       any factor

@@ -1,4 +1,4 @@
-r"""Semirings: what message passing adds and multiplies ([KuleszaTaskar2012]_, section 6.2).
+r"""Semirings: the addition and multiplication of message passing ([KuleszaTaskar2012]_, section 6.2).
 
 An element of a semiring is a row of numbers, so that a message is an array of shape (n, width), n elements. One
 engine (:mod:`diverset.structured.messages`) then computes

@@ -39,9 +39,9 @@ __all__ = ["METHODS", "NaiveWalk", "SetSampler"]
 
 METHODS = ("rejection", "walk", "naive")
 
-#: Bytes of messages that draws of one call may share.
+#: Largest number of bytes of messages that the draws of one call share.
 _SHARED_BYTES = 1 << 29
-#: A structure whose vector is this close to those kept is one of them, up to rounding.
+#: Relative squared residual below which a structure counts as dependent on those kept.
 _SAME = 1e-12
 
 
@@ -130,7 +130,7 @@ class SetSampler:
         draws: list[IntArray] = []
         start = 0
         while start < size:
-            # As many sets as have their messages fit in memory together, and one at least.
+            # As many sets, at least one, as have messages that fit in memory together.
             columns: IntArray = chosen[start]
             stop = start + 1
             while stop < size and self._fits(len(together := np.union1d(columns, chosen[stop]))):
@@ -154,7 +154,7 @@ class SetSampler:
         basis: list[list[FloatArray]] = [[] for _ in chosen]
         active = [s for s, J in enumerate(chosen) if len(J)]
         while active:
-            # Half of the proposals expected; what is left over when the set is full is not looked at.
+            # Half of the expected proposals; those left when the set is full are ignored.
             counts = [_proposals(len(chosen[s]), len(kept[s])) for s in active]
             functions = []
             for s, count in zip(active, counts, strict=True):

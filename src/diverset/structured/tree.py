@@ -2,7 +2,7 @@ r"""A factor graph made ready for message passing: a rooted tree with weights :m
 
 Part 0 is the root. Factors of one part are merged into their part, since qualities multiply and features add; a
 forest becomes a tree by one more part with a single value, the hub, tied to the root of each component by a factor
-that says nothing. Every other factor has one *parent* part, nearer to the root, and one or more *children*.
+of ones. Every other factor has one *parent* part, nearer to the root, and one or more *children*.
 
 The order of the factors is depth first, as a stack gives it: a factor comes after the one that has its parent as a
 child, and all that hangs below a factor comes before its next sibling. Read backwards, it is the order in which
@@ -82,7 +82,7 @@ class FactorTree:
         below: list[list[int]] = [[] for _ in self.n_values]
         for i, node in enumerate(self.nodes):
             below[node.parent].append(i)
-        # The stack gives back last what was pushed first.
+        # A stack returns first what was pushed last.
         return tuple(tuple(reversed(b)) for b in below)
 
     def with_features(self, V: FloatArray) -> FactorTree:
@@ -124,7 +124,7 @@ class _Builder:
 
     def weights(self, q: FloatArray) -> FloatArray:
         w = q * q if self.power == 2.0 else q**self.power
-        # What would be subnormal has no digits left, and slows every product.
+        # Subnormal numbers have few digits and slow down every product.
         if self.power != 1.0:
             w[w < 1e-300] = 0.0
         return np.asarray(w)

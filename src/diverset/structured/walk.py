@@ -2,9 +2,9 @@ r"""Drawing structures: a walk over the factor tree ([KuleszaTaskar2012]_, secti
 
 A structure y is drawn with probability proportional to :math:`q^2(y)\, a(y)^2`, for an additive function
 :math:`a(y) = v^\top\phi(y)`. Messages towards the root are passed once, in the :class:`~.semirings.Squares` semiring.
-The walk then fixes the root and, depth first, the children of one factor after the other. What matters at each
-factor is one element of the semiring for all the rest of the tree: the sum A of a over the parts fixed so far, and the
-message of every factor that waits on the stack with its parent fixed. With :math:`(1, A', S')` their product and
+The walk then fixes the root and, depth first, the children of one factor after the other. At each factor, one element
+of the semiring represents the rest of the tree: the sum A of a over the parts fixed so far, and the message of every
+factor that waits on the stack with its parent fixed. With :math:`(1, A', S')` their product and
 :math:`(p, \alpha, \gamma)` the message from below a candidate value,
 
 .. math::  \Pr(\text{value}) \propto \gamma + 2A'\alpha + S'p.
@@ -29,7 +29,7 @@ from diverset.structured.tree import FactorTree, PairNode
 
 __all__ = ["Candidates", "WalkPlan", "draw_structures"]
 
-#: Candidates that walks side by side weigh at once: some ten arrays of this length.
+#: Candidates that are weighed at once: about ten arrays of this length.
 _CANDIDATES = 1 << 20
 
 
@@ -45,7 +45,7 @@ def branching_factors(tree: FactorTree) -> list[int]:
 
 @dataclass(frozen=True, eq=False)
 class WalkPlan:
-    """What walks for the m functions :math:`a_n` share: the tree, with m features, and its `Squares(m)` messages."""
+    """The tree, with m features, and its `Squares(m)` messages, shared by walks for the m functions :math:`a_n`."""
 
     tree: FactorTree
     messages: Messages
@@ -142,7 +142,7 @@ def pick(weights: FloatArray, offsets: IntArray, uniforms: FloatArray) -> IntArr
     first, last = cumulative[offsets[:-1]], cumulative[offsets[1:]]
     chosen = np.searchsorted(cumulative, first + uniforms * (last - first), side="right") - 1
     chosen = np.clip(chosen, offsets[:-1], offsets[1:] - 1)
-    # Rounding at the edge of a group may hit a candidate without weight: take the heaviest of the group.
+    # Rounding at the edge of a group may select a candidate of weight zero: take the heaviest of the group.
     for b in np.flatnonzero(weights[chosen] <= 0.0):
         chosen[b] = offsets[b] + int(np.argmax(weights[offsets[b] : offsets[b + 1]]))
     return np.asarray(chosen)
@@ -151,7 +151,7 @@ def pick(weights: FloatArray, offsets: IntArray, uniforms: FloatArray) -> IntArr
 def pick_several(weights: FloatArray, uniforms: FloatArray) -> IntArray:
     """Independent indices drawn from the same weights."""
     cumulative = np.cumsum(weights)
-    # The last one with weight stands for a uniform that rounds up to the total.
+    # A uniform that rounds up to the total gives the last index with positive weight.
     last = int(np.flatnonzero(weights)[-1])
     return np.asarray(np.minimum(np.searchsorted(cumulative, uniforms * cumulative[-1], side="right"), last))
 
