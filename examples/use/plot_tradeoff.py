@@ -35,7 +35,7 @@ score = np.clip(0.75 - 0.03 * topic + 0.1 * rng.standard_normal(n), 0.0, 1.0)
 dials = np.linspace(0.0, 1.0, 21)
 methods = {"dv.select": (dv.select, "#c8102e", "o"), "MMR": (dv.baselines.mmr, "#1f4e8c", "s")}
 curves = {}
-for name, (function, _, _) in methods.items():
+for name, (function, colour, sign) in methods.items():
     sets = [function(vectors, 10, quality=score, diversity=d).indices for d in dials]
     curves[name] = {
         "mean score of the ten": [score[Y].mean() for Y in sets],
