@@ -30,7 +30,7 @@ from diverset.distributed.model import BlockFactor, BlockLikelihood
 from diverset.errors import KernelError
 from diverset.numerics.linalg import cholesky_lower, row_norms_squared, solve_lower, squared_modulus
 from diverset.sampling.base import Sampler
-from diverset.sampling.eigenvectors import EigenvectorLaw
+from diverset.sampling.eigenvector_law import EigenvectorLaw
 
 __all__ = ["BlockProposals", "BlockSampler", "ElementaryDraw"]
 
@@ -157,7 +157,7 @@ class BlockProposals:
 class ElementaryDraw:
     """Phase two of one draw, from the eigenvectors J: the items accepted so far, and a basis W of the directions left.
 
-    The steps are those of :class:`diverset.sampling.rejection.ElementaryRejection`, many proposals at a time.
+    The steps are those of :mod:`diverset.sampling.rejection`, many proposals at a time.
     """
 
     def __init__(self, J: IntArray) -> None:
