@@ -300,7 +300,8 @@ def _tasks_of(x: Any) -> list[Task]:
     from dask.optimization import cull
 
     needed: Any = cull
-    keys = list(flatten(x.__dask_keys__()))
+    flat: Any = flatten
+    keys = list(flat(x.__dask_keys__()))
     raw = x.__dask_graph__()
     graph = dict(x.__dask_optimize__(raw, keys))
     parts = []

@@ -76,7 +76,8 @@ class BlockFactor(RowFactor):
 
     def dropped(self) -> list[IntArray]:
         """Places in each block of the rows that are left out."""
-        return self.base.split(self.removed)
+        places: list[IntArray] = self.base.split(self.removed)
+        return places
 
     def tasks(self, function: Any, *shared: Any) -> list[Task]:
         """``function(rows, *shared)`` for the rows of every block."""
