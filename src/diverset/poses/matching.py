@@ -1,4 +1,4 @@
-r"""How well predicted poses match annotated ones, by radius ([KuleszaTaskar2012]_, section 6.4.3)."""
+"""Precision and recall of predicted poses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from diverset._typing import FloatArray
 from diverset.errors import DiversetError
-from diverset.numerics.validation import as_finite, find_positions
+from diverset.numerics.validation import as_finite, as_real, find_positions
 
 __all__ = ["MatchScores", "match_poses", "mean_interval"]
 
@@ -24,32 +24,32 @@ class MatchScores:
 
     @property
     def f1(self) -> FloatArray:
-        """Harmonic mean of precision and recall; 0 where both are."""
+        """Harmonic mean of precision and recall; 0 where both are 0."""
         total = self.precision + self.recall
         return np.divide(2.0 * self.precision * self.recall, total, out=np.zeros_like(total), where=total > 0.0)
 
 
 def match_poses(predicted: Any, truth: Any, radii: Any, *, parts: Sequence[int] | None = None) -> MatchScores:
-    """Precision and recall of predicted parts.
+    """Precision and recall of predicted parts by radius of acceptance ([KuleszaTaskar2012]_, section 6.4.3).
 
     Precision is the fraction of predicted parts with both ends within a radius of the ends of an annotated part of the
-    same type, recall the fraction of annotated parts so near to a predicted one.
+    same type. Recall is the fraction of annotated parts with such a prediction.
 
     Parameters
     ----------
     predicted : array_like of shape (k, n_parts, 2, 2)
         Both ends of each part.
     truth : array_like of shape (n, n_parts, 2, 2)
-        Of the annotated people; NaN for parts that are not annotated.
+        Both ends for the annotated people; NaN for parts that are not annotated.
     radii : array_like of shape (n_radii,)
-        Of acceptance, in pixels.
+        Radii in pixels.
     parts : sequence of int, optional
-        Only these parts count.
+        Parts that are scored; all by default.
 
     Notes
     -----
-    As in the source, two predictions may match one annotation: copies of one good pose cost recall, not precision.
-    Without predictions both are 0.
+    As in the monograph, two predictions may match one annotation: copies of one good pose lower recall, not precision.
+    Without predictions both scores are 0.
 
     Examples
     --------
@@ -59,19 +59,16 @@ def match_poses(predicted: Any, truth: Any, radii: Any, *, parts: Sequence[int] 
     >>> scores.precision, scores.recall, scores.f1
     (array([0., 1.]), array([0. , 0.5]), array([0.        , 0.66666667]))
     """
-    found, known = np.asarray(predicted, dtype=np.float64), np.asarray(truth, dtype=np.float64)
-    for name, array in (("predicted", found), ("truth", known)):
-        if array.ndim != 4 or array.shape[2:] != (2, 2):
-            raise DiversetError(f"{name} has shape {array.shape}; expected (n, n_parts, 2, 2)")
+    found = as_finite(predicted, name="predicted", shape=("k", "n_parts", 2, 2))
+    known = as_real(truth, name="truth", shape=("n", "n_parts", 2, 2))
+    as_finite(np.where(np.isnan(known), 0.0, known), name="truth")
     if found.shape[1] != known.shape[1]:
         raise DiversetError(f"predicted has {found.shape[1]} parts, truth {known.shape[1]}")
-    as_finite(found, name="predicted", shape=(None, None, 2, 2))
-    as_finite(np.where(np.isnan(known), 0.0, known), name="truth", shape=(None, None, 2, 2))
     if parts is not None:
         own = find_positions(parts, range(found.shape[1]), name="parts")
         found, known = found[:, own], known[:, own]
     limits = as_finite(radii, name="radii", shape=(None,))
-    # The larger of the distances of both ends, (k, n, n_parts).
+    # The larger of the distances between corresponding ends, of shape (k, n, n_parts).
     apart = np.linalg.norm(found[:, None] - known[None], axis=-1).max(axis=-1)
     annotated = ~np.isnan(known).any(axis=(2, 3))
     apart = np.where(annotated, apart, np.inf)
@@ -86,9 +83,8 @@ def match_poses(predicted: Any, truth: Any, radii: Any, *, parts: Sequence[int] 
 
 def mean_interval(values: Any) -> tuple[FloatArray, FloatArray]:
     """Mean over the first axis and the half width of its 95% interval, 1.96 standard errors."""
-    x = np.asarray(values, dtype=np.float64)
+    x = as_finite(values, name="values")
     if x.ndim == 0 or len(x) == 0:
-        raise DiversetError(f"values have shape {x.shape}; there is no mean of none")
-    as_finite(x, name="values", shape=(None,) * x.ndim)
+        raise DiversetError(f"values have shape {x.shape}; give at least one row")
     spread = x.std(axis=0, ddof=1) if len(x) > 1 else np.full(x.shape[1:], np.inf)
     return np.asarray(x.mean(axis=0)), np.asarray(1.96 * spread / np.sqrt(len(x)))

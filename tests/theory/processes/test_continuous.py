@@ -9,8 +9,8 @@ from scipy.stats import chisquare
 
 from diverset.errors import DiversetError, KernelError, NoLikelihoodKernelError, SizeError
 from diverset.numerics import poisson_binomial
+from diverset.theory._projection import ProjectionWalk
 from diverset.theory.processes import Box, ContinuousDPP, pair_correlation
-from diverset.theory.processes.continuous import ProjectionWalk
 from reference import det
 
 TORUS = Box.unit(2, torus=True)

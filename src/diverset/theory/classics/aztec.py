@@ -3,15 +3,15 @@ r"""Domino tilings of the Aztec diamond: shuffling, the particles' kernel, the a
 The Aztec diamond of order n is the union of the unit squares :math:`[x, x+1] \times [y, y+1]` with
 :math:`|x + \tfrac12| + |y + \tfrac12| \le n`; it has :math:`2^{n(n+1)/2}` tilings by dominoes [ElkiesEtAl1992]_.
 Squares are named by their lower left corners, and are *grey* where x + y + n is even. Every domino covers one grey
-square. Where the grey square is the left half of a horizontal domino (it points *north*) or the lower half of a
-vertical one (*east*), it is a particle; otherwise the domino points *south* or *west*. The set of particles is
-determinantal ([Johansson2005]_; [KuleszaTaskar2012]_, section 2.1.1).
+square. The grey square is a particle if it is the left half of a horizontal domino (which points *north*) or the lower
+half of a vertical one (*east*); otherwise the domino points *south* or *west*. The set of particles is determinantal
+([Johansson2005]_; [KuleszaTaskar2012]_, section 2.1.1).
 
 **Kernel.** Let C be the matrix with rows for grey and columns for white squares, 1 for horizontal neighbours and i for
 vertical ones. The absolute value of its determinant counts tilings, and minors of its inverse their local patterns
-([Kasteleyn1961]_; [Kenyon1997]_): dominoes :math:`(b_1, w_1), \dots` are all there with probability
+([Kasteleyn1961]_; [Kenyon1997]_): dominoes :math:`(b_1, w_1), \dots` are all in the tiling with probability
 :math:`\prod_i C_{b_i w_i} \det[C^{-1}_{w_i b_j}]`. Particles sum this over two of the four neighbours of each grey
-square; the determinant is linear in each row, so that with A the part of C for right and upper neighbours,
+square. The determinant is linear in each row, so with A the part of C for right and upper neighbours,
 
 .. math::  K = A\, C^{-1}.
 """
@@ -27,14 +27,14 @@ import scipy.linalg
 from scipy.special import gammaln
 
 from diverset._typing import Array, BoolArray, FloatArray, IntArray
-from diverset.core import DPP, NonsymmetricDPP
+from diverset.core import DPP
 from diverset.errors import DiversetError
 from diverset.numerics.validation import check_count
-from diverset.theory.classics.base import Classic
+from diverset.theory.classics.base import NonsymmetricClassic
 
 __all__ = ["AztecDiamond", "Tiling", "krawtchouk_dpp"]
 
-#: How a domino of each direction moves when the diamond grows.
+#: Moves of the dominoes when the diamond grows.
 _MOVES = {"north": (0, 1), "south": (0, -1), "east": (1, 0), "west": (-1, 0)}
 
 
@@ -47,7 +47,7 @@ class Tiling:
     order : int
         Order of the diamond.
     north, south, east, west : ndarray of shape (m, 2)
-        Left or lower squares (x, y) of the dominoes that point there: north and south are horizontal, east and west
+        Left or lower squares (x, y) of the dominoes with this direction: north and south are horizontal, east and west
         vertical.
     """
 
@@ -62,7 +62,7 @@ class Tiling:
         return sorted((int(x), int(y), direction) for direction in _MOVES for x, y in getattr(self, direction).tolist())
 
 
-class AztecDiamond(Classic[Tiling]):
+class AztecDiamond(NonsymmetricClassic[Tiling]):
     """Uniformly random domino tilings of the Aztec diamond.
 
     Item i is the grey square ``sites[i]``; it is in the set if it is a particle.
@@ -74,10 +74,10 @@ class AztecDiamond(Classic[Tiling]):
 
     Notes
     -----
-    Shuffling grows a tiling from order to order: dominoes that point at each other go, the others move one square in
-    their direction, and holes, which are 2 x 2, are filled with two dominoes, lying or standing by the toss of a coin
-    [ElkiesEtAl1992]_. O(n^3) in all. The kernel takes O(n^6), and is not symmetric; on each diagonal of squares it is
-    equivalent to that of the Krawtchouk ensemble, :func:`krawtchouk_dpp`.
+    Shuffling grows a tiling from order to order: dominoes that face each other are removed, the others move one square
+    in their direction, and each 2 x 2 hole is filled with two parallel dominoes, horizontal or vertical with
+    probability 1/2 [ElkiesEtAl1992]_. A draw takes O(n^3). The kernel takes O(n^6) and is not symmetric; on each
+    diagonal of squares it is equivalent to that of the Krawtchouk ensemble, :func:`krawtchouk_dpp`.
 
     Examples
     --------
@@ -129,8 +129,8 @@ class AztecDiamond(Classic[Tiling]):
         """Marginal kernel of the particles, of shape (n(n+1), n(n+1))."""
         white = self.squares[self.squares.sum(axis=1) % 2 != self.order % 2]
         column = {(x, y): i for i, (x, y) in enumerate(white.tolist())}
-        # Instead of i for vertical neighbours, signs by the column of the grey square: the same up to a change of
-        # gauge of rows and columns, and real.
+        # Signs by the column of the grey square instead of i for vertical neighbours: the same up to a gauge change of
+        # rows and columns, and real.
         A = np.zeros((len(self.sites), len(white)))
         rest = np.zeros_like(A)
         for b, (x, y) in enumerate(self.sites.tolist()):
@@ -144,9 +144,9 @@ class AztecDiamond(Classic[Tiling]):
                 if neighbour in column:
                     matrix[b, column[neighbour]] = value
         C = A + rest
-        # Scaling rows and columns of C changes no minor of K, but everything else: entries of the plain inverse grow
-        # exponentially with n. On a line K is Krawtchouk's kernel with all of the binomial weight on one side; with
-        # half of it moved to the other, and lines balanced by their own binomials, the condition number of C is n.
+        # Scaling rows and columns of C changes no minor of K, but avoids entries that grow exponentially with n. On a
+        # line K is Krawtchouk's kernel with all of the binomial weight on one side; with half of it moved to the
+        # other side, and lines balanced by their own binomials, the condition number of C is n.
         place, line = self._places
         scale = np.exp(0.5 * (_log_binomial(self.order - 1, line) - _log_binomial(self.order, place)))[:, None]
         columns = 1.0 / np.linalg.norm(scale * C, axis=0)
@@ -154,7 +154,7 @@ class AztecDiamond(Classic[Tiling]):
 
     @property
     def _places(self) -> tuple[IntArray, IntArray]:
-        """Of every site: its place on its diagonal, 0 to n, and the diagonal's number less one."""
+        """The place of each site on its diagonal, 0 to n, and the diagonal's number less one."""
         x, y = self.sites.T
         return (y - x + self.order) // 2, (x + y + self.order) // 2
 
@@ -165,11 +165,6 @@ class AztecDiamond(Classic[Tiling]):
         on = np.flatnonzero(number == r - 1)
         return on[np.argsort(place[on])]
 
-    @cached_property
-    def dpp(self) -> NonsymmetricDPP:
-        """The determinantal process of the particles."""
-        return NonsymmetricDPP.from_marginal(self.kernel, check="none")
-
     def items_of(self, thing: Tiling) -> IntArray:
         """Grey squares under dominoes that point north or east."""
         if thing.order != self.order:
@@ -179,7 +174,7 @@ class AztecDiamond(Classic[Tiling]):
 
     def _make(self, rng: np.random.Generator) -> Tiling:
         n = self.order
-        # One square of margin: dominoes of order m fit in the middle of the array, at all orders up to n.
+        # One square of margin: dominoes of all orders up to n lie in the middle of the array.
         shape = (2 * n + 2, 2 * n + 2)
         at = {direction: np.zeros(shape, dtype=bool) for direction in _MOVES}
         for m in range(1, n + 1):
@@ -188,18 +183,13 @@ class AztecDiamond(Classic[Tiling]):
 
 
 def _moved(here: BoolArray, dx: int, dy: int) -> BoolArray:
-    """The array shifted by at most one; what leaves it is lost, which the margin makes nothing."""
-    rows, columns = here.shape
-    moved = np.zeros_like(here)
-    moved[max(dy, 0) : rows + min(dy, 0), max(dx, 0) : columns + min(dx, 0)] = here[
-        max(-dy, 0) : rows - max(dy, 0), max(-dx, 0) : columns - max(dx, 0)
-    ]
-    return moved
+    """Array shifted by at most one place; the margin is empty, so that nothing wraps around."""
+    return np.roll(here, (dy, dx), axis=(0, 1))
 
 
 def _grow(at: dict[str, BoolArray], m: int, centre: int, rng: np.random.Generator) -> None:
-    """From a tiling of order m - 1 to one of order m, in place; arrays are indexed by [y + centre, x + centre]."""
-    # Destroy: north with south right above it, east with west right beside it.
+    """Grow a tiling from order m - 1 to order m, in place; arrays are indexed by [y + centre, x + centre]."""
+    # Destroy: north with south directly above it, east with west directly to its right.
     facing = at["north"] & _moved(at["south"], 0, -1)
     at["north"] &= ~facing
     at["south"] &= ~_moved(facing, 0, 1)
@@ -209,7 +199,7 @@ def _grow(at: dict[str, BoolArray], m: int, centre: int, rng: np.random.Generato
     # Slide.
     for direction, (dx, dy) in _MOVES.items():
         at[direction] = _moved(at[direction], dx, dy)
-    # Create. Holes start at squares where x + y + m is odd; read row by row, they cannot be mistaken.
+    # Create. Holes start at squares where x + y + m is odd, and are found row by row.
     flat, upright = at["north"] | at["south"], at["east"] | at["west"]
     full = flat | _moved(flat, 1, 0) | upright | _moved(upright, 0, 1)
     for y in range(-m, m):

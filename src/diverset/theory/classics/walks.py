@@ -6,38 +6,37 @@ is a determinant, by Karlin and McGregor [KarlinMcGregor1959]_ or Lindström, Ge
 
 .. math::  \det G, \qquad G_{ij} = \phi_{0,T}(x_i, y_j).
 
-Where the walks are, at some or all times, is determinantal ([EynardMehta1998]_; [Johansson2004]_):
+The set of their places, at some or all times, is determinantal ([EynardMehta1998]_; [Johansson2004]_):
 
 .. math::
 
     K\big((s,u), (t,v)\big) = \sum_{ij} \phi_{s,T}(u, y_i)\, (G^{-1})_{ij}\, \phi_{0,t}(x_j, v)
     - \mathbf 1[s < t]\, \phi_{s,t}(u, v).
 
-G is numerically singular already for a dozen walks of a hundred steps; but everything here counts paths. Determinants
-and solutions are taken in integers, by Bareiss' elimination [Bareiss1968]_, and rounded once, at the end.
+In floats, G is singular already for a dozen walks of a hundred steps. All entries count paths, so determinants and
+solutions are computed in integers, by Bareiss' elimination [Bareiss1968]_, and rounded once, at the end.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
-from functools import cached_property
-from itertools import pairwise
+from functools import cached_property, lru_cache
 
 import numpy as np
 
 from diverset._typing import Array, FloatArray, IntArray
-from diverset.core import NonsymmetricDPP
 from diverset.errors import DiversetError, ImpossibleEventError
 from diverset.numerics.validation import check_count
-from diverset.theory.classics.base import Classic
+from diverset.theory.classics.base import NonsymmetricClassic
 
 __all__ = ["NonIntersectingWalks"]
 
 
 def _eliminate(a: Array) -> int:
-    """Fraction-free Gauss-Jordan elimination in place, on the left square of an integer matrix; its determinant.
+    """Fraction-free Gauss-Jordan elimination in place on the left square of an integer matrix; returns its determinant.
 
-    Afterwards the left square is the determinant times the identity, and columns to its right hold the determinant
+    Afterwards the left square is the determinant times the identity, and the columns to its right hold the determinant
     times the solutions of the linear systems. Every division is exact.
     """
     k = len(a)
@@ -58,7 +57,7 @@ def _eliminate(a: Array) -> int:
 
 
 def _determinant(rows: Sequence[Sequence[int]]) -> int:
-    """Determinant of an integer matrix, exactly; on lists, which are faster than arrays of objects."""
+    """Exact determinant of an integer matrix, on lists, which are faster than arrays of objects."""
     a = [list(row) for row in rows]
     sign, previous = 1, 1
     while len(a) > 1:
@@ -74,10 +73,15 @@ def _determinant(rows: Sequence[Sequence[int]]) -> int:
     return sign * a[0][0]
 
 
-class NonIntersectingWalks(Classic[IntArray]):
-    r"""Simple symmetric random walks, conditioned on where they end and on never meeting.
+@lru_cache(maxsize=1024)
+def _binomials(n: int) -> Array:
+    return np.array([math.comb(n, k) for k in range(n + 1)], dtype=object)
 
-    Items are places ``sites[i] = (time, position)``; one is in the set if a walk is there.
+
+class NonIntersectingWalks(NonsymmetricClassic[IntArray]):
+    r"""Simple symmetric random walks, conditioned on their ends and on never meeting.
+
+    Item i is the place ``sites[i] = (time, position)``; it is in the set if a walk visits it.
 
     Parameters
     ----------
@@ -90,14 +94,13 @@ class NonIntersectingWalks(Classic[IntArray]):
 
     Notes
     -----
-    Walks of one parity that change order must meet, so that families without a common place are families in order.
-    Walks are drawn step by step and walk by walk: the number of families that go on from given moves is a determinant
-    with one row per walk, and a row of a walk yet to move is the sum of its rows after either move. O(T k) determinants
-    of k x k integers, exact.
+    Walks of one parity cannot change order without meeting. They are drawn step by step and walk by walk: the number
+    of families that continue given moves is a determinant with one row per walk, and the row of a walk that has not
+    moved yet is the sum of its rows after either move. This takes O(T k) exact determinants of k x k integers.
 
     Examples
     --------
-    Two walks of four steps that come back to where they started. Of the 36 pairs of paths, 20 do not meet:
+    Two walks of four steps that return to their starts. Of the 36 pairs of paths, 20 do not meet:
 
     >>> walks = NonIntersectingWalks([0, 2], [0, 2], 4, times=[2])
     >>> walks.n_families
@@ -140,23 +143,11 @@ class NonIntersectingWalks(Classic[IntArray]):
     def __repr__(self) -> str:
         return f"NonIntersectingWalks({len(self.starts)} walks, n_steps={self.n_steps})"
 
-    @cached_property
-    def _binomials(self) -> list[list[int]]:
-        rows = [[1]]
-        for _ in range(self.n_steps):
-            last = rows[-1]
-            rows.append([1, *(a + b for a, b in pairwise(last)), 1])
-        return rows
-
     def _paths(self, s: int, u: IntArray, t: int, v: IntArray) -> Array:
         """Numbers of paths from places u at time s to places v at time t, as Python integers."""
-        steps = t - s
-        counts = np.zeros((len(u), len(v)), dtype=object)
-        for i, a in enumerate(u.tolist()):
-            for j, b in enumerate(v.tolist()):
-                up, odd = divmod(steps + b - a, 2)
-                if not odd and 0 <= up <= steps:
-                    counts[i, j] = self._binomials[steps][up]
+        row = _binomials(t - s)
+        up, odd = np.divmod(t - s + v - u[:, None], 2)
+        counts: Array = np.where((odd == 0) & (0 <= up) & (up <= t - s), row[np.clip(up, 0, t - s)], 0)
         return counts
 
     @cached_property
@@ -173,34 +164,22 @@ class NonIntersectingWalks(Classic[IntArray]):
     @cached_property
     def kernel(self) -> FloatArray:
         """Marginal kernel over the sites, of shape (n_items, n_items); correctly rounded."""
-        T, k = self.n_steps, len(self.starts)
-        blocks = {t: self.sites[self.sites[:, 0] == t, 1] for t in self.times}
-        forward = {t: self._paths(0, self.starts, t, x) for t, x in blocks.items()}
-        after = {s: self._paths(s, x, T, self.ends) for s, x in blocks.items()}
-        system = np.concatenate([self._G, *(forward[t] for t in self.times)], axis=1)
+        k, times = len(self.starts), self.times
+        blocks = [self.sites[self.sites[:, 0] == t, 1] for t in times]
+        forward = [self._paths(0, self.starts, t, x) for t, x in zip(times, blocks, strict=True)]
+        system = np.concatenate([self._G, *forward], axis=1)
+        # All entries are in units of 1 / det.
         det = _eliminate(system)
-        # In units of 1 / det, which is common to all entries.
-        ends = np.cumsum([len(blocks[t]) for t in self.times])
-        solved = {t: system[:, k + end - len(blocks[t]) : k + end] for t, end in zip(self.times, ends, strict=True)}
-        rows = []
-        for s in self.times:
-            row = []
-            for t in self.times:
-                entry = after[s] @ solved[t]
+        rows = [np.zeros((0, len(self.sites)), dtype=object)]
+        for s, x in zip(times, blocks, strict=True):
+            row = self._paths(s, x, self.n_steps, self.ends) @ system[:, k:]
+            for t, y in zip(times, blocks, strict=True):
                 if s < t:
-                    entry = entry - det * self._paths(s, blocks[s], t, blocks[t])
-                row.append(entry)
-            rows.append(np.concatenate(row, axis=1))
-        if not rows:
-            return np.zeros((0, 0))
-        whole = np.concatenate(rows, axis=0)
+                    row[:, self.sites[:, 0] == t] -= det * self._paths(s, x, t, y)
+            rows.append(row)
         # Python divides integers of any size with one rounding.
-        return np.array([[entry / det for entry in row] for row in whole.tolist()], dtype=np.float64)
-
-    @cached_property
-    def dpp(self) -> NonsymmetricDPP:
-        """The determinantal process of the places taken."""
-        return NonsymmetricDPP.from_marginal(self.kernel, check="none")
+        whole = [[entry / det for entry in row] for row in np.concatenate(rows).tolist()]
+        return np.array(whole, dtype=np.float64).reshape(len(self.sites), len(self.sites))
 
     def _make(self, rng: np.random.Generator) -> IntArray:
         k, T = len(self.starts), self.n_steps
@@ -223,7 +202,7 @@ class NonIntersectingWalks(Classic[IntArray]):
         return paths
 
     def items_of(self, thing: IntArray) -> IntArray:
-        """Places that walks of shape (k, n_steps + 1) take at the chosen times."""
+        """Places that walks, of shape (k, n_steps + 1), visit at the chosen times."""
         at = {(int(t), int(x)): i for i, (t, x) in enumerate(self.sites)}
         return np.array(sorted(at[t, int(x)] for t in self.times for x in thing[:, t]), dtype=np.int64)
 
