@@ -1,16 +1,9 @@
-r"""The dual representation over blocks of rows: L-ensembles of features that one machine need not hold.
+r"""The dual representation over blocks of rows: L-ensembles of features that do not fit on one machine.
 
-:class:`BlockFactor` answers what :class:`diverset.core.factor.RowFactor` answers, so the algebra of low-rank DPPs
-(:mod:`diverset.core.lowrank`) is used as it is: conditioning, thinning and scaling act on a small matrix. What the rows
-themselves are asked:
-
-=============================  ====================================================  =============================
-question                       how                                                   what is sent
-=============================  ====================================================  =============================
-:math:`C = B^*B`               a Gram matrix of every block, added up in a tree      :math:`D^2` numbers a block
-the diagonal of K              blockwise, a lazy dask array                          nothing until it is computed
-:math:`L_A`, :math:`K_A`       the rows of A                                         :math:`|A|D` numbers
-=============================  ====================================================  =============================
+:class:`BlockFactor` has the methods of :class:`diverset.core.factor.RowFactor`, so the algebra of low-rank DPPs
+(:mod:`diverset.core.lowrank`) works without change: conditioning, thinning and scaling act on a small matrix. The Gram
+matrix :math:`C = B^*B` is added up in a tree, :math:`D^2` numbers a block. The diagonal of K is a lazy dask array.
+Entries over a set A transfer :math:`|A|D` numbers.
 """
 
 from __future__ import annotations
