@@ -18,8 +18,8 @@ import operator
 import os
 import sys
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from functools import reduce
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -101,19 +101,17 @@ def _written(tasks: Sequence[Task]) -> dict[Any, Any]:
     return graph
 
 
-@contextmanager
-def _quiet() -> Iterator[Any]:
-    """Dask, without its warning of large graphs; the setting exists only after ``distributed`` was imported."""
-    dask = _dask()
-    with dask.config.set(_QUIET) if "distributed" in sys.modules else nullcontext():
-        yield dask
+def _quiet() -> Any:
+    """Turn off Dask's warning of large graphs, a setting that exists only after ``distributed`` was imported."""
+    return _dask().config.set(_QUIET) if "distributed" in sys.modules else nullcontext()
 
 
 def compute(tasks: Sequence[Task]) -> list[Any]:
     """Results of tasks, here: one round trip."""
     if not tasks:
         return []
-    with _quiet() as dask:
+    dask = _dask()
+    with _quiet():
         get = dask.base.get_scheduler(cls=dask.array.Array)
         return list(get(_written(tasks), [each.key for each in tasks]))
 

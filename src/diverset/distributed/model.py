@@ -139,7 +139,7 @@ class BlockLikelihood(LowRankLikelihood):
         """Rejection sampling with the cumulative sums on the workers; ``features.compute()`` brings the others."""
         from diverset.distributed.sampling import BlockSampler
 
-        return [Offer("rejection", 0.0, lambda: BlockSampler.of(self, k))]
+        return [Offer("rejection", 0.0, lambda: BlockSampler(self, k))]
 
 
 def likelihood_of(features: Any, quality: Any = None) -> tuple[Any, range]:

@@ -104,8 +104,6 @@ def intra_list_diversity(
 ) -> float:
     r"""Mean distance of two different items of a set, for the distance :math:`1 - s`.
 
-    .. math::  \frac{2}{m (m - 1)} \sum_{i < j \in Y} (1 - s_{ij}), \qquad m = |Y|.
-
     Known from recommender systems ([ZieglerMcNee2005]_, whose intra-list similarity is the sum over pairs).
 
     Parameters
