@@ -121,7 +121,7 @@ def persist(tasks: Sequence[Task]) -> list[Task]:
     if not tasks:
         return []
     with _quiet():
-        # As blocks of one array, for Dask stores the results of collections; what the blocks are is not checked.
+        # Dask stores the results of collections, such as blocks of an array, and does not check that they are arrays.
         kept = lazy_array(tasks, [0] * len(tasks)).persist(optimize_graph=False)
     graph = kept.__dask_graph__()
     return [Task(key, {key: graph[key]}) for key in kept.__dask_keys__()]

@@ -249,7 +249,7 @@ class _Search:
         self._slack = np.full(t + wanted + 1, self._doubt)
         self._slack[1 : t + 1] += self._unit * np.cumsum(row_norms_squared(start))
         self._pool = (np.zeros((0, D), dtype=self._dtype), np.zeros((7, 0)), np.zeros((4, 0), dtype=np.int64))
-        #: Of each block, the largest key outside the pool, and the number of directions when it was scanned.
+        #: For each block, the largest key outside the pool, and the number of directions when it was scanned.
         self._rests: dict[int, tuple[float, int]] = {}
         own: list[float] = []
         state = self._refresh(range(len(self._states)), t, wanted, half) if wanted else None

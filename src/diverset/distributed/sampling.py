@@ -58,7 +58,7 @@ def _sums_of(factor: RowFactor, A: Array, signs: FloatArray) -> tuple[FloatArray
 
 
 def _eigenvector_gram(factor: RowFactor, A: Array) -> Array:
-    # Of the rows of V as they are computed: A* C A would be as wrong as the eigenvectors are.
+    # From the computed rows of V: A* C A would have the errors of the eigenvectors.
     total = np.zeros((A.shape[1], A.shape[1]), dtype=A.dtype)
     for _, rows in factor.blocks():
         V = rows @ A

@@ -129,7 +129,7 @@ class ParquetRows:
     def __init__(self, path: str, *, block_bytes: int = BLOCK_BYTES) -> None:
         self.path = path
         parquet = _pyarrow()
-        #: Of each block: the file, the row groups, and the number of rows.
+        #: For each block, the file, the row groups, and the number of rows.
         self.blocks: list[tuple[str, tuple[int, ...], int]] = []
         for file in _files_of(path):
             with _opened(file) as handle:
@@ -234,7 +234,7 @@ def _table(file: str, groups: tuple[int, ...], names: list[str] | None) -> Any:
     with _opened(file) as handle:
         try:
             return _pyarrow().ParquetFile(handle).read_row_groups(list(groups), columns=names, use_threads=False)
-        except Exception as error:  # the header was whole, and what it describes is not
+        except Exception as error:  # the header is intact and the data are not
             raise DiversetError(f"{file} is damaged: {error}") from error
 
 
@@ -313,7 +313,7 @@ def nystroem(
     >>> bool(np.abs(phi @ phi.T - dv.kernels.rbf(X, length_scale=0.5)).max() < 1e-3)
     True
     """
-    # Not joined: the result is made block by block, and may be wider than what it is made of.
+    # Not joined: the result has the same blocks, and may be wider than the features.
     blocks = Blocks.of(features, join=False)
     n, width = blocks.shape
     if np.ndim(landmarks) == 0:

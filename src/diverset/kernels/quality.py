@@ -304,7 +304,7 @@ def _clip_spectrum(A: Array) -> Array:
     lam, V = eigh(A, check_finite=False)
     if lam[0] >= -len(A) * EPS * np.abs(lam).max():
         return A
-    # As a Gram matrix the result is positive semidefinite whatever the rounding in V.
+    # As a Gram matrix the result is positive semidefinite even with rounding errors in V.
     B = V * np.sqrt(np.maximum(lam, 0.0))
     return mirror(B @ B.conj().T)
 

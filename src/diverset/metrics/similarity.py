@@ -38,7 +38,7 @@ def log_volume(
     .. math::  \log\det S_Y,
 
     twice the log-volume that the items span as vectors: 0 for orthogonal items of unit length, -inf for
-    dependent ones. It is what a determinantal point process rewards.
+    dependent ones. A determinantal point process favours sets for which it is large.
 
     Parameters
     ----------
