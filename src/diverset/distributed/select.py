@@ -56,9 +56,6 @@ def _unscored(n: int, quality: FloatArray | None) -> Columns:
     return Columns(quality, np.zeros(n), np.ones(n, dtype=bool), np.zeros(0, dtype=np.int64), np.zeros(0))
 
 
-# select ------------------------------------------------------------------------------------------------------------
-
-
 class BlockRows(Similarity):
     """Cosines or inner products of rows in blocks; scores and limits are in this process, the rows are not."""
 
@@ -126,9 +123,6 @@ def _weights(block: Any, quality: FloatArray, cosine: bool, start: int) -> Float
             'the cosine; leave the item out, or use similarity="dot"'
         )
     return quality / np.sqrt(norms)
-
-
-# two rounds --------------------------------------------------------------------------------------------------------
 
 
 def greedi(

@@ -269,9 +269,6 @@ def _rows_of(file: str, groups: tuple[int, ...], rows: IntArray) -> dict[str, li
     return dict(_table(file, groups, None).take(rows).to_pydict())
 
 
-# features of kernels -----------------------------------------------------------------------------------------------
-
-
 def nystroem(
     features: Any,
     landmarks: Any = 256,

@@ -281,7 +281,10 @@ def nearest_psd(M: ArrayLike, *, unit_diagonal: bool = False) -> Array:
     if given.shape[0] != given.shape[1]:
         raise KernelError(f"M has shape {given.shape}; a kernel is square, one row and column per item")
     check_finite(given, name="M")
-    A: Array = drop_zero_imaginary_part(_hermitian_part(given))
+    adjoint = given.conj().T
+    # The Hermitian part in a new array; the matrix itself, bit for bit, if it is Hermitian.
+    A: Array = given.copy() if np.array_equal(given, adjoint) else 0.5 * given + 0.5 * adjoint
+    A = drop_zero_imaginary_part(A)
     if len(A) == 0:
         return A
     return _nearest_correlation(A) if unit_diagonal else _clip_spectrum(A)
@@ -289,12 +292,6 @@ def nearest_psd(M: ArrayLike, *, unit_diagonal: bool = False) -> Array:
 
 def _hermitian(a: Any, *, name: str) -> Array:
     return as_hermitian(plain_array(a, name=name), name=name)
-
-
-def _hermitian_part(M: Array) -> Array:
-    """(M + M*) / 2 in a fresh array; M itself, to the bit, if it is Hermitian."""
-    adjoint = M.conj().T
-    return M.copy() if np.array_equal(M, adjoint) else 0.5 * M + 0.5 * adjoint
 
 
 def _clip_spectrum(A: Array) -> Array:

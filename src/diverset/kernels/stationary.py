@@ -181,9 +181,6 @@ def median_heuristic(X: ArrayLike, *, max_pairs: int = _MAX_PAIRS, rng: RNGLike 
     return _median(distances)
 
 
-# similarities from distances -----------------------------------------------------------------------------------------
-
-
 def _matern_similarity(z: FloatArray, nu: float) -> FloatArray:
     # Every form below has underflowed well before this, and an infinite z would give inf * 0.
     z = np.minimum(z, 2000.0)
@@ -216,9 +213,6 @@ def _matern_bessel(z: FloatArray, nu: float) -> FloatArray:
         values[np.isinf(log_bessel) | (x < 10.0 ** (-10.0 / min(nu, 1.0)))] = 1.0
     S[positive] = values
     return S
-
-
-# distances ----------------------------------------------------------------------------------------------------------
 
 
 def _scaled_distances(X: ArrayLike, Y: ArrayLike | None, length_scale: float | str) -> FloatArray:

@@ -336,9 +336,6 @@ def _check_measure(measure: str | None, found: Sequence[Query], judged: bool) ->
     return measure
 
 
-# picking and measuring ----------------------------------------------------------------------------------------------
-
-
 def _pick(query: Query, method: str, dial: float | None, generator: np.random.Generator) -> IntArray:
     problem = query.problem
     if method == "top-k":
@@ -390,9 +387,6 @@ def _facts_of(problem: Problem, picks: IntArray, top: IntArray) -> dict[str, flo
         "vendi_score": vendi,
         "overlap": len(np.intersect1d(picks, top)) / len(picks) if len(picks) else None,
     }
-
-
-# the recommendation --------------------------------------------------------------------------------------------------
 
 
 def _best(settings: Sequence[Setting], measure: str | None, share: float) -> Setting:

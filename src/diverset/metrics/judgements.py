@@ -78,9 +78,6 @@ def read_qrels(path: str | Path) -> dict[str, dict[str, dict[str, float]]]:
     return topics
 
 
-# a ranking and its judgements ---------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class Judged:
     """Grades of all judged items, in the order that breaks ties, and of the first k ranked ones.
@@ -163,9 +160,6 @@ def _read_matrix(judgements: Any, n: int | None = None) -> FloatArray:
     return np.maximum(grades, 0.0)
 
 
-# queries and their candidates ---------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class Query:
     """Candidates of one query, and their judgements.
@@ -188,9 +182,11 @@ def read_queries(
 ) -> list[Query]:  # fmt: skip
     """Candidates query by query, from a list of queries, or from one table and the query of each row."""
     # A row of features is not a tuple of three that begins with a matrix.
-    if isinstance(features, (list, tuple)) and features and all(
-        isinstance(each, tuple) and len(each) == 3 and np.ndim(each[0]) != 0 for each in features
-    ):  # fmt: skip
+    if (
+        isinstance(features, (list, tuple))
+        and features
+        and all(isinstance(each, tuple) and len(each) == 3 and np.ndim(each[0]) != 0 for each in features)
+    ):
         alone = {"quality": quality, "judgements": judgements, "queries": queries, "ids": ids, "given": given,
                  "exclude": exclude}  # fmt: skip
         named = next((name for name, value in alone.items() if value is not None), None)
