@@ -145,7 +145,7 @@ class Cache:
         if (folder := self.folder) is None:
             return
         buffer = io.BytesIO()
-        np.savez(buffer, allow_pickle=False, **arrays)
+        np.savez(buffer, **arrays)
         data = buffer.getvalue()
         if len(data) > self.max_bytes:
             return

@@ -134,7 +134,7 @@ class TabulatedProcess(SetDistribution):
     def _log_prob(self, inside: IntArray) -> float:
         return float(self._log_law[int((1 << inside).sum())])
 
-    def _log_probability(self, inside: IntArray, outside: IntArray) -> float:
+    def _log_event_probability(self, inside: IntArray, outside: IntArray) -> float:
         total = float(self._law[self._fitting(inside, outside)].sum())
         return math.log(total) if total > 0.0 else -math.inf
 
