@@ -45,7 +45,8 @@ def quality_diversity(
     .. math::  L = \mathrm{diag}(q)\, S\, \mathrm{diag}(q), \qquad
                \Pr(Y) \propto \Big(\prod_{i \in Y} q_i^2\Big) \det S_Y
 
-    ([KuleszaTaskar2012]_, Sec. 3.1): good items are likely, similar ones seldom together.
+    ([KuleszaTaskar2012]_, Sec. 3.1): good items are likely, similar ones seldom together. The inverse is
+    :func:`split_quality_diversity`.
 
     Parameters
     ----------
@@ -63,10 +64,6 @@ def quality_diversity(
     -------
     L : ndarray of shape (n, n)
         Exactly Hermitian; float64 unless some imaginary part is not zero.
-
-    See Also
-    --------
-    split_quality_diversity : the inverse.
 
     Notes
     -----
@@ -172,7 +169,8 @@ def with_constant_feature(features: Features, rho: float) -> Any:
     .. math::  \phi_i' = (\phi_i, \rho), \qquad S'_{ij} = S_{ij} + \rho^2.
 
     All items become more alike, so they repel more and sets are smaller ([KuleszaTaskar2012]_, Sec. 4.2,
-    where :math:`\rho = 0.7` suits news sentences). Also a remedy for rows that are all zero.
+    where :math:`\rho = 0.7` suits news sentences). Also a remedy for rows that are all zero. For a similarity matrix,
+    :func:`add_constant` with :math:`\rho^2` does the same.
 
     Parameters
     ----------
@@ -185,10 +183,6 @@ def with_constant_feature(features: Features, rho: float) -> Any:
     -------
     features : ndarray or scipy.sparse (CSR) of shape (n, d + 1)
         Sparse if the input was.
-
-    See Also
-    --------
-    add_constant : the same idea for a similarity matrix; its argument is :math:`\rho^2` here.
 
     Examples
     --------
