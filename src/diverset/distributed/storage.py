@@ -210,10 +210,15 @@ def _pyarrow() -> Any:
     return pyarrow.parquet
 
 
-def _files_of(path: str) -> list[str]:
+def _located(path: str) -> tuple[Any, str]:
+    """File system of a path or an address, and the path in it."""
     import fsspec
 
-    filesystem, root = fsspec.core.url_to_fs(path)
+    return fsspec.core.url_to_fs(path) if "://" in path else (fsspec.filesystem("file"), os.path.abspath(path))
+
+
+def _files_of(path: str) -> list[str]:
+    filesystem, root = _located(path)
     if not filesystem.exists(root):
         raise DiversetError(f"cannot read {path}: there is no such file")
     found = [root]
@@ -225,9 +230,8 @@ def _files_of(path: str) -> list[str]:
 
 
 def _opened(file: str) -> Any:
-    import fsspec
-
-    return fsspec.open(file, "rb").open()
+    filesystem, root = _located(file)
+    return filesystem.open(root, "rb")
 
 
 def _table(file: str, groups: tuple[int, ...], names: list[str] | None) -> Any:
