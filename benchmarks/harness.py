@@ -40,6 +40,7 @@ from rich.console import Console
 from rich.table import Table
 
 from diverset.io.files import atomic_write
+from experiments.tables import list_table
 
 try:
     import resource
@@ -444,10 +445,7 @@ def markdown(result: dict[str, Any]) -> str:
 
 def rst(result: dict[str, Any]) -> str:
     """The rows of a result for the documentation."""
-    lines = [".. list-table::", "   :header-rows: 1", ""]
-    for cells in ([*HEADINGS[:-1], "kept"], *(_cells(row) for row in result["rows"])):
-        lines += [f"   {'*' if i == 0 else ' '} - {cell}" for i, cell in enumerate(cells)]
-    return "\n".join(line.rstrip() for line in lines)
+    return list_table([[*HEADINGS[:-1], "kept"], *map(_cells, result["rows"])], None).rstrip("\n")
 
 
 def describe(result: dict[str, Any]) -> str:
