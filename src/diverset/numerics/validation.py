@@ -114,7 +114,7 @@ _OF_K = 1e-10
 
 
 def as_real_or_complex(a: Any, *, name: str, ndim: int | None = None) -> Array:
-    """`a` as a float or complex array of `ndim` dimensions (None: any), its precision kept; refuses other dtypes."""
+    """`a` as a float or complex array in its own precision, of `ndim` dimensions (None: any); others raise an error."""
     array: Array = _as_array(a, name=name)
     if array.dtype.kind in "biu":
         array = array.astype(np.float64)
@@ -149,7 +149,10 @@ def check_finite(a: Array, *, name: str) -> None:
 
 
 def as_real(a: Any, *, name: str, shape: tuple[int | str | None, ...] | None = None) -> FloatArray:
-    """Array of real numbers of this shape, perhaps not finite; a name or None in `shape` stands for any length."""
+    """`a` as an array of real numbers of this shape; nan and infinities are allowed.
+
+    In `shape`, None or a name stands for any length; without `shape`, any shape is allowed.
+    """
     array = as_real_or_complex(a, name=name, ndim=None if shape is None else len(shape))
     if array.dtype.kind == "c":
         raise KernelError(f"{name} is complex; it must hold real numbers")
@@ -173,7 +176,7 @@ def check_squares(array: FloatArray, *, name: str, largest: float = LARGEST) -> 
 def as_finite(
     a: Any, *, name: str, shape: tuple[int | str | None, ...] | None = None, largest: float = LARGEST
 ) -> FloatArray:
-    """Array of real, finite numbers of this shape, as in `as_real`, whose squares are finite, too."""
+    """`a` as an array of finite real numbers of this shape, as in `as_real`, whose squares are finite, too."""
     array = as_real(a, name=name, shape=shape)
     check_squares(array, name=name, largest=largest)
     return array

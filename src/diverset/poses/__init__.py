@@ -16,8 +16,7 @@ DPP then draws sets of good poses in different places, without a rule that forbi
 """
 
 from diverset.poses.grid import PoseGrid, location_features, maps_on_grid, read_score_maps, reference_points
-from diverset.poses.matching import MatchScores, match_poses, mean_interval
-from diverset.poses.model import PoseModel
+from diverset.poses.model import MatchScores, PoseModel, match_poses, mean_interval
 from diverset.poses.simulate import DetectorNoise, LimbDetector, Scene, draw_pose, draw_scene, simulate_maps
 from diverset.poses.skeleton import Part, Skeleton, Spring, spring_factor
 

@@ -130,9 +130,6 @@ class PoseGrid:
         return np.asarray(np.ravel_multi_index((i.astype(int), j.astype(int), t.astype(int)), self.shape))
 
 
-# location features ---------------------------------------------------------------------------------------------
-
-
 def reference_points(grid: PoseGrid, shape: tuple[int, int] = (4, 8)) -> FloatArray:
     """Points (x, y) spaced evenly over the image, of shape (rows * columns, 2): centres of equal cells."""
     if len(shape) != 2:
@@ -149,6 +146,9 @@ def location_features(positions: Any, points: FloatArray, sigma: float) -> Float
 
     .. math::  \phi_l(p) \propto \exp\big( -\|p - x_l\|^2 / 2\sigma^2 \big)
 
+    Features have unit length, so a position between reference points has the same quality as one on a point. The
+    nearest point has a positive feature for any `sigma`.
+
     Parameters
     ----------
     positions : array_like of shape (n, 2)
@@ -158,14 +158,8 @@ def location_features(positions: Any, points: FloatArray, sigma: float) -> Float
     sigma : float
         Width in pixels. A larger width makes parts at a given distance more similar.
 
-    Notes
-    -----
-    Features have unit length, so a position between reference points has the same quality as one on a point. The
-    nearest point has a positive feature for any `sigma`.
-
     Examples
     --------
-    >>> import numpy as np
     >>> points = np.array([[0.0, 0.0], [10.0, 0.0]])
     >>> phi = location_features([[0.0, 0.0], [2.0, 0.0], [10.0, 0.0]], points, sigma=5.0)
     >>> (phi @ phi.T).round(3)[0]
@@ -182,9 +176,6 @@ def location_features(positions: Any, points: FloatArray, sigma: float) -> Float
     with np.errstate(over="ignore"):
         phi = np.exp(-0.5 * ((squared - squared.min(axis=1, keepdims=True)) / width / width))
     return np.asarray(phi / np.linalg.norm(phi, axis=1, keepdims=True))
-
-
-# detector scores ----------------------------------------------------------------------------------------------
 
 
 def maps_on_grid(maps: Any, grid: PoseGrid) -> FloatArray:
@@ -205,7 +196,7 @@ def maps_on_grid(maps: Any, grid: PoseGrid) -> FloatArray:
 def read_score_maps(
     files: Mapping[str, str | Path | Sequence[str | Path]], grid: PoseGrid, *, floor: float = 1e-3
 ) -> dict[str, FloatArray]:
-    """Log-scores on a grid, from grey pictures of detector output.
+    """Log-scores of each part on a grid, as :class:`PoseModel` takes them, from grey pictures of detector output.
 
     Parameters
     ----------
@@ -216,11 +207,6 @@ def read_score_maps(
         In pixels of the pictures.
     floor : float
         Added to every score before the logarithm, so that black has a finite log-score.
-
-    Returns
-    -------
-    dict of str to ndarray of shape (rows, columns, orientations)
-        Scores in the form that :class:`PoseModel` takes.
     """
     low = check_positive(floor, name="floor")
     found = {}
@@ -228,7 +214,7 @@ def read_score_maps(
         paths = [given] if isinstance(given, (str, Path)) else list(given)
         if len(paths) not in (1, grid.n_orientations):
             raise DiversetError(
-                f"{part} has {len(paths)} pictures; give one per orientation, {grid.n_orientations}, or a single one"
+                f"{part} has {len(paths)} pictures; give one, or one per orientation: {grid.n_orientations}"
             )
         pictures = [_grey(Path(path)) for path in paths]
         if len({picture.shape for picture in pictures}) > 1:

@@ -1,9 +1,10 @@
-"""Sets of poses in one image: a structured DPP, independent poses, and non-maximum suppression."""
+"""Sets of poses in one image, drawn from a structured DPP or by two baselines, and their scores."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -11,12 +12,20 @@ import numpy as np
 
 from diverset._typing import BoolArray, FloatArray, IntArray, RNGLike
 from diverset.errors import DiversetError, KernelError
-from diverset.numerics.validation import as_generator, as_number, as_real, check_positive, check_size
+from diverset.numerics.validation import (
+    as_finite,
+    as_generator,
+    as_number,
+    as_real,
+    check_positive,
+    check_size,
+    find_positions,
+)
 from diverset.poses.grid import PoseGrid, location_features, reference_points
 from diverset.poses.skeleton import Skeleton, ends_of, point_distances, segment_distances, spring_factor, wrapped
 from diverset.structured import FactorGraph, QualityModel, StructuredDPP
 
-__all__ = ["PoseModel"]
+__all__ = ["MatchScores", "PoseModel", "match_poses", "mean_interval"]
 
 
 class PoseModel:
@@ -28,6 +37,8 @@ class PoseModel:
         \phi(y) = \sum_r \phi_r(y_r)
 
     ([KuleszaTaskar2012]_, section 6.4.1).
+    For M = HWT values of a part and D features, memory is :math:`O(MD)` per message and springs are stacks of small
+    matrices. The dual kernel C takes :math:`O(M(H + W + T + D)D)` per part.
 
     Parameters
     ----------
@@ -48,16 +59,10 @@ class PoseModel:
     reach : float
         As in :func:`spring_factor`.
 
-    Notes
-    -----
-    For M = HWT values of a part and D features, memory is :math:`O(MD)` per message and springs are stacks of small
-    matrices. The dual kernel C takes :math:`O(M(H + W + T + D)D)` per part.
-
     Examples
     --------
     A detector that sees two torsos and nothing else:
 
-    >>> import numpy as np
     >>> grid = PoseGrid(9, 16, step=20.0)
     >>> body = Skeleton.upper_body(60.0)
     >>> torso, rest = np.full(grid.shape, -6.0), np.zeros(grid.shape)
@@ -119,8 +124,6 @@ class PoseModel:
         size = " x ".join(map(str, self.grid.shape))
         return f"PoseModel({len(self.skeleton)} parts of {size} values, beta={self.beta:g}, sigma={self.sigma:g})"
 
-    # the distributions -----------------------------------------------------------------------------------
-
     def _graph(self, forbidden: Sequence[BoolArray] | None = None, *, features: bool = True) -> FactorGraph:
         """Factor graph of the poses, with some values of parts forbidden and with or without features."""
         graph = FactorGraph([self.grid.n_values] * len(self.skeleton), names=self.skeleton.names)
@@ -165,8 +168,6 @@ class PoseModel:
         target = self.dpp.rescale(expected_size)
         return self.scaled(self.log_gamma + 0.5 * (target._log_factor - self.dpp._log_factor))
 
-    # sets of poses ---------------------------------------------------------------------------------------
-
     def ends(self, poses: Any) -> FloatArray:
         """Both ends (x, y) of every part, of shape (k, n_parts, 2, 2); the reference point first."""
         y = self.graph.structures(poses)
@@ -181,18 +182,11 @@ class PoseModel:
         return self.quality_model.sample(check_size(k, name="k"), rng=rng)
 
     def sample_suppressed(self, k: int, *, rng: RNGLike = None) -> IntArray:
-        """Draw poses from the quality model one by one, each without overlap with those before (suppression).
+        """Draw poses from the quality model by non-maximum suppression: none overlaps an earlier one.
 
-        Returns
-        -------
-        ndarray of shape (at most k, n_parts)
-            Fewer than k poses if no place is left.
-
-        Notes
-        -----
-        Two poses overlap if any part of one, a segment with round ends, touches any part of the other. The rule is
-        about single parts, so the conditional law is a quality model with forbidden values, which is sampled exactly
-        by one pass of messages per pose.
+        There are k poses, or fewer if no place is left. Two poses overlap if any part of one, a segment with round
+        ends, touches any part of the other. The rule is about single parts, so the conditional law is a quality model
+        with forbidden values, which is sampled exactly by one pass of messages per pose.
         """
         generator = as_generator(rng)
         if check_size(k, name="k") == 0:
@@ -244,3 +238,74 @@ class PoseModel:
                 step = along * part.length / self.grid.step
                 cloud += shift(maps[:, :, t], np.rint([np.sin(angle) * step, np.cos(angle) * step]), order=0)
         return found
+
+
+@dataclass(frozen=True, eq=False)
+class MatchScores:
+    """Scores of one predicted set at every radius, each of shape (n_radii,)."""
+
+    precision: FloatArray
+    recall: FloatArray
+
+    @property
+    def f1(self) -> FloatArray:
+        """Harmonic mean of precision and recall; 0 where both are 0."""
+        total = self.precision + self.recall
+        return np.divide(2.0 * self.precision * self.recall, total, out=np.zeros_like(total), where=total > 0.0)
+
+
+def match_poses(predicted: Any, truth: Any, radii: Any, *, parts: Sequence[int] | None = None) -> MatchScores:
+    """Precision and recall of predicted parts by radius of acceptance ([KuleszaTaskar2012]_, section 6.4.3).
+
+    Precision is the fraction of predicted parts with both ends within a radius of the ends of an annotated part of the
+    same type. Recall is the fraction of annotated parts with such a prediction.
+    As in the monograph, two predictions may match one annotation: copies of one good pose lower recall, not precision.
+    Without predictions both scores are 0.
+
+    Parameters
+    ----------
+    predicted : array_like of shape (k, n_parts, 2, 2)
+        Both ends of each part.
+    truth : array_like of shape (n, n_parts, 2, 2)
+        Both ends for the annotated people; NaN for parts that are not annotated.
+    radii : array_like of shape (n_radii,)
+        Radii in pixels.
+    parts : sequence of int, optional
+        Parts that are scored; all by default.
+
+    Examples
+    --------
+    >>> limb = np.array([[[[0.0, 0.0], [0.0, 5.0]]]])
+    >>> scores = match_poses(limb + 3.0, np.concatenate([limb, limb + 50.0]), radii=[4.0, 5.0])
+    >>> scores.precision, scores.recall, scores.f1
+    (array([0., 1.]), array([0. , 0.5]), array([0.        , 0.66666667]))
+    """
+    found = as_finite(predicted, name="predicted", shape=("k", "n_parts", 2, 2))
+    known = as_real(truth, name="truth", shape=("n", "n_parts", 2, 2))
+    as_finite(np.where(np.isnan(known), 0.0, known), name="truth")
+    if found.shape[1] != known.shape[1]:
+        raise DiversetError(f"predicted has {found.shape[1]} parts, truth {known.shape[1]}")
+    if parts is not None:
+        own = find_positions(parts, range(found.shape[1]), name="parts")
+        found, known = found[:, own], known[:, own]
+    limits = as_finite(radii, name="radii", shape=(None,))
+    # The larger of the distances between corresponding ends, of shape (k, n, n_parts).
+    apart = np.linalg.norm(found[:, None] - known[None], axis=-1).max(axis=-1)
+    annotated = ~np.isnan(known).any(axis=(2, 3))
+    apart = np.where(annotated, apart, np.inf)
+    if apart.size == 0:
+        return MatchScores(np.zeros(len(limits)), np.zeros(len(limits)))
+    hit = (apart.min(axis=1)[..., None] <= limits).mean(axis=(0, 1))
+    recalled = (
+        (apart.min(axis=0)[annotated][:, None] <= limits).mean(axis=0) if annotated.any() else np.zeros(len(limits))
+    )
+    return MatchScores(np.asarray(hit), np.asarray(recalled))
+
+
+def mean_interval(values: Any) -> tuple[FloatArray, FloatArray]:
+    """Mean over the first axis and the half width of its 95% interval, 1.96 standard errors."""
+    x = as_finite(values, name="values")
+    if x.ndim == 0 or len(x) == 0:
+        raise DiversetError(f"values have shape {x.shape}; give at least one row")
+    spread = x.std(axis=0, ddof=1) if len(x) > 1 else np.full(x.shape[1:], np.inf)
+    return np.asarray(x.mean(axis=0)), np.asarray(1.96 * spread / np.sqrt(len(x)))

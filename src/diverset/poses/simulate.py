@@ -170,7 +170,7 @@ _INTERVALS = 10
 
 
 def limb_template(angle: float, length: float, radius: float) -> tuple[FloatArray, FloatArray]:
-    """Masks of a limb and of the rim beside it, its ends left out: shape (2n + 1, 2n + 1), reference point central."""
+    """Masks, of shape (2n + 1, 2n + 1) around the reference point, of a limb and of the rims along its two sides."""
     reach = int(np.ceil(length + radius + _RIM)) + 1
     x, y = np.meshgrid(np.arange(-reach, reach + 1.0), np.arange(-reach, reach + 1.0))
     limb = ends_of([0.0, 0.0], angle, length)
@@ -184,13 +184,14 @@ def limb_template(angle: float, length: float, radius: float) -> tuple[FloatArra
 class LimbDetector:
     r"""Matched filters for the parts of a skeleton, with a calibration to log-odds.
 
-    The response at a value is the correlation between the pixels of limb and rim and a mask, 1 on the limb and 0 on
-    the rim:
+    The response at a position and orientation is the correlation of the pixels of limb and rim with a mask that is 1 on
+    the limb and 0 on the rim:
 
     .. math::  \frac{\sqrt{w(1 - w)}\,(m_1 - m_0)}{s},
 
     where :math:`m_1` and :math:`m_0` are the mean greys of limb and rim, s is the standard deviation over both, and w
     is the limb's share of the pixels. The response does not depend on the brightness or contrast of the picture.
+    Filters are applied by fast Fourier transforms: :math:`O(T n \log n)` per part size for n pixels.
 
     Parameters
     ----------
@@ -199,10 +200,6 @@ class LimbDetector:
     calibration : tuple of pairs of ndarray, optional
         For each part ascending responses and their log-odds, interpolated linearly and constant beyond the ends;
         :meth:`calibrated` estimates them.
-
-    Notes
-    -----
-    Filters are applied by fast Fourier transforms: :math:`O(T n \log n)` per part size for n pixels.
     """
 
     skeleton: Skeleton
@@ -257,7 +254,7 @@ def _spectra(
 
 
 def _filtered(image: FloatArray, grid: PoseGrid, length: float, radius: float) -> FloatArray:
-    """Correlations of a limb of this size with the picture, at every value."""
+    """Correlations between a limb of this size and the picture, at every position and orientation of the grid."""
     image = as_finite(image, name="image", shape=(None, None))
     if image.size == 0:
         raise DiversetError(f"the image has shape {image.shape}; it is empty")
@@ -270,7 +267,7 @@ def _filtered(image: FloatArray, grid: PoseGrid, length: float, radius: float) -
     grey, square = (scipy.fft.rfft2(x, (height, width)) for x in (padded, padded**2))
 
     def sums(spectrum: Any) -> FloatArray:
-        # The padding shifts the picture by as much as the reference point is shifted within a mask.
+        # The padding and the position of the reference point within a mask shift the picture by the same amount.
         return np.asarray(scipy.fft.irfft2(spectrum, (height, width))[rows, columns], dtype=np.float64)
 
     maps = np.zeros(grid.shape)
@@ -305,7 +302,7 @@ class DetectorNoise:
     person_spread, part_spread : float
         Standard deviations of the log-height of bumps: shared by a person's parts, and independent for each part.
     miss_rate : float
-        Probability that a part is hardly seen, so that its log-height is lower by `miss_depth`.
+        Probability that a part is missed, so that its log-height is lower by `miss_depth`.
     miss_depth : float
         Loss of log-height of a missed part.
     false_alarms : float
@@ -348,14 +345,9 @@ def _bump(grid: PoseGrid, start: FloatArray, angle: float, noise: DetectorNoise)
 
 
 def simulate_maps(
-    poses: Any,
-    grid: PoseGrid,
-    rng: RNGLike = None,
-    *,
-    errors: Any = None,
-    noise: DetectorNoise | None = None,
+    poses: Any, grid: PoseGrid, rng: RNGLike = None, *, errors: Any = None, noise: DetectorNoise | None = None
 ) -> list[FloatArray]:
-    """Simulate the log-score maps of a detector for known poses.
+    """Simulate the log-score maps of a detector for known poses: one array of the grid's shape per part.
 
     Parameters
     ----------
@@ -370,11 +362,6 @@ def simulate_maps(
         random; none by default.
     noise : DetectorNoise, optional
         Heights of bumps, misses, false alarms and noise.
-
-    Returns
-    -------
-    list of ndarray of shape (rows, columns, orientations)
-        One map per part.
     """
     given = as_finite(poses, name="poses", shape=("n", "n_parts", 2, 2))
     settings = DetectorNoise() if noise is None else noise

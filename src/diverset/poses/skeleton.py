@@ -3,10 +3,6 @@ r"""Body parts, the springs between them, and the geometry of limbs: a pictorial
 A part is a limb that starts at its reference point, such as the shoulder, and points in some direction. A spring pulls
 the reference point of a part to a place beside its parent part, and its direction to an angle with the parent's
 direction; both turn with the parent ([FelzenszwalbHuttenlocher2005]_).
-
-For a fixed orientation of the parent, a spring is a product of Gaussians along rows, columns and the child's
-orientation. As a stack of such products, the factor between two parts of M = HWT values takes
-:math:`T(H^2 + W^2 + T)` numbers instead of :math:`M^2`, and a message takes :math:`O(M(H + W + T))`.
 """
 
 from __future__ import annotations
@@ -175,27 +171,20 @@ class Skeleton:
         for r, part in enumerate(self.parts):
             if (part.parent is None) != (r == 0):
                 raise DiversetError(
-                    f"part {part.name} has parent {part.parent!r}; the first part, and only it, has none"
+                    f"part {part.name} has parent {part.parent!r}; only the first part, the root, has none"
                 )
             if part.parent is not None and part.parent not in self.names[:r]:
                 raise LabelError(f"part {part.name} hangs on {part.parent!r}, which is none of the parts before it")
+        #: Number of the parent of each part, -1 for the root; lengths and radii of the parts.
         self.parents = tuple(-1 if part.parent is None else self.names.index(part.parent) for part in self.parts)
+        self.lengths: FloatArray = np.array([part.length for part in self.parts])
+        self.radii: FloatArray = np.array([part.radius for part in self.parts])
 
     def __len__(self) -> int:
         return len(self.parts)
 
     def __repr__(self) -> str:
         return f"Skeleton({', '.join(self.names)})"
-
-    @property
-    def lengths(self) -> FloatArray:
-        """Lengths of the parts."""
-        return np.array([part.length for part in self.parts])
-
-    @property
-    def radii(self) -> FloatArray:
-        """Radii of the parts."""
-        return np.array([part.radius for part in self.parts])
 
     @classmethod
     def upper_body(cls, torso: float) -> Skeleton:
@@ -221,6 +210,8 @@ class Skeleton:
     def fitted(self, poses: Any, *, least_spread: float | None = None) -> Skeleton:
         """The same parts with lengths, springs and the root's direction from annotated poses.
 
+        Lengths are medians, offsets and angles means (angles around the circle), spreads standard deviations.
+
         Parameters
         ----------
         poses : array_like of shape (n, n_parts, 2, 2)
@@ -229,10 +220,6 @@ class Skeleton:
         least_spread : float, optional
             Lower bound of the standard deviation of a place, in pixels; by default a fiftieth of the root's length.
             The bound for angles is `least_spread` divided by the root's length.
-
-        Notes
-        -----
-        Lengths are medians, offsets and angles means (angles around the circle), spreads standard deviations.
         """
         given = as_real(poses, name="poses", shape=(None, len(self), 2, 2))
         as_finite(np.where(np.isnan(given), 0.0, given), name="poses")
@@ -245,9 +232,7 @@ class Skeleton:
             known = ~np.isnan(length[:, r] + (0.0 if s < 0 else length[:, s]))
             spring, direction = part.spring, part.direction
             if known.sum() < 2:
-                raise DiversetError(
-                    f"{int(known.sum())} poses show {part.name} and what it hangs on; at least 2 are needed"
-                )
+                raise DiversetError(f"{int(known.sum())} poses show {part.name} and its parent; at least 2 are needed")
             if spring is None:
                 direction = _circular(angle[known, r], least / root)
             else:
@@ -277,6 +262,10 @@ def _gaussian(distance: FloatArray, spread: float, reach: float) -> FloatArray:
 
 def spring_factor(spring: Spring, grid: PoseGrid, *, beta: float = 1.0, reach: float = 5.0) -> Separable:
     r"""Factor between a part (first) and the child that a spring joins to it, to the power :math:`\beta`.
+
+    For each orientation of the parent, the factor is a product of Gaussians along rows, columns and orientations. For
+    M = HWT values it takes :math:`T(H^2 + W^2 + T)` numbers instead of :math:`M^2`, and a message
+    :math:`O(M(H + W + T))`.
 
     Parameters
     ----------

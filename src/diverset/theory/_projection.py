@@ -1,7 +1,5 @@
 """Sequential draws from projections, and draws in number, for the classics and the processes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -44,8 +42,7 @@ class ProjectionWalk:
         """Squared lengths, in [0, 1], that are left of unit vectors of shape (m, n_points)."""
         coordinates = directions @ self._basis[: self._count].conj().T
         squared = (coordinates.real**2 + coordinates.imag**2).sum(axis=1)
-        left: FloatArray = np.maximum(1.0 - squared, 0.0)
-        return left
+        return np.asarray(np.maximum(1.0 - squared, 0.0))
 
     def add(self, direction: Array) -> None:
         """Add a point by its vector, made orthogonal to the basis."""

@@ -1,15 +1,4 @@
-r"""Base classes of the classical processes.
-
-For orthonormal functions :math:`\phi_0, \dots, \phi_{n-1}` the kernel :math:`K(x, y) = \sum_l \phi_l(x)
-\overline{\phi_l(y)}` defines a process of exactly n points, with joint density
-
-.. math::  \frac{1}{n!} \det\big[ K(x_i, x_j) \big]_{ij} = \frac{1}{n!} \big| \det [ \phi_l(x_i) ] \big|^2 .
-
-Algorithm 1 of the monograph draws it without a ground set ([HoughEtAl2006]_): points are drawn one after another, the
-next one with density proportional to what is left of :math:`K(x, x)` after projecting out the earlier points.
-"""
-
-from __future__ import annotations
+"""Base classes of the classical processes."""
 
 import abc
 from functools import cached_property
@@ -72,7 +61,7 @@ class Classic(abc.ABC, Generic[T]):
     @overload
     def sample(self, size: int, *, rng: RNGLike = None) -> list[IntArray]: ...
     def sample(self, size: int | None = None, *, rng: RNGLike = None) -> IntArray | list[IntArray]:
-        """Draw one set, or a list of `size` sets, from random objects.
+        """Draw one set of ascending labels, or a list of `size` sets, from random objects.
 
         Parameters
         ----------
@@ -80,11 +69,6 @@ class Classic(abc.ABC, Generic[T]):
             Number of draws; by default a single one, not in a list.
         rng : int, Generator or None
             Seed or generator. A seed gives the sets of the objects that :meth:`sample_objects` draws with it.
-
-        Returns
-        -------
-        ndarray of int64, or list of them
-            Ascending labels, as in ``dpp``.
         """
         if size is None:
             return self.items_of(self.sample_objects(rng=rng))
@@ -110,7 +94,10 @@ class NonsymmetricClassic(Classic[T]):
 
 
 class ProjectionProcess(abc.ABC):
-    """Process of n points in a continuous space, given by n orthonormal functions.
+    r"""Process of n points in a continuous space, given by n orthonormal functions.
+
+    The kernel :math:`K(x, y) = \sum_l \phi_l(x) \overline{\phi_l(y)}` has the joint density
+    :math:`\det[K(x_i, x_j)]_{ij} / n! = |\det[\phi_l(x_i)]|^2 / n!`.
 
     Parameters
     ----------
@@ -136,8 +123,7 @@ class ProjectionProcess(abc.ABC):
         """Matrix of :math:`K(x_i, y_j)`; `y` is `x` by default."""
         F = self.functions(x)
         G = F if y is None else self.functions(y)
-        product: Array = F @ G.conj().T
-        return product
+        return np.asarray(F @ G.conj().T)
 
     def intensity(self, x: ArrayLike) -> FloatArray:
         """Expected number of points per unit of length or area, K(x, x)."""
@@ -165,17 +151,14 @@ class ProjectionProcess(abc.ABC):
     def sample(self, size: int | None = None, *, rng: RNGLike = None) -> Array | list[Array]:
         r"""Draw n points from the kernel, in no particular order, or a list of `size` such draws.
 
+        Algorithm 1 of the monograph without a ground set ([HoughEtAl2006]_). Exact. Points are proposed with density
+        :math:`K(x, x)/n` and accepted with the fraction of K(x, x) that is left after projecting out the earlier
+        points: about :math:`n H_n` proposals of :math:`O(n^2)`, :math:`H_n = 1 + 1/2 + \dots + 1/n`.
+
         Parameters
         ----------
-        size : int, optional
-            Number of draws; by default a single one, not in a list.
-        rng : int, Generator or None
-            Seed or generator.
-
-        Notes
-        -----
-        Exact. Points are proposed with density :math:`K(x, x)/n` and accepted with the fraction of K(x, x) that is left
-        after projection: about :math:`n H_n` proposals of :math:`O(n^2)`, :math:`H_n = 1 + 1/2 + \dots + 1/n`.
+        size, rng
+            As in :meth:`Classic.sample`.
         """
         return cast("Array | list[Array]", draw_one_or_list(self._draw, size, rng))
 

@@ -1,12 +1,4 @@
-r"""The multivariate Jacobi ensemble: n points in a cube, and quadrature with them.
-
-Products of orthonormal Jacobi polynomials, one for each coordinate, are orthonormal for the product measure
-:math:`\mu(dx) = \prod_i (1-x_i)^{a_i} (1+x_i)^{b_i}\,dx_i` on :math:`[-1, 1]^d`. Points drawn from the
-projection onto n of them are nodes of a quadrature with errors of order :math:`n^{-1/2 - 1/(2d)}` for smooth functions,
-smaller than with independent points ([BardenetHardy2020]_; [GautierBardenetValko2019]_).
-"""
-
-from __future__ import annotations
+"""The multivariate Jacobi ensemble: n points in a cube, and quadrature with them."""
 
 import math
 from collections.abc import Callable
@@ -32,7 +24,12 @@ class MultivariateJacobi(ProjectionProcess):
     .. math::  K(x, y) = \sum_{k} \varphi_k(x) \varphi_k(y) \sqrt{w(x) w(y)}, \qquad
                \varphi_k(x) = \prod_i p_{k_i}^{(a_i, b_i)}(x_i)
 
-    over the first n degrees k, ordered by their largest entry, then lexicographically.
+    over the first n degrees k, ordered by their largest entry, then lexicographically. The polynomials are orthonormal
+    for :math:`\mu(dx) = \prod_i (1-x_i)^{a_i} (1+x_i)^{b_i}\,dx_i`. Points are nodes of a quadrature with errors of
+    order :math:`n^{-1/2 - 1/(2d)}` for smooth functions ([BardenetHardy2020]_; [GautierBardenetValko2019]_).
+    :class:`ProjectionProcess` describes the draws. Proposals take a uniform degree k, then each coordinate from
+    :math:`p_k^2 w`, by rejection from the arcsine law with the bound of [ChowGatteschiWong1994]_, as in
+    [GautierBardenetValko2019]_.
 
     Parameters
     ----------
@@ -40,12 +37,6 @@ class MultivariateJacobi(ProjectionProcess):
         Number of points and of polynomials.
     parameters : array_like of shape (d, 2)
         Exponents a and b of every coordinate, between -1/2 and 1/2. Zeros give the uniform measure, -1/2 Chebyshev's.
-
-    Notes
-    -----
-    :class:`ProjectionProcess` describes the draws. Proposals take a uniform degree k, then each coordinate from
-    :math:`p_k^2 w`, by rejection from the arcsine law with the bound of [ChowGatteschiWong1994]_, as in
-    [GautierBardenetValko2019]_.
 
     Examples
     --------
@@ -67,7 +58,9 @@ class MultivariateJacobi(ProjectionProcess):
         worst = float(np.abs(self.parameters).max())
         if worst > 0.5:
             raise DiversetError(f"parameters has an exponent of size {worst:g}; the sampler needs them within 1/2")
-        self.degrees = _first_degrees(self.n_points, self.dim)
+        side = next(m for m in count(1) if m**self.dim >= self.n_points)
+        degrees = sorted(product(range(side), repeat=self.dim), key=max)[: self.n_points]
+        self.degrees: IntArray = np.array(degrees, dtype=np.int64)
 
     def __repr__(self) -> str:
         return f"MultivariateJacobi(n_points={self.n_points}, dim={self.dim})"
@@ -115,8 +108,6 @@ class MultivariateJacobi(ProjectionProcess):
                 points[where, i] = _draw_squared(int(k), a, b, len(where), rng)
         return points
 
-    # integrals ---------------------------------------------------------------------------------------------
-
     def integral(
         self, f: Callable[[FloatArray], ArrayLike], *, estimator: str = "bardenet-hardy", rng: RNGLike = None
     ) -> float:
@@ -142,12 +133,6 @@ class MultivariateJacobi(ProjectionProcess):
             return float((values / (Phi**2).sum(axis=1)).sum())
         # The first polynomial is constant, so its coefficient is the integral up to that constant.
         return float(np.linalg.solve(Phi, values)[0]) * math.sqrt(self.total_mass)
-
-
-def _first_degrees(n: int, dim: int) -> IntArray:
-    """The first n tuples of degrees, ordered by their largest entry, then lexicographically."""
-    side = next(m for m in count(1) if m**dim >= n)
-    return np.array(sorted(product(range(side), repeat=dim), key=max)[:n], dtype=np.int64)
 
 
 def _log_norm(k: int, a: float, b: float) -> float:

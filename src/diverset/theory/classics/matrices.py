@@ -1,21 +1,8 @@
 r"""Eigenvalues of random matrices: three projection processes, and the beta ensembles.
 
-The eigenvalues of the Ginibre, Gaussian unitary and circular unitary ensembles are projection processes
-([Ginibre1965]_; [MehtaGaudin1960]_; [Dyson1962]_; [KuleszaTaskar2012]_, section 2.1.1). ``sample_matrices`` and
-``sample_eigenvalues`` use no kernel, ``sample`` uses no matrix.
-
-Beta ensembles have the density
-
-.. math::  p(x_1, \dots, x_n) \propto \prod_{i<j} |x_i - x_j|^\beta \prod_i w(x_i)
-
-for the weights w of Hermite, Laguerre and Jacobi polynomials. They are determinantal for :math:`\beta = 2`, and
-eigenvalues of real symmetric and of quaternion matrices for :math:`\beta = 1` and 4. For any positive :math:`\beta`
-they are eigenvalues of tridiagonal matrices with independent entries ([DumitriuEdelman2002]_; [KillipNenciu2004]_),
-drawn in :math:`O(n)` and solved in :math:`O(n^2)`. The normalising constants are integrals of Selberg's type
-([Forrester2010]_, chapter 4).
+``sample_matrices`` and ``sample_eigenvalues`` draw matrices; ``sample`` draws from the kernel ([Ginibre1965]_;
+[MehtaGaudin1960]_; [Dyson1962]_; [KuleszaTaskar2012]_, section 2.1.1).
 """
-
-from __future__ import annotations
 
 import abc
 import math
@@ -62,20 +49,17 @@ class _MatrixEnsemble(ProjectionProcess):
     def _matrices(self, size: int, rng: np.random.Generator) -> Array:
         """Random matrices, of shape (size, n_points, n_points)."""
 
-    @abc.abstractmethod
     def _points_of(self, matrices: Array) -> Array:
-        """Their eigenvalues, on the scale of the process."""
+        return np.linalg.eigvals(matrices)
 
 
 class Ginibre(_MatrixEnsemble):
-    r"""Eigenvalues of an n x n matrix of independent complex normal entries: n points in the plane.
+    r"""Eigenvalues of an n x n matrix of independent complex normal entries: n = `n_points` points in the plane.
 
     .. math::  K(z, w) = \frac1\pi\, e^{-(|z|^2 + |w|^2)/2} \sum_{l<n} \frac{(z \bar w)^l}{l!}
 
-    Notes
-    -----
-    The circular law: for large n the points fill the disc of radius :math:`\sqrt n` evenly, with density
-    :math:`1/\pi`. The squared moduli are, as a set, independent Gamma variables of shapes 1 to n [Kostlan1992]_.
+    By the circular law, for large n the density is :math:`1/\pi` in the disc of radius :math:`\sqrt n`. The set of
+    squared moduli is that of independent Gamma variables of shapes 1 to n [Kostlan1992]_.
 
     Examples
     --------
@@ -88,18 +72,16 @@ class Ginibre(_MatrixEnsemble):
 
     def functions(self, x: ArrayLike) -> Array:
         r""":math:`\phi_l(z) = z^l e^{-|z|^2/2} / \sqrt{\pi\, l!}` at complex points."""
-        z = as_real_or_complex(np.atleast_1d(np.asarray(x)), name="x", ndim=1)[:, None]
+        z = as_real_or_complex(np.atleast_1d(np.asarray(x)), name="x", ndim=1).astype(np.complex128)[:, None]
         as_finite(np.abs(z[:, 0]), name="x", shape=(None,))
         power = np.arange(self.n_points)
         log_size = xlogy(power, np.abs(z)) - 0.5 * (np.abs(z) ** 2 + gammaln(power + 1.0) + math.log(math.pi))
-        values: Array = np.exp(log_size + 1j * power * np.angle(z))
-        return values
+        return np.asarray(np.exp(log_size + 1j * power * np.angle(z)))
 
     def _propose(self, size: int, rng: np.random.Generator) -> Array:
         # Under the density of function l, the squared modulus is Gamma(l + 1) and the angle is uniform.
         radius = np.sqrt(rng.standard_gamma(rng.integers(1, self.n_points + 1, size).astype(np.float64)))
-        points: Array = radius * np.exp(2j * np.pi * rng.random(size))
-        return points
+        return np.asarray(radius * np.exp(2j * np.pi * rng.random(size)))
 
     def count_distribution(self, radius: float) -> FloatArray:
         """Probabilities of 0 to n_points points within a distance of the origin."""
@@ -109,12 +91,9 @@ class Ginibre(_MatrixEnsemble):
     def _matrices(self, size: int, rng: np.random.Generator) -> Array:
         return _complex_normal((size, self.n_points, self.n_points), rng)
 
-    def _points_of(self, matrices: Array) -> Array:
-        return np.linalg.eigvals(matrices)
-
 
 class GUE(_MatrixEnsemble):
-    r"""Eigenvalues of the Gaussian unitary ensemble: n points on the line.
+    r"""Eigenvalues of the Gaussian unitary ensemble: n = `n_points` points on the line.
 
     Hermitian n x n matrices with density proportional to :math:`e^{-\mathrm{tr} H^2/2}`: entries are standard normal
     on the diagonal and complex normal of variance 1 off it. With the Hermite polynomials for the normal density,
@@ -122,9 +101,7 @@ class GUE(_MatrixEnsemble):
     .. math::  K(x, y) = \sum_{l<n} \phi_l(x) \phi_l(y), \qquad
         \phi_l(x) = \frac{\mathrm{He}_l(x)\, e^{-x^2/4}}{\sqrt{\sqrt{2\pi}\, l!}} .
 
-    Notes
-    -----
-    The semicircle law: for large n the density tends to :math:`\sqrt{4n - x^2} / 2\pi` (:meth:`limit_density`).
+    By the semicircle law, the density for large n is near :math:`\sqrt{4n - x^2} / 2\pi` (:meth:`limit_density`).
 
     Examples
     --------
@@ -157,7 +134,7 @@ class GUE(_MatrixEnsemble):
 
     @cached_property
     def _envelope(self) -> tuple[FloatArray, FloatArray, float, float]:
-        r"""Left ends and heights of the cells of a bound of the intensity, the edge, and the rate of decay beyond it.
+        r"""Upper bound of the intensity: left ends and heights of cells, the outer edge, and the rate of decay there.
 
         Within a cell: the slope of the intensity is :math:`-\sqrt n\,\phi_n\phi_{n-1}`, and no Hermite function exceeds
         :math:`(2\pi)^{-1/4}` (Cramér), so that the intensity within a cell exceeds that at its ends by at most
@@ -202,8 +179,7 @@ class GUE(_MatrixEnsemble):
 
     def _matrices(self, size: int, rng: np.random.Generator) -> Array:
         M = _complex_normal((size, self.n_points, self.n_points), rng)
-        H: Array = (M + M.conj().transpose(0, 2, 1)) / math.sqrt(2.0)
-        return H
+        return np.asarray((M + M.conj().transpose(0, 2, 1)) / math.sqrt(2.0))
 
     def _points_of(self, matrices: Array) -> Array:
         return np.linalg.eigvalsh(matrices)
@@ -214,8 +190,6 @@ class CUE(_MatrixEnsemble):
 
     .. math::  K(\theta, \eta) = \frac{1}{2\pi} \sum_{l<n} e^{il(\theta - \eta)}
 
-    Notes
-    -----
     The density is :math:`n/2\pi` everywhere.
 
     Examples
@@ -227,8 +201,7 @@ class CUE(_MatrixEnsemble):
     def functions(self, x: ArrayLike) -> Array:
         r""":math:`e^{il\theta} / \sqrt{2\pi}` at angles."""
         theta = as_finite(np.atleast_1d(np.asarray(x)), name="x", shape=(None,))
-        values: Array = np.exp(1j * np.outer(theta, np.arange(self.n_points))) / math.sqrt(2.0 * math.pi)
-        return values
+        return np.asarray(np.exp(1j * np.outer(theta, np.arange(self.n_points))) / math.sqrt(2.0 * math.pi))
 
     def _propose(self, size: int, rng: np.random.Generator) -> Array:
         return 2.0 * np.pi * rng.random(size)
@@ -245,16 +218,19 @@ class CUE(_MatrixEnsemble):
         Q, R = np.linalg.qr(_complex_normal((size, self.n_points, self.n_points), rng))
         # QR is unique up to phases; Q is uniform if the diagonal of R is made positive.
         diagonal = np.diagonal(R, axis1=1, axis2=2)
-        U: Array = Q * (diagonal / np.abs(diagonal))[:, None, :]
-        return U
+        return np.asarray(Q * (diagonal / np.abs(diagonal))[:, None, :])
 
     def _points_of(self, matrices: Array) -> Array:
-        angles: Array = np.mod(np.angle(np.linalg.eigvals(matrices)), 2.0 * math.pi)
-        return angles
+        return np.asarray(np.mod(np.angle(np.linalg.eigvals(matrices)), 2.0 * math.pi))
 
 
 class BetaEnsemble(abc.ABC):
     r"""Points with density :math:`\propto \prod_{i<j} |x_i - x_j|^\beta \prod_i w(x_i)` for a weight function w.
+
+    They are determinantal for :math:`\beta = 2`, and eigenvalues of real symmetric and of quaternion matrices for
+    :math:`\beta = 1` and 4. For any :math:`\beta > 0` they are eigenvalues of tridiagonal matrices with independent
+    entries ([DumitriuEdelman2002]_; [KillipNenciu2004]_), drawn in :math:`O(n)` and solved in :math:`O(n^2)`. The
+    normalising constants are integrals of Selberg's type ([Forrester2010]_, chapter 4).
 
     Parameters
     ----------
@@ -312,8 +288,6 @@ class BetaEnsemble(abc.ABC):
 class BetaHermite(BetaEnsemble):
     r"""Points on the line with weight :math:`e^{-x^2/2}`: the Gaussian ensembles.
 
-    Notes
-    -----
     The parameters are those of :class:`BetaEnsemble`. The expectation of :math:`\sum x_i^2` is
     :math:`n + \beta n(n-1)/2` ([DumitriuEdelman2002]_).
 
@@ -344,16 +318,14 @@ class BetaHermite(BetaEnsemble):
 class BetaLaguerre(BetaEnsemble):
     r"""Positive points with weight :math:`x^\alpha e^{-x}`: the Wishart ensembles.
 
+    The expected sum of the points is :math:`n(\alpha + 1 + (n-1)\beta/2)` ([DumitriuEdelman2002]_).
+
     Parameters
     ----------
     n_points, beta
         As in :class:`BetaEnsemble`.
     alpha : float
         Exponent, above -1.
-
-    Notes
-    -----
-    :math:`\mathrm{E}\sum x_i = n(\alpha + 1 + (n-1)\beta/2)` ([DumitriuEdelman2002]_).
 
     Examples
     --------
@@ -365,7 +337,7 @@ class BetaLaguerre(BetaEnsemble):
         super().__init__(n_points, beta)
         self.alpha = as_number(alpha, name="alpha")
         if not self.alpha > -1.0:
-            raise DiversetError(f"alpha is {self.alpha:g}; the weight has an integral for alpha above -1")
+            raise DiversetError(f"alpha is {self.alpha:g}; the weight is integrable for alpha above -1")
 
     def _tridiagonal(self, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
         n, half = self.n_points, self.beta / 2.0
@@ -391,17 +363,15 @@ class BetaLaguerre(BetaEnsemble):
 class BetaJacobi(BetaEnsemble):
     r"""Points between 0 and 1 with weight :math:`x^{a-1}(1-x)^{b-1}`: the MANOVA ensembles.
 
+    The mean of the points is :math:`(a + (n-1)\beta/2) / (a + b + (n-1)\beta)`. The tridiagonal matrix comes from
+    independent canonical moments, which have beta laws ([KillipNenciu2004]_).
+
     Parameters
     ----------
     n_points, beta
         As in :class:`BetaEnsemble`.
     a, b : float
         Positive exponents; a = b = 1 gives the uniform weight.
-
-    Notes
-    -----
-    The mean of the points is :math:`(a + (n-1)\beta/2) / (a + b + (n-1)\beta)`. The tridiagonal matrix comes from
-    independent canonical moments, which have beta laws ([KillipNenciu2004]_).
 
     Examples
     --------

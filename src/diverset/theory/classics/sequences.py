@@ -6,8 +6,6 @@ determinantal (:func:`one_dependent_kernel`, [BorodinDiaconisFulman2010]_). So i
 ([BorodinOkounkovOlshanski2000]_; [Johansson2001]_).
 """
 
-from __future__ import annotations
-
 import math
 import operator
 from bisect import bisect_right
@@ -38,20 +36,14 @@ def one_dependent_kernel(runs: ArrayLike) -> FloatArray:
 
     .. math::  K_{ij} = -(F^{-1})_{i,j+1}, \qquad F_{ij} = \Pr(\{i, \dots, j-1\} \subseteq Y)
 
+    K is upper Hessenberg, with -1 below the diagonal [BorodinDiaconisFulman2010]_. Expanding the determinant of an
+    interval along its first row gives the recursion that inverts F. Runs that do not touch are independent, and
+    :math:`K_A` is block triangular for them. :math:`O(n^3)`.
+
     Parameters
     ----------
     runs : array_like of shape (n_items + 1, n_items + 1)
         F, upper triangular with unit diagonal; only entries above the diagonal are read.
-
-    Returns
-    -------
-    K : ndarray of shape (n_items, n_items)
-        Upper Hessenberg, with -1 below the diagonal, so not symmetric.
-
-    Notes
-    -----
-    [BorodinDiaconisFulman2010]_. Expanding the determinant of an interval along its first row gives the recursion that
-    inverts F. Runs that do not touch are independent, and :math:`K_A` is block triangular for them. :math:`O(n^3)`.
 
     Examples
     --------
@@ -88,10 +80,6 @@ class Descents(NonsymmetricClassic[IntArray]):
         Length of the sequence, at least 1; there are ``length - 1`` items.
     values : int or array_like of shape (b,)
         Number of equally likely values (10 for digits), or the probabilities of the values in ascending order.
-
-    Notes
-    -----
-    Descents repel: after a descent the value is likely to be small.
 
     Examples
     --------
@@ -154,7 +142,6 @@ class Carries(Descents):
     --------
     7 + 4 makes a carry (11, keep 1), 1 + 8 does not, and 9 + 2 does:
 
-    >>> import numpy as np
     >>> Carries(4).items_of(np.array([7, 4, 8, 2]))
     array([0, 2])
     >>> round(Carries(4, base=2).dpp.marginal([0, 1]), 12)  # in base 2 never twice in a row
@@ -211,6 +198,10 @@ class PoissonizedPlancherel(SymmetricClassic[IntArray]):
     .. math::  K(x, y) = \sum_{k \ge 1} J_{x+k} J_{y+k}
         = \sqrt\theta\, \frac{J_x J_{y+1} - J_{x+1} J_y}{x - y}.
 
+    Scaled by :math:`\sqrt\theta`, partitions have a limit shape, and the density of sites at :math:`u\sqrt\theta` tends
+    to :math:`\arccos(u/2)/\pi` (:meth:`limit_density`). The largest site plus 1 is the length of the
+    longest increasing subsequence.
+
     Parameters
     ----------
     theta : float
@@ -218,12 +209,6 @@ class PoissonizedPlancherel(SymmetricClassic[IntArray]):
     window : (int, int), optional
         First and last site. By default :math:`\pm 2\sqrt\theta`, widened by a multiple of :math:`\theta^{1/6}`, the
         order of the fluctuations of the edge.
-
-    Notes
-    -----
-    Scaled by :math:`\sqrt\theta`, partitions have a limit shape, and the density of sites at :math:`u\sqrt\theta` tends
-    to :math:`\arccos(u/2)/\pi` (:meth:`limit_density`). The largest site plus 1 is the length of the
-    longest increasing subsequence.
 
     Examples
     --------

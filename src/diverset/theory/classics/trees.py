@@ -1,15 +1,4 @@
-r"""Random spanning trees: the random walks of Wilson and of Aldous and Broder, and the transfer-current kernel.
-
-A spanning tree drawn with probability proportional to the product of its edge weights is a determinantal set of edges
-(the transfer-current theorem, [BurtonPemantle1993]_). With B the signed incidence matrix, W the weights and
-:math:`L = B^T W B` the Laplacian,
-
-.. math::  K = W^{1/2} B L^{+} B^T W^{1/2},
-
-the orthogonal projection onto the space of gradients; its rank is the number of nodes less one.
-"""
-
-from __future__ import annotations
+"""Random spanning trees: the random walks of Wilson and of Aldous and Broder, and the transfer-current kernel."""
 
 import math
 from bisect import bisect_right
@@ -35,7 +24,16 @@ _METHODS = ("wilson", "aldous-broder")
 class SpanningTrees(SymmetricClassic[IntArray]):
     r"""Spanning trees of a graph, drawn with probability proportional to the product of their edge weights.
 
-    Items are edges, in the order given. An object is an ascending array of edges.
+    Items are edges, in the order given. An object is an ascending array of edges. The set is determinantal
+    ([BurtonPemantle1993]_): with B the signed incidence matrix, W the weights and :math:`L = B^T W B` the Laplacian,
+
+    .. math::  K = W^{1/2} B L^{+} B^T W^{1/2}
+
+    is the orthogonal projection onto the space of gradients, of rank one less than the number of nodes.
+    The kernel takes O(n^3 + m n^2) for n nodes and m edges. Up to square roots of weights, :math:`K_{ef}` is the
+    expected signed number of times that a random walk from one end of e, stopped at the other end, passes f
+    ([KuleszaTaskar2012]_, section 2.1.1), or the current through f if e is a battery. :math:`K_{ee}` is the weight of
+    e times the resistance between its ends.
 
     Parameters
     ----------
@@ -48,13 +46,6 @@ class SpanningTrees(SymmetricClassic[IntArray]):
         Algorithm for drawing trees. Both are exact. Wilson's takes the mean hitting time of a random walk, Aldous and
         Broder's the cover time, which is longer. Both times grow with the ratio of the weights. Where weights differ
         by a factor above 1e4, trees are drawn from the kernel instead.
-
-    Notes
-    -----
-    The kernel takes O(n^3 + m n^2) for n nodes and m edges. Up to square roots of weights, :math:`K_{ef}` is the
-    expected signed number of times that a random walk from one end of e, stopped at the other end, passes f
-    ([KuleszaTaskar2012]_, section 2.1.1), or the current through f if e is a battery. :math:`K_{ee}` is the weight of
-    e times the resistance between its ends.
 
     Examples
     --------
@@ -83,9 +74,9 @@ class SpanningTrees(SymmetricClassic[IntArray]):
         self._ends = self._ends.reshape(-1, 2)
         _, component = connected_components(self._sparse(np.arange(len(edges)), self.weights), directed=False)
         if component.any():
+            u, v = self.nodes[0], self.nodes[int(component.argmax())]
             raise DiversetError(
-                f"the graph is not connected: no path leads from {self.nodes[0]!r} to "
-                f"{self.nodes[int(component.argmax())]!r}, so it has no spanning tree; take one component at a time"
+                f"the graph has no spanning tree: no path leads from {u!r} to {v!r}; take one component"
             )
 
     def __repr__(self) -> str:
@@ -113,7 +104,7 @@ class SpanningTrees(SymmetricClassic[IntArray]):
         order = order[self._ends[order, 0] != self._ends[order, 1]]
         # The first of parallel edges in the order is the heaviest; ranks make the lightest tree the heaviest one.
         _, rank = np.unique(np.sort(self._ends[order], axis=1) @ [len(self.nodes), 1], return_index=True)
-        tree = minimum_spanning_tree(self._sparse(order[rank], rank + 1.0))
+        tree = minimum_spanning_tree(self._sparse(order[rank], (rank + 1).astype(np.float64)))
         heavy = np.sort(order[tree.data.astype(np.int64) - 1])
         incidence = np.zeros((len(self.edges), len(self.nodes)))
         for column, sign in ((1, 1.0), (0, -1.0)):

@@ -1,23 +1,14 @@
-r"""Markov chains over point patterns: a Metropolis-Hastings walk of births, deaths and moves.
+r"""Markov chains over point patterns: a Metropolis-Hastings walk of births, deaths and moves ([GeyerMoller1994]_).
 
-The same walk serves points in a box and items of a finite set. It uses the Papangelou conditional intensity
-
-.. math::  \lambda(u; X) = \frac{w(X \cup \{u\})}{w(X)}
-
-of the weights w. Births are proposed uniformly over the free space, of measure V(X) (the volume of the box, or the
-number of items outside X), and deaths uniformly over the points, each with probability one half. A birth is accepted
-with probability
-
-.. math::  \min\left(1,\; \lambda(u; X)\, \frac{V(X)}{|X| + 1}\right),
-
-and a death with the reciprocal for the pattern that it leaves ([GeyerMoller1994]_). A move takes a point to a new
-place, with ratio :math:`\lambda(u; X \setminus x) / \lambda(x; X \setminus x)`.
+The walk uses the conditional intensity :math:`\lambda(u; X) = w(X \cup \{u\}) / w(X)` of the weights w. Births are
+proposed uniformly over the free space, of measure V(X) (the volume of the box, or the number of items outside X), and
+deaths uniformly over the points, each with probability one half. The Metropolis-Hastings ratio of a birth is
+:math:`\lambda(u; X)\, V(X) / (|X| + 1)`, that of the reverse death its reciprocal, and that of a move from x to u
+:math:`\lambda(u; X \setminus x) / \lambda(x; X \setminus x)`.
 """
 
-from __future__ import annotations
-
-import abc
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -47,36 +38,18 @@ class PatternChain(Chain):
     sets: list[Array]
 
 
-class BirthDeathTarget(abc.ABC):
-    """An unnormalised law over patterns, which are arrays with one row (or number) per point."""
+class BirthDeathTarget:
+    """An unnormalised law over patterns, which are arrays with one row (or number) per point.
 
-    @abc.abstractmethod
-    def no_points(self) -> Array:
-        """The empty pattern."""
+    Subclasses have ``no_points()``, the empty pattern; ``as_pattern(points)``, checked input; ``free(points)``, the
+    measure of the space where a point can be born, and ``draw_place(points, rng)``, a uniform place in it;
+    ``log_papangelou(place, points)``; and ``_scale()``, the unit of the default burn-in and thinning.
+    """
 
-    @abc.abstractmethod
-    def as_pattern(self, points: Any) -> Array:
-        """Points given by a user, checked."""
-
-    @abc.abstractmethod
-    def free(self, points: Array) -> float:
-        """Measure of the space where a point can be born."""
-
-    @abc.abstractmethod
-    def draw_place(self, points: Array, rng: np.random.Generator) -> Any:
-        """A uniform place in the free space."""
-
-    @abc.abstractmethod
-    def log_papangelou(self, place: Any, points: Array) -> float:
-        """Logarithm of the conditional intensity at a place; the input is not checked."""
-
-    @abc.abstractmethod
-    def _scale(self) -> int:
-        """Unit of the default burn-in and thinning."""
+    _scale: Callable[[], int]
 
     def compiled_form(self) -> Any:
         """The target for the compiled loop, or None if the loop does not support it."""
-        return None
 
     def chain(
         self,
@@ -115,7 +88,7 @@ class Move(NamedTuple):
 class BirthDeathWalk:
     """State of the walk from `start`; moves are proposed with probability `move`, births and deaths otherwise."""
 
-    def __init__(self, target: BirthDeathTarget, start: Array, *, move: float = 0.0) -> None:
+    def __init__(self, target: Any, start: Array, *, move: float = 0.0) -> None:
         self.target = target
         self.move = move
         self.log_weight = 0.0
@@ -205,7 +178,7 @@ class BirthDeathWalk:
 
 
 def birth_death_chain(
-    target: BirthDeathTarget,
+    target: Any,
     *,
     size: int,
     burn_in: int,
@@ -216,6 +189,9 @@ def birth_death_chain(
     rng: RNGLike = None,
 ) -> PatternChain:
     """Run birth, death and move walks and keep every `thin`-th state: approximate draws, with diagnostics.
+
+    A step costs one or two evaluations of the conditional intensity, O(n) for pair interactions of n points. For the
+    pair interactions of this package with a constant activity, a compiled loop makes the same draws as the plain one.
 
     Parameters
     ----------
@@ -240,25 +216,16 @@ def birth_death_chain(
     -------
     PatternChain
         Patterns, log-weights, acceptance rate, effective sample size and ``r_hat``.
-
-    Notes
-    -----
-    A step costs one or two evaluations of the conditional intensity, O(n) for pair interactions of n points. For the
-    pair interactions of this package with a constant activity, a compiled loop makes the same draws as the plain one.
     """
     count, chains = check_count(size, name="size"), check_count(n_chains, name="n_chains")
     ahead, every = check_size(burn_in, name="burn_in"), check_count(thin, name="thin")
     share = as_number(move, name="move")
     if not 0.0 <= share < 1.0:
-        raise DiversetError(
-            f"move is {share}; it must be at least 0 and below 1, or the number of points stays the same"
-        )
+        raise DiversetError(f"move is {share}; it must be at least 0 and below 1")
     origin = target.no_points() if start is None else target.as_pattern(start)
     for slot in range(len(origin)):
         if target.log_papangelou(origin[slot], np.delete(origin, slot, axis=0)) == -math.inf:
-            raise ImpossibleEventError(
-                f"start has weight 0: its point {slot} cannot stand with the others; leave it out"
-            )
+            raise ImpossibleEventError(f"start has weight 0: its point {slot} is forbidden by the others; leave it out")
     patterns: list[Array] = []
     log_weights = np.zeros((chains, count))
     accepted, ends = 0, []

@@ -1,14 +1,4 @@
-r"""DPPs in continuous space, through the spectra of their kernels.
-
-On a torus with sides a, a stationary kernel :math:`C(x - y)` has the Fourier functions
-:math:`\varphi_k(x) = e^{2\pi i\, k \cdot x / a} / \sqrt{|W|}` as eigenfunctions, k running over whole numbers, and
-
-.. math::  C(x - y) = \sum_k \kappa_k\, \varphi_k(x) \overline{\varphi_k(y)}, \qquad 0 \le \kappa_k \le 1.
-
-The number of points is a sum of independent trials with probabilities :math:`\kappa_k`. A draw first selects each mode
-with that probability, then draws points from the projection onto the selected modes ([HoughEtAl2006]_;
-[LavancierMollerRubak2015]_).
-"""
+"""DPPs in continuous space, through the spectra of their kernels."""
 
 from __future__ import annotations
 
@@ -50,15 +40,22 @@ def _check_top(name: str, intensity: float, scale: float, volume: float) -> floa
     """Largest eigenvalue of a kernel with this intensity and integral `volume`; raises if it exceeds 1."""
     rho = check_positive(intensity, name="intensity")
     if rho * volume > 1.0 + 1e-12:
-        raise KernelError(
-            f"intensity is {rho:g} and scale {scale:g}, but a {name} kernel of this scale has at most "
-            f"{1.0 / volume:.6g} points per unit of volume"
-        )
+        raise KernelError(f"intensity is {rho:g}; a {name} kernel of scale {scale:g} has at most {1.0 / volume:.6g}")
     return rho * volume
 
 
 class ContinuousDPP:
-    r"""Stationary DPP on a torus, or restricted to a box with edges.
+    r"""Stationary DPP on a torus, or restricted to a box with edges; `gaussian`, `cauchy` and `projection` make it.
+
+    On a torus with sides a, a stationary kernel C has eigenfunctions
+    :math:`\varphi_k(x) = e^{2\pi i\, k \cdot x / a} / \sqrt{|W|}` for integer frequencies k:
+
+    .. math::  C(x - y) = \sum_k \kappa_k\, \varphi_k(x) \overline{\varphi_k(y)}, \qquad 0 \le \kappa_k \le 1.
+
+    The number of points is a sum of independent trials with probabilities :math:`\kappa_k`. A draw selects each mode
+    with that probability, then points from the projection onto these modes ([LavancierMollerRubak2015]_).
+    The restriction of a DPP to a part of its space is the DPP with the same kernel there. In a box with edges this
+    is exactly the DPP with the periodic kernel, which the margin makes equal to that in the plane, up to rounding.
 
     Parameters
     ----------
@@ -71,15 +68,6 @@ class ContinuousDPP:
     period : sequence of float, optional
         Sides of the torus of the modes, by default those of the box. Larger sides leave a margin, whose points are
         dropped.
-
-    See Also
-    --------
-    ContinuousDPP.gaussian, ContinuousDPP.cauchy, ContinuousDPP.projection : the usual kernels.
-
-    Notes
-    -----
-    The restriction of a DPP to a part of its space is the DPP with the same kernel there. In a box with edges this
-    is exactly the DPP with the periodic kernel, which the margin makes equal to that in the plane, up to rounding.
 
     Examples
     --------
@@ -103,8 +91,7 @@ class ContinuousDPP:
         kappa = as_real(eigenvalues, name="eigenvalues")
         if k.ndim != 2 or k.shape[1] != box.dim or kappa.shape != (len(k),) or self.period.dim != box.dim:
             raise DiversetError(
-                f"modes has shape {k.shape} and eigenvalues {kappa.shape}; give {box.dim} whole numbers and one "
-                "eigenvalue for each mode"
+                f"modes has shape {k.shape} and eigenvalues {kappa.shape}; expected (m, {box.dim}), (m,)"
             )
         if k.dtype.kind not in "iu":
             raise DiversetError(f"modes holds {k.dtype} values; frequencies are whole numbers")
@@ -124,8 +111,6 @@ class ContinuousDPP:
 
     def __repr__(self) -> str:
         return f"ContinuousDPP({self.box}, {len(self.modes)} modes, intensity={self.intensity:.6g})"
-
-    # kernels --------------------------------------------------------------------------------------------------------
 
     @classmethod
     def from_spectral_density(
@@ -152,15 +137,12 @@ class ContinuousDPP:
             count = math.prod(2 * m + 1 for m in limits)
             if count > _MAX_MODES:
                 raise DiversetError(
-                    f"the kernel needs more than {_MAX_MODES} modes in this box; take a larger scale or a smaller box"
+                    f"the kernel needs more than {_MAX_MODES} modes; take a larger scale or a smaller box"
                 )
             k = lattice(np.arange(-m, m + 1) for m in limits)
             kappa = as_real(density(np.sqrt(((k / np.array(period)) ** 2).sum(axis=1))), name="the density")
             if kappa.max() > 1.0 + 1e-12:
-                raise KernelError(
-                    f"the kernel has an eigenvalue {kappa.max():.6g}, above 1, so there is no DPP with it; lower the "
-                    "intensity or the scale"
-                )
+                raise KernelError(f"the kernel has an eigenvalue {kappa.max():.6g}; lower the intensity or the scale")
             outermost = (np.abs(k) == np.array(limits)).any(axis=1)
             if kappa[outermost].sum() <= _TAIL * kappa.sum():
                 break
@@ -188,9 +170,7 @@ class ContinuousDPP:
         alpha = _check_scale(scale)
         top = _check_top("Gaussian", intensity, alpha, (math.sqrt(math.pi) * alpha) ** box.dim)
         return cls.from_spectral_density(
-            box,
-            lambda xi: np.minimum(top * np.exp(-((math.pi * alpha * xi) ** 2)), 1.0),
-            margin=_FADED * alpha,
+            box, lambda xi: np.minimum(top * np.exp(-((math.pi * alpha * xi) ** 2)), 1.0), margin=_FADED * alpha
         )
 
     @classmethod
@@ -227,8 +207,6 @@ class ContinuousDPP:
         digits, exponent = np.frexp(squared)
         lowest = np.argsort(np.ldexp(digits.round(12), exponent), kind="stable")[:count]
         return cls(box, k[lowest], np.ones(count))
-
-    # answers --------------------------------------------------------------------------------------------------------
 
     @property
     def intensity(self) -> float:
@@ -294,16 +272,14 @@ class ContinuousDPP:
         """Values of the eigenfunctions, of shape (n, modes)."""
         k = self.modes if chosen is None else self.modes[chosen]
         phase = (points / np.array(self.period.sides)) @ k.T
-        values: Array = np.exp(2j * np.pi * phase) / math.sqrt(self.period.volume)
-        return values
+        return np.asarray(np.exp(2j * np.pi * phase) / math.sqrt(self.period.volume))
 
     def pair_correlation(self, steps: ArrayLike) -> FloatArray:
         r"""Pair correlation :math:`g(h) = 1 - |C(h)|^2 / \rho^2` for displacements h, of shape (m, dim)."""
         if self.intensity == 0.0:
             raise DiversetError("all eigenvalues are 0, so there are no points and no pairs")
         C = self.kernel(self._as_rows(steps), np.zeros((1, self.box.dim)))[:, 0]
-        g: FloatArray = np.maximum(1.0 - np.abs(C) ** 2 / self.intensity**2, 0.0)
-        return g
+        return np.asarray(np.maximum(1.0 - np.abs(C) ** 2 / self.intensity**2, 0.0))
 
     def log_density(self, points: ArrayLike) -> float:
         r"""Log-density of a pattern with respect to the Poisson process of unit intensity, on the torus.
@@ -321,8 +297,6 @@ class ContinuousDPP:
         sign, log_det = np.linalg.slogdet((F * (self.eigenvalues / (1.0 - self.eigenvalues))) @ F.conj().T)
         return base + float(log_det) if abs(sign) > 0.0 else -math.inf
 
-    # draws ----------------------------------------------------------------------------------------------------------
-
     @overload
     def sample(self, size: None = None, *, n_points: int | None = None, rng: RNGLike = None) -> FloatArray: ...
     @overload
@@ -332,6 +306,8 @@ class ContinuousDPP:
     ) -> FloatArray | list[FloatArray]:
         r"""Draw one pattern, or a list of `size` patterns. Exact.
 
+        A pattern has shape (n, dim). n points take about n log n uniform candidates of O(n^2): :math:`O(n^3 \log n)`.
+
         Parameters
         ----------
         size : int, optional
@@ -340,10 +316,6 @@ class ContinuousDPP:
             Condition on this number of points (a k-DPP in continuous space); on a torus only.
         rng : int, Generator or None
             Seed or generator. The same seed gives the same draws.
-
-        Notes
-        -----
-        A pattern has shape (n, dim). n points take about n log n uniform candidates of O(n^2): :math:`O(n^3 \log n)`.
         """
         if n_points is not None:
             check_size(n_points, name="n_points")

@@ -55,8 +55,7 @@ def members(n: int) -> BoolArray:
     """Membership of the items in every subset, of shape (2**n, n); bit i of the row number stands for item i."""
     if n > MAX_TABULATED:
         raise DiversetError(f"{n} items have 2**{n} subsets; at most {MAX_TABULATED} items can be listed")
-    inside: BoolArray = (np.arange(2**n)[:, np.newaxis] >> np.arange(n)) & 1 == 1
-    return inside
+    return np.asarray((np.arange(2**n)[:, np.newaxis] >> np.arange(n)) & 1 == 1)
 
 
 class TabulatedProcess(SetDistribution):
@@ -65,14 +64,12 @@ class TabulatedProcess(SetDistribution):
     Relatives of the DPP have normalisers that are hard to compute ([KuleszaTaskar2012]_, sections 2.5.2 and 2.5.3). For
     few items, all subsets are listed instead.
 
+    Every answer takes :math:`O(2^n)`; draws are exact.
+
     Parameters
     ----------
     log_weights : array_like of shape (2**n,)
         Logarithms of the weights; bit i of the position stands for item i. At most 20 items.
-
-    Notes
-    -----
-    Every answer takes :math:`O(2^n)`; draws are exact.
 
     Examples
     --------
@@ -140,14 +137,12 @@ class TabulatedProcess(SetDistribution):
 
     def _fitting(self, inside: IntArray, outside: IntArray) -> BoolArray:
         """Subsets that contain all of `inside` and none of `outside`."""
-        fits: BoolArray = self._members[:, inside].all(axis=1) & ~self._members[:, outside].any(axis=1)
-        return fits
+        return np.asarray(self._members[:, inside].all(axis=1) & ~self._members[:, outside].any(axis=1))
 
     @property
     def inclusion_probabilities(self) -> FloatArray:
         """Probability that each item is in the set."""
-        inside: FloatArray = self._law @ self._members
-        return inside
+        return np.asarray(self._law @ self._members)
 
     def pair_probabilities(self, pairs: Sequence[tuple[int, int]] | None = None) -> FloatArray:
         """Probabilities that two items are both in the set, for the given pairs or for all pairs."""
@@ -158,7 +153,8 @@ class TabulatedProcess(SetDistribution):
     @property
     def size_distribution(self) -> FloatArray:
         """Probability of every size, from 0 to the number of items."""
-        return np.bincount(self._members.sum(axis=1), self._law, minlength=self.n_items + 1)
+        pmf = np.bincount(self._members.sum(axis=1), self._law, minlength=self.n_items + 1)
+        return np.asarray(pmf, dtype=np.float64)
 
     def condition(self, include: Iterable[int] = (), exclude: Iterable[int] = ()) -> TabulatedProcess:
         """Law of the other items, given that the set contains `include` and not `exclude`; labels are kept."""
@@ -316,9 +312,7 @@ class AlphaPermanental:
         elif self.alpha > 0.0 and abs(2.0 * copies - round(2.0 * copies)) < 1e-9 and not np.iscomplexobj(self.K):
             self.copies, self._real = round(2.0 * copies), True
         else:
-            raise DiversetError(
-                f"alpha is {self.alpha}; a construction is known for -1/m, 1/m, and 2/m with a real kernel"
-            )
+            raise DiversetError(f"alpha is {self.alpha}; it must be -1/m, 1/m, or 2/m with a real kernel")
         self._part = DPP.from_marginal(self.K / self.copies) if self.alpha < 0.0 else None
 
     def __repr__(self) -> str:
@@ -366,8 +360,7 @@ class AlphaPermanental:
         # Each complex vector has covariance alpha K, half from the real and half from the imaginary part.
         g = z[..., 0] if self._real else (z[..., 0] + 1j * z[..., 1])
         field = np.abs(g @ root.conj().T) ** 2
-        means: FloatArray = self.alpha / 2.0 * field.sum(axis=1)
-        return means
+        return np.asarray(self.alpha / 2.0 * field.sum(axis=1))
 
     def log_prob(self, counts: Iterable[int]) -> float:
         r"""Log-probability of a multiset, for :math:`\alpha > 0`.

@@ -69,10 +69,7 @@ class GibbsProcess(BirthDeathTarget):
     """
 
     def __init__(
-        self,
-        box: Box,
-        activity: float | Callable[[FloatArray], FloatArray],
-        interaction: Interaction | None = None,
+        self, box: Box, activity: float | Callable[[FloatArray], FloatArray], interaction: Interaction | None = None
     ) -> None:
         self.box = box
         self.activity = activity if callable(activity) else check_nonnegative(activity, name="activity")
@@ -81,8 +78,7 @@ class GibbsProcess(BirthDeathTarget):
             interaction.check_in(box)
             if not interaction.integrable:
                 raise DiversetError(
-                    f"{interaction} attracts without limit, so no process in a box has it; use gamma <= 1, a hard "
-                    "core, or a finite ground set (FiniteGibbs)"
+                    f"{interaction} attracts without limit; use gamma <= 1, a hard core, or FiniteGibbs"
                 )
 
     def __repr__(self) -> str:
@@ -150,15 +146,13 @@ class GibbsProcess(BirthDeathTarget):
         else:
             mean = self.activity * self.box.volume
         if mean > _MOST_POINTS:
-            raise DiversetError(
-                f"the activity alone would give {mean:.3g} points, and a walk takes many steps for each; lower the "
-                "activity, or give burn_in and thin"
-            )
+            raise DiversetError(f"the activity alone gives {mean:.3g} points; lower it, or give burn_in and thin")
         return math.ceil(mean) + 1
 
     def sample(self, size: int | None = None, *, rng: RNGLike = None) -> FloatArray | list[FloatArray]:
         """Draw one pattern, or a list of `size`, each from its own chain. Approximate: see :meth:`chain`."""
-        return cast(Any, draw_one_or_list(lambda generator: self.chain(1, thin=1, rng=generator).sets[0], size, rng))
+        draws = draw_one_or_list(lambda generator: self.chain(1, thin=1, rng=generator).sets[0], size, rng)
+        return cast("FloatArray | list[FloatArray]", draws)
 
 
 class FiniteGibbs(BirthDeathTarget):
@@ -201,9 +195,7 @@ class FiniteGibbs(BirthDeathTarget):
         psi1 = as_quality(activity, len(psi2))
         check_finite(psi2, name="interaction")
         if psi2.shape != (len(psi1), len(psi1)) or not np.array_equal(psi2, psi2.T):
-            raise DiversetError(
-                f"interaction has shape {psi2.shape} and must be a symmetric matrix, a row for each item"
-            )
+            raise DiversetError(f"interaction has shape {psi2.shape}; it must be symmetric, with a row per item")
         if psi2.size and psi2.min() < 0.0:
             raise DiversetError(f"interaction has an entry {psi2.min():.6g}; potentials must not be negative")
         with np.errstate(divide="ignore"):

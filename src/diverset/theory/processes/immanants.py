@@ -1,16 +1,9 @@
 r"""Relatives of the determinant: permanents, immanants, :math:`\alpha`-determinants and hyperdeterminants.
 
-All are sums over permutations ([KuleszaTaskar2012]_, section 2.5.3),
-
-.. math::  \sum_\pi f(\pi) \prod_i A_{i, \pi(i)},
-
-with f the sign for the determinant, 1 for the permanent, an irreducible character for an immanant, and
-:math:`\alpha^{k - \nu(\pi)}` for the :math:`\alpha`-determinant, where :math:`\nu` counts cycles. In each, f depends
-only on the cycle type of the permutation, a partition of k. So with C(S) the sum over the cyclic permutations of S, all
-are sums over partitions of the items into cycles.
+The first three are sums :math:`\sum_\pi f(\pi) \prod_i A_{i, \pi(i)}` over permutations ([KuleszaTaskar2012]_, section
+2.5.3), where f depends only on the cycle type of the permutation, a partition of n. So with C(S) the sum over the
+cyclic permutations of S, they are sums over partitions of the items into cycles.
 """
-
-from __future__ import annotations
 
 import itertools
 import math
@@ -26,15 +19,7 @@ from diverset._typing import Array, FloatArray
 from diverset.errors import DiversetError, KernelError
 from diverset.numerics.validation import as_number, as_real_or_complex, check_finite, check_size
 
-__all__ = [
-    "alpha_determinant",
-    "character",
-    "class_size",
-    "hyperdeterminant",
-    "immanant",
-    "partitions",
-    "permanent",
-]
+__all__ = ["alpha_determinant", "character", "class_size", "hyperdeterminant", "immanant", "partitions", "permanent"]
 
 #: Largest matrices: 2**n, 3**n and (partitions of n) 2**n terms take a few seconds.
 _MAX_PERMANENT, _MAX_ALPHA, _MAX_IMMANANT = 24, 14, 12
@@ -148,16 +133,14 @@ def permanent(A: ArrayLike) -> Any:
 
     .. math::  \operatorname{per} A = (-1)^n \sum_{S} (-1)^{|S|} \prod_i \sum_{j \in S} A_{ij}.
 
+    :math:`O(2^n n)` time ([Ryser1963]_), against n! terms of the definition; the problem is #P-complete
+    ([Valiant1979]_). Terms of both signs cancel, so for entries of one sign, relative errors grow like :math:`2^n`
+    times rounding.
+
     Parameters
     ----------
     A : array_like of shape (n, n)
         Real or complex, at most 24 by 24.
-
-    Notes
-    -----
-    :math:`O(2^n n)` time ([Ryser1963]_), against n! terms of the definition; the problem is #P-complete
-    ([Valiant1979]_). Terms of both signs cancel, so for entries of one sign, relative errors grow like :math:`2^n`
-    times rounding.
 
     Examples
     --------
@@ -310,17 +293,14 @@ def hyperdeterminant(T: ArrayLike) -> Any:
 
     With two indices it is the determinant. With an odd number of indices the sum would depend on which one is fixed,
     so it is not defined.
+    Laplace expansion along the first index, with a table over sets of used places in the others: at most
+    :math:`\sum_k \binom{n}{k}^{m-1} k^{m-1}` products, against :math:`n!^{m-1} n` of the definition. The process with
+    weights :math:`\operatorname{Det} T_A` is that of [EvansGottlieb2009]_.
 
     Parameters
     ----------
     T : array_like of shape (n, ..., n)
         m indices, m even.
-
-    Notes
-    -----
-    Laplace expansion along the first index, with a table over sets of used places in the others: at most
-    :math:`\sum_k \binom{n}{k}^{m-1} k^{m-1}` products, against :math:`n!^{m-1} n` of the definition. The process with
-    weights :math:`\operatorname{Det} T_A` is that of [EvansGottlieb2009]_.
 
     Examples
     --------
@@ -329,9 +309,7 @@ def hyperdeterminant(T: ArrayLike) -> Any:
     """
     tensor = np.asarray(T)
     if tensor.ndim < 2 or tensor.ndim % 2 or len(set(tensor.shape)) != 1:
-        raise KernelError(
-            f"T has shape {tensor.shape}; a hyperdeterminant takes an even number of indices of one length"
-        )
+        raise KernelError(f"T has shape {tensor.shape}; it needs an even number of indices of one length")
     tensor = as_real_or_complex(tensor, name="T", ndim=tensor.ndim)
     check_finite(tensor, name="T")
     n, m = tensor.shape[0], tensor.ndim

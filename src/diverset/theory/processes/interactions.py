@@ -4,8 +4,6 @@ A pair interaction is a function :math:`\psi(r)` of the distance; the weight of 
 :math:`\psi` over all pairs of its points. Values below 1 repel, and 0 forbids.
 """
 
-from __future__ import annotations
-
 import abc
 import math
 from dataclasses import dataclass
@@ -19,15 +17,7 @@ from diverset.errors import DiversetError
 from diverset.numerics.validation import as_number, as_real, check_nonnegative, check_positive
 from diverset.theory.processes.window import Box
 
-__all__ = [
-    "AreaInteraction",
-    "Interaction",
-    "LinearCore",
-    "PairInteraction",
-    "SoftCore",
-    "Strauss",
-    "VerySoftCore",
-]
+__all__ = ["AreaInteraction", "Interaction", "LinearCore", "PairInteraction", "SoftCore", "Strauss", "VerySoftCore"]
 
 _TURN = 2.0 * math.pi
 
@@ -57,7 +47,7 @@ class Interaction(abc.ABC):
         """Raise for a box in which the interaction is not defined."""
         if box.torus and math.isfinite(self.reach) and self.reach > 0.5 * min(box.sides):
             raise DiversetError(
-                f"{self} reaches {self.reach:g}; on a torus with sides {box.sides} it must not exceed half of one"
+                f"{self} reaches {self.reach:g}; on a torus it must not exceed half of {min(box.sides):g}"
             )
 
 
@@ -210,6 +200,8 @@ class AreaInteraction(Interaction):
 
     For :math:`\gamma < 1` patterns that cover much are preferred, for :math:`\gamma > 1` those that cover little. Both
     are possible, since no point lowers the area. Unlike a pair potential, the area involves any number of points.
+    For one or two dimensions. The area is exact (arcs of the discs, by Green's theorem). In a box with edges, discs
+    that cross the edge count in full. On a torus the radius must be below a quarter of each side.
 
     Parameters
     ----------
@@ -217,11 +209,6 @@ class AreaInteraction(Interaction):
         Positive.
     radius : float
         Radius of the discs; points interact up to twice this distance.
-
-    Notes
-    -----
-    For one or two dimensions. The area is exact (arcs of the discs, by Green's theorem). In a box with edges, discs
-    that cross the edge count in full. On a torus the radius must be below a quarter of each side.
 
     Examples
     --------

@@ -6,8 +6,6 @@ has an earlier one *that has not been removed*. Random sequential adsorption is 
 arriving until no place is left.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 
@@ -27,25 +25,14 @@ from diverset.numerics.validation import (
 )
 from diverset.theory.processes.window import Box, ball_volume, lattice
 
-__all__ = [
-    "adsorption",
-    "matern_intensity",
-    "matern_pair_correlation",
-    "matern_process",
-    "matern_survivors",
-    "poisson",
-]
+__all__ = ["adsorption", "matern_intensity", "matern_pair_correlation", "matern_process", "matern_survivors", "poisson"]
 
 #: Probability that a point outside the margin would have changed a draw of a type III process.
 _NEGLECTED = 1e-9
 
 
 def poisson(
-    box: Box,
-    intensity: float | Callable[[FloatArray], FloatArray],
-    *,
-    bound: float | None = None,
-    rng: RNGLike = None,
+    box: Box, intensity: float | Callable[[FloatArray], FloatArray], *, bound: float | None = None, rng: RNGLike = None
 ) -> FloatArray:
     r"""Draw the points, of shape (n, dim), of a Poisson process: disjoint regions are independent.
 
@@ -60,14 +47,10 @@ def poisson(
         Expected number of points per unit of volume: :math:`\lambda`, or a function from points (n, dim) to their
         intensities (n,).
     bound : float, optional
-        Upper bound of a callable intensity; required with a callable.
+        Upper bound of a callable intensity, required with it: points of a process with this intensity are kept with
+        probability :math:`\lambda(x) / \text{bound}`.
     rng : int, Generator or None
         Seed or generator.
-
-    Notes
-    -----
-    Exact. For a callable, a point at x of a process with the intensity `bound` is kept with probability
-    :math:`\lambda(x) / \text{bound}`.
 
     Examples
     --------
@@ -84,17 +67,12 @@ def poisson(
     points = box.uniform(generator.poisson(_possible(top * box.volume)), rng=generator)
     values = as_real(intensity(points), name="intensity")
     if values.shape != (len(points),):
-        raise DiversetError(
-            f"intensity gave shape {values.shape} for {len(points)} points; it must give one number each"
-        )
+        raise DiversetError(f"intensity gave shape {values.shape} for {len(points)} points; give one number each")
     wrong = ~((values >= 0.0) & (values <= top))
     if wrong.any():
         i = int(wrong.argmax())
-        raise DiversetError(
-            f"intensity is {values[i]:.6g} at {points[i].tolist()}; it must lie between 0 and bound={top}"
-        )
-    kept: FloatArray = points[generator.random(len(points)) * top < values]
-    return kept
+        raise DiversetError(f"intensity at {points[i].tolist()} is {values[i]:.6g}, not between 0 and bound={top}")
+    return np.asarray(points[generator.random(len(points)) * top < values])
 
 
 def _possible(mean: float) -> float:
@@ -120,10 +98,6 @@ def matern_survivors(
         Defines distances.
     times : array_like of shape (n,), optional
         Arrival times, for types 2 and 3; by default the points arrive in the order of the rows.
-
-    Notes
-    -----
-    A search tree finds the close pairs; the rest is linear in their number.
 
     Examples
     --------
@@ -160,25 +134,21 @@ def matern_survivors(
 def matern_process(box: Box, intensity: float, radius: float, *, kind: int, rng: RNGLike = None) -> FloatArray:
     r"""Draw the points, of shape (n, dim), of a Matérn process of type I, II or III.
 
+    A box with edges shows a part of the process in the whole space. Points outside thin points inside, so Poisson
+    points are drawn in the box and a margin. One radius is exact for types I and II. In type III, points act through
+    chains of earlier points. The expected number of chains of m close points is :math:`(\lambda v)^m / m!` per point, v
+    the volume of the ball, and the margin is m radii with m so large that it is exceeded with probability below 1e-9.
+
     Parameters
     ----------
-    box : Box
-        Window of the points.
+    box, rng
+        As in :func:`poisson`.
     intensity : float
         Intensity of the Poisson process before thinning; :func:`matern_intensity` gives that of the result.
     radius : float
         Minimum distance; on a torus at most half the shortest side.
     kind : {1, 2, 3}
         The type.
-    rng : int, Generator or None
-        Seed or generator.
-
-    Notes
-    -----
-    A box with edges shows a part of the process in the whole space. Points outside thin points inside, so Poisson
-    points are drawn in the box and a margin. One radius is exact for types I and II. In type III, points act through
-    chains of earlier points. The expected number of chains of m close points is :math:`(\lambda v)^m / m!` per point, v
-    the volume of the ball, and the margin is m radii with m so large that it is exceeded with probability below 1e-9.
 
     Examples
     --------
@@ -198,8 +168,7 @@ def matern_process(box: Box, intensity: float, radius: float, *, kind: int, rng:
     times = generator.random(len(points))
     left = points[matern_survivors(points, limit, kind=kind, box=outer, times=times)] - margin
     inside = ((left >= 0.0) & (left <= np.array(box.sides))).all(axis=1)
-    kept: FloatArray = left[inside]
-    return kept
+    return np.asarray(left[inside])
 
 
 def _longest_chain(rate: float, radius: float, box: Box) -> int:
@@ -266,9 +235,7 @@ def matern_pair_correlation(r: ArrayLike, intensity: float, radius: float, *, ki
     far = distance > radius
     left = matern_intensity(intensity, radius, kind=kind, dim=dim)
     if left**2 == 0.0:
-        raise DiversetError(
-            f"intensity is {intensity:g}, whose square is beyond the range of floats; take another unit"
-        )
+        raise DiversetError(f"intensity is {intensity:g}, its square is out of range; take another unit")
     return np.where(far, density, 0.0) / left**2
 
 
@@ -280,9 +247,7 @@ def _check_kind(kind: int) -> None:
 def _rate_and_volume(intensity: float, radius: float, kind: int, dim: int) -> tuple[float, float]:
     _check_kind(kind)
     if kind == 3:
-        raise DiversetError(
-            "kind is 3; moments of the type III process have no closed form, so estimate them from draws"
-        )
+        raise DiversetError("kind is 3; moments of type III have no closed form; estimate them from draws")
     rate = check_positive(intensity, name="intensity")
     limit = check_positive(radius, name="radius")
     if not 1e-100 <= limit <= 1e100 ** (1.0 / check_count(dim, name="dim")):
@@ -290,30 +255,22 @@ def _rate_and_volume(intensity: float, radius: float, kind: int, dim: int) -> tu
     return rate, ball_volume(limit, dim)
 
 
-# adsorption -----------------------------------------------------------------------------------------------------------
-
-
 def adsorption(box: Box, radius: float, *, max_points: int | None = None, rng: RNGLike = None) -> FloatArray:
     """Draw points, of shape (n, dim), by random sequential adsorption, in order of arrival.
 
     Points arrive uniformly in the free space until there is none.
+    Exact up to the jamming limit. Candidates are uniform over a list of cells that contains the free space; those too
+    close to a point are dropped, and type III thinning is applied within a batch. As free space gets scarce, cells
+    within the radius of one point are removed and the others halved along each side, until no cell is left.
 
     Parameters
     ----------
-    box : Box
-        Window of the points.
+    box, rng
+        As in :func:`poisson`.
     radius : float
         Minimum distance; on a torus below half the shortest side.
     max_points : int, optional
         Largest number of points; by default points arrive up to the jamming limit.
-    rng : int, Generator or None
-        Seed or generator.
-
-    Notes
-    -----
-    Exact up to the jamming limit. Candidates are uniform over a list of cells that contains the free space; those too
-    close to a point are dropped, and type III thinning is applied within a batch. As free space gets scarce, cells
-    within the radius of one point are removed and the others halved along each side, until no cell is left.
 
     Examples
     --------
@@ -366,5 +323,4 @@ def _with_room(corners: FloatArray, width: FloatArray, points: FloatArray, radiu
     centres = corners + width / 2.0
     nearest = points[box.tree(points).query(centres)[1]]
     farthest = np.abs(box.displacements(centres, nearest)) + width / 2.0
-    left: FloatArray = corners[(farthest**2).sum(axis=1) > radius**2]
-    return left
+    return np.asarray(corners[(farthest**2).sum(axis=1) > radius**2])

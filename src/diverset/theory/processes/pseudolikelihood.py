@@ -5,13 +5,10 @@ r"""Fits of Gibbs processes without their normaliser, by Besag's pseudolikelihoo
     \log \mathrm{PL}(\theta; X) = \sum_{x \in X} \log \lambda_\theta(x; X \setminus x)
     - \int \lambda_\theta(u; X)\,du
 
-in a box, and :math:`\sum_i \log \Pr_\theta(y_i \mid y_{-i})` on a finite set, where
-:math:`\log\lambda_\theta(i; Y \setminus i)` are the log-odds of item i. With :math:`\lambda = \beta\gamma^{t(u, X)}`
-both are concave in :math:`(\log\beta, \log\gamma)`: a Poisson and a logistic regression. Other parameters (radii, the
-scale of a smooth potential) are chosen among candidates.
+in a box, and :math:`\sum_i \log \Pr_\theta(y_i \mid y_{-i})` on a finite set. With
+:math:`\lambda = \beta\gamma^{t(u, X)}` both are concave in :math:`(\log\beta, \log\gamma)`: a Poisson and a logistic
+regression. Other parameters (radii, the scale of a smooth potential) are chosen among candidates.
 """
-
-from __future__ import annotations
 
 import itertools
 import math
@@ -69,6 +66,10 @@ def fit_gibbs(
 ) -> GibbsFit:
     r"""Fit activity and interaction to observed patterns by maximum pseudolikelihood.
 
+    Each candidate takes the statistic of the interaction at :math:`\text{grid}^d` places and all points, and a few
+    Newton steps. If no two points are within the radius, Strauss's :math:`\gamma` is 0; if points cluster, it is 1,
+    the largest value for which there is a process.
+
     Parameters
     ----------
     patterns : array_like of shape (n, dim), or sequence of them
@@ -85,12 +86,6 @@ def fit_gibbs(
     **candidates : float or iterable of float
         Values to choose from, for each parameter of the interaction except ``gamma``, which is fitted.
 
-    Notes
-    -----
-    Each candidate takes the statistic of the interaction at :math:`\text{grid}^d` places and all points, and a few
-    Newton steps. If no two points are within the radius, Strauss's :math:`\gamma` is 0; if points cluster, it is 1,
-    the largest value for which there is a process.
-
     Examples
     --------
     >>> torus = Box.unit(2, torus=True)
@@ -105,15 +100,12 @@ def fit_gibbs(
     edge = check_nonnegative(border, name="border")
     nodes, cell = box.grid(check_count(grid, name="grid"))
     choices = {name: np.atleast_1d(as_real(values, name=name)) for name, values in candidates.items()}
-    results: list[tuple[float, dict[str, float], GibbsProcess]] = []
-    for values in itertools.product(*choices.values()):
-        parameters = {name: float(value) for name, value in zip(choices, values, strict=True)}
-        value, process = _fit_candidate(given, box, interaction, parameters, nodes, cell, edge)
-        results.append((value, parameters, process))
-    if not results:
+    every = [dict(zip(choices, map(float, values), strict=True)) for values in itertools.product(*choices.values())]
+    if not every:
         raise DiversetError("a parameter of the interaction has no candidates; give at least one value of each")
-    best = max(results, key=lambda result: result[0])
-    return GibbsFit(best[2], best[0], [(parameters, value) for value, parameters, _ in results])
+    fits = [_fit_candidate(given, box, interaction, parameters, nodes, cell, edge) for parameters in every]
+    value, process = max(fits, key=lambda fit: fit[0])
+    return GibbsFit(process, value, [(parameters, fit[0]) for parameters, fit in zip(every, fits, strict=True)])
 
 
 def _fit_candidate(
@@ -212,12 +204,12 @@ def _poisson_regression(t: FloatArray, s: FloatArray, cell: float) -> tuple[Floa
 
 
 def fit_finite_gibbs(
-    sets: Sequence[Iterable[int]],
-    statistic: ArrayLike,
-    *,
-    weights: ArrayLike | None = None,
+    sets: Sequence[Iterable[int]], statistic: ArrayLike, *, weights: ArrayLike | None = None
 ) -> tuple[float, float]:
     r"""Fit :math:`\Pr(Y) \propto \beta^{|Y|} \gamma^{\sum_{\{i,j\} \subseteq Y} t_{ij}}` to observed sets.
+
+    A logistic regression with a row for each set and item, by Newton's method in O(mn) per step for m sets. If no two
+    items of a set interact, :math:`\gamma` is 0.
 
     Parameters
     ----------
@@ -233,11 +225,6 @@ def fit_finite_gibbs(
     -------
     beta, gamma : float
         The activity and the interaction.
-
-    Notes
-    -----
-    A logistic regression with a row for each set and item, by Newton's method in O(mn) per step for m sets. If no two
-    items of a set interact, :math:`\gamma` is 0.
 
     Examples
     --------
@@ -259,9 +246,7 @@ def fit_finite_gibbs(
         row[find_positions(Y, range(n))] = 1.0
     seen = np.ones(len(sets)) if weights is None else as_real(weights, name="weights")
     if seen.shape != (len(sets),) or seen.min(initial=0.0) < 0.0:
-        raise DiversetError(
-            f"weights has shape {seen.shape}; give one number, not negative, for each of {len(sets)} sets"
-        )
+        raise DiversetError(f"weights has shape {seen.shape}; give {len(sets)} nonnegative numbers, one per set")
     mass = np.repeat(seen, n)
     check_positive(float(mass.sum()), name="the sum of weights, times the number of items,")
     features = np.stack([np.ones(inside.size), (inside @ t).ravel()], axis=1)

@@ -5,8 +5,6 @@ integrals: by the Koksma-Hlawka inequality, the error is at most the variation o
 discrepancy*.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -85,17 +83,14 @@ def discrepancy(points: ArrayLike) -> float:
 
     .. math::  \operatorname{disc}(Y) = \max_{x \in Y} \left| \frac{|Y \cap S_x|}{k} - \operatorname{vol}(S_x) \right|,
 
-    with :math:`S_x = [0, x_1) \times \dots \times [0, x_D)`.
+    with :math:`S_x = [0, x_1) \times \dots \times [0, x_D)`, in :math:`O(k^2 D)`. It is at most the
+    :func:`star_discrepancy`, the supremum over all x in the cube. The Koksma-Hlawka inequality needs the latter: a
+    single point at the origin has discrepancy 0 here, but its averages are not exact.
 
     Parameters
     ----------
     points : array_like of shape (k, D)
         In the unit cube.
-
-    Notes
-    -----
-    :math:`O(k^2 D)`. It is at most the :func:`star_discrepancy`, the supremum over all x in the cube. The Koksma-Hlawka
-    inequality needs the latter: a single point at the origin has discrepancy 0 here, but its averages are not exact.
 
     Examples
     --------
@@ -112,16 +107,14 @@ def star_discrepancy(points: ArrayLike) -> float:
     .. math::  \operatorname{disc}^*(Y) = \sup_{x \in [0,1]^D} \left| \frac{|Y \cap S_x|}{k}
                - \operatorname{vol}(S_x) \right|.
 
+    The supremum is approached on the grid of the coordinates of the points and 1, with open and with closed boxes.
+    Counts in all boxes are cumulative sums over the grid: :math:`O((k+1)^D)` time and memory.
+    :func:`scipy.stats.qmc.discrepancy` has mean-square versions, which are cheap in any dimension.
+
     Parameters
     ----------
     points : array_like of shape (k, D)
         In the unit cube; up to three dimensions, since the cost grows like :math:`k^D`.
-
-    Notes
-    -----
-    The supremum is approached on the grid of the coordinates of the points and 1, with open and with closed boxes.
-    Counts in all boxes are cumulative sums over the grid: :math:`O((k+1)^D)` time and memory.
-    :func:`scipy.stats.qmc.discrepancy` has mean-square versions, which are cheap in any dimension.
 
     Examples
     --------
@@ -131,9 +124,7 @@ def star_discrepancy(points: ArrayLike) -> float:
     Y = _in_unit_cube(points)
     k, dim = Y.shape
     if dim > 3:
-        raise DiversetError(
-            f"points has {dim} dimensions; the exact star discrepancy is for up to 3 (see scipy.stats.qmc)"
-        )
+        raise DiversetError(f"points has {dim} dimensions; the exact value is for at most 3 (see scipy.stats.qmc)")
     ticks = [np.unique(np.append(Y[:, j], 1.0)) for j in range(dim)]
     shape = tuple(len(t) for t in ticks)
     check_fits_in_memory(4 * 8 * int(np.prod(shape)), what="the grid of boxes", remedy="take fewer points")
@@ -214,12 +205,9 @@ def integration_errors(
     counts, errors = [], []
     for k in sizes:
         wanted = check_count(k, name="a size")
-        squares, drawn = [], []
-        for _ in range(check_count(repeats, name="repeats")):
-            points = draw(wanted, generator)
-            drawn.append(len(points))
-            total = float(np.sum(function(points))) if len(points) else 0.0
-            squares.append((total / (max(len(points), 1) if fixed_count else wanted) - exact) ** 2)
-        counts.append(float(np.mean(drawn)))
-        errors.append(float(np.sqrt(np.mean(squares))))
+        draws = [draw(wanted, generator) for _ in range(check_count(repeats, name="repeats"))]
+        drawn = np.array([len(points) for points in draws])
+        totals = np.array([np.sum(function(points)) if len(points) else 0.0 for points in draws])
+        counts.append(drawn.mean())
+        errors.append(np.sqrt(np.mean((totals / (np.maximum(drawn, 1) if fixed_count else wanted) - exact) ** 2)))
     return IntegrationErrors(np.array(counts), np.array(errors))

@@ -103,8 +103,7 @@ class Box:
         """Draw `n` independent uniform points, of shape (n, dim)."""
         count = check_size(n, name="n")
         check_fits_in_memory(16 * count * self.dim, what=f"{count:,} points", remedy="lower the intensity")
-        points: FloatArray = as_generator(rng).random((count, self.dim)) * self._sides
-        return points
+        return np.asarray(as_generator(rng).random((count, self.dim)) * self._sides)
 
     def grid(self, per_side: int) -> tuple[FloatArray, float]:
         """Midpoints of a regular grid with `per_side` cells along each side, and the volume of a cell."""
@@ -141,8 +140,7 @@ class Box:
     def distances(self, u: ArrayLike, points: ArrayLike) -> FloatArray:
         """Distance from u to each point, of shape (n,). Positions are not checked."""
         step = self.displacements(u, points)
-        length: FloatArray = np.sqrt(np.einsum("...j,...j->...", step, step))
-        return length
+        return np.asarray(np.sqrt(np.einsum("...j,...j->...", step, step)))
 
     def tree(self, points: FloatArray) -> cKDTree:
         """Search tree over points, periodic on a torus."""
@@ -166,9 +164,6 @@ def as_patterns(patterns: Any, box: Box) -> list[FloatArray]:
     if given and np.ndim(given[0]) <= (0 if box.dim == 1 else 1):
         return [box.as_points(np.asarray(given))]
     return [box.as_points(X, name=f"patterns[{i}]") for i, X in enumerate(given)]
-
-
-# summary statistics ---------------------------------------------------------------------------------------------------
 
 
 def _as_distances(r: ArrayLike, box: Box) -> FloatArray:
@@ -224,11 +219,6 @@ def ripley_k(patterns: Patterns, box: Box, r: ArrayLike) -> FloatArray:
     r : array_like of shape (k,)
         Rising distances, up to half the shortest side.
 
-    Returns
-    -------
-    ndarray of shape (k,)
-        K at every distance.
-
     Examples
     --------
     Four points on a square lattice of a torus: each has two others at distance 0.5.
@@ -249,8 +239,7 @@ def ripley_l(patterns: Patterns, box: Box, r: ArrayLike) -> FloatArray:
 
     The parameters are those of :func:`ripley_k`.
     """
-    L: FloatArray = (ripley_k(patterns, box, r) / ball_volume(1.0, box.dim)) ** (1.0 / box.dim)
-    return L
+    return np.asarray((ripley_k(patterns, box, r) / ball_volume(1.0, box.dim)) ** (1.0 / box.dim))
 
 
 def pair_correlation(patterns: Patterns, box: Box, r: ArrayLike, *, bandwidth: float | None = None) -> FloatArray:
@@ -291,8 +280,7 @@ def pair_correlation(patterns: Patterns, box: Box, r: ArrayLike, *, bandwidth: f
     # Fraction of the smoothing kernel that lies above distance 0.
     z = np.clip(distances / width, None, 1.0)
     inside = 0.5 + 0.75 * (z - z**3 / 3.0)
-    scaled: FloatArray = 2.0 / (len(given) * squared) * total / inside
-    return scaled
+    return np.asarray(2.0 / (len(given) * squared) * total / inside)
 
 
 def nearest_neighbour_g(patterns: Patterns, box: Box, r: ArrayLike) -> FloatArray:
