@@ -1,7 +1,7 @@
 """Exact MAP at 75 items: which instances are proven in a minute, with how many nodes, and what gap the others leave.
 
-The instances are all of a list: every kernel below with seed 0, every size in ``SIZES`` up to the rank, and free size.
-Nothing was left out for being hard. On a busy machine, ``--cpu`` lets processor time be the clock of the search too.
+The instances are every kernel below with seed 0, at every size in ``SIZES`` up to the rank and at free size. No hard
+instance is left out. On a busy machine, ``--cpu`` lets processor time be the clock of the search too.
 """
 
 import time

@@ -1,7 +1,7 @@
-"""Learning: what a gradient costs, how errors fall with the data, how kernels learn thousands of items.
+"""Learning: time of a gradient, error by the number of instances, kernels of thousands of items.
 
-The reference for the quality model is the eigendecomposition that Algorithm 4 of the monograph asks for; for low-rank
-kernels, the product V.T @ V that the normaliser cannot do without.
+The reference for the quality model is the eigendecomposition of Algorithm 4 of the monograph; for low-rank kernels, the
+product V.T @ V that every normaliser needs.
 """
 
 import time
@@ -37,7 +37,7 @@ def quality_gradient() -> Iterator[Row]:
 
 
 def consistency() -> Iterator[Row]:
-    """Error of the learned weights against the number of instances: a slope of -1/2 is theory's."""
+    """Error of the learned weights against the number of instances: theory predicts a slope of -1/2."""
     theta, sizes, seeds = np.array([1.0, -0.5, 0.3]), (25, 100, 400), range(16)
     errors = []
     for T in sizes:

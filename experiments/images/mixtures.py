@@ -194,7 +194,7 @@ def significance(
     """Mean difference of two methods with its 99% bootstrap interval.
 
     Resampled are ``"instances"``, whole ``"queries"`` with all their instances, or ``"splits"``; the last takes the
-    instances as given, and says only that another hundred splits of the same ones would show the same.
+    instances as given: it covers the choice of the splits alone.
     """
     if over == "splits":
         difference = outcome.accuracy[ours] - outcome.accuracy[other]

@@ -52,7 +52,7 @@ def _gains(found: Found, method: str) -> dict[str, np.ndarray]:
 
 
 def _mean_of_sets(gains: Mapping[str, np.ndarray]) -> float:
-    """Each data set counts once, whatever the number of its vectors and queries."""
+    """Each data set counts once, independent of the number of its vectors and queries."""
     sets: dict[str, list[float]] = {}
     for name, values in gains.items():
         sets.setdefault(name.split(",")[0], []).append(float(values.mean()))

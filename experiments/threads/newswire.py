@@ -24,7 +24,7 @@ from experiments.threads.data import read_lines
 
 __all__ = ["END", "FIRST", "FRESH_END", "FRESH_FIRST", "FRESH_WEEKS", "WEEKS", "code_scores", "weeks"]
 
-#: Events of the period, named before any thread of these weeks was looked at: first day, day after, words that tell it.
+#: Events of the period, listed before any thread of these weeks was seen: first day, day after, words that mark it.
 WEEKS = {
     "earthquake in Ecuador stops oil exports": ("1987-03-04", "1987-03-11", r"ecuador"),
     "US tariffs over Japanese chips": ("1987-03-25", "1987-04-01", r"semiconductor|chip|tariff"),
@@ -107,7 +107,7 @@ def code_scores(data: Path, first: str, end: str) -> tuple[list[list[Any]], Foun
 
 
 def weeks(data: Path, events: Mapping[str, tuple[str, str, str]]) -> Iterator[tuple[str, float, str]]:
-    """For each known event the largest share of a thread of ten that tells it, in the week around it."""
+    """For each known event the largest share of a thread of ten that is about it, in the week around it."""
     for event, (first, end, pattern) in events.items():
         corpus, _ = read_period(data, first, end)
         found = find_threads(corpus)

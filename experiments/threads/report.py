@@ -63,7 +63,7 @@ def human_table(results: Results) -> str:
 
 
 def days_table(results: Results) -> str:
-    """Scores that look at days: date F1 and date-aware ROUGE-1, and drawn threads less each baseline."""
+    """Scores of days: date F1 and date-aware ROUGE-1, and drawn threads less each baseline."""
     rows = [["system", *DAYS]]
     for system, found in results.items():
         rows.append([_name(system, found["cosine"]), *(_cell(found[name], 1) for name in DAYS)])

@@ -216,7 +216,7 @@ def test_blocks_that_are_long_or_few_are_not_joined(few, monkeypatch):
 
 
 def test_a_round_trip_has_one_task_for_each_block(monkeypatch):
-    """What a scheduler is paid for: blocks are made within the tasks that need them, whatever they are made of."""
+    """Tasks are what a scheduler spends time on, so blocks are made within the tasks that need them."""
     from diverset.distributed import blocks
 
     sizes = []

@@ -18,8 +18,8 @@ import operator
 import os
 import sys
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from functools import reduce
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -101,19 +101,17 @@ def _written(tasks: Sequence[Task]) -> dict[Any, Any]:
     return graph
 
 
-@contextmanager
-def _quiet() -> Iterator[Any]:
-    """Dask, without its warning of large graphs; the setting exists only after ``distributed`` was imported."""
-    dask = _dask()
-    with dask.config.set(_QUIET) if "distributed" in sys.modules else nullcontext():
-        yield dask
+def _quiet() -> Any:
+    """Turn off Dask's warning of large graphs, a setting that exists only after ``distributed`` was imported."""
+    return _dask().config.set(_QUIET) if "distributed" in sys.modules else nullcontext()
 
 
 def compute(tasks: Sequence[Task]) -> list[Any]:
     """Results of tasks, here: one round trip."""
     if not tasks:
         return []
-    with _quiet() as dask:
+    dask = _dask()
+    with _quiet():
         get = dask.base.get_scheduler(cls=dask.array.Array)
         return list(get(_written(tasks), [each.key for each in tasks]))
 
@@ -123,7 +121,7 @@ def persist(tasks: Sequence[Task]) -> list[Task]:
     if not tasks:
         return []
     with _quiet():
-        # As blocks of one array, for Dask stores the results of collections; what the blocks are is not checked.
+        # Dask stores the results of collections, such as blocks of an array, and does not check that they are arrays.
         kept = lazy_array(tasks, [0] * len(tasks)).persist(optimize_graph=False)
     graph = kept.__dask_graph__()
     return [Task(key, {key: graph[key]}) for key in kept.__dask_keys__()]
@@ -300,7 +298,8 @@ def _tasks_of(x: Any) -> list[Task]:
     from dask.optimization import cull
 
     needed: Any = cull
-    keys = list(flatten(x.__dask_keys__()))
+    flat: Any = flatten
+    keys = list(flat(x.__dask_keys__()))
     raw = x.__dask_graph__()
     graph = dict(x.__dask_optimize__(raw, keys))
     parts = []

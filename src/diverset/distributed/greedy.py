@@ -130,9 +130,8 @@ def _norms(X: Array, start: int) -> FloatArray:
 
 
 def _scanned(
-    block: Any, columns: Columns, before: tuple[State, Any] | None, now: Round, taken: IntArray, seed: int, start: int,
-    number: int,
-) -> tuple[State, Candidates]:  # fmt: skip
+    block: Any, columns: Columns, before: tuple[State, Any] | None, now: Round, taken: IntArray, start: int, number: int
+) -> tuple[State, Candidates]:
     """Bring one block up to date: its new state, and its candidates."""
     X = readable(block)
     n, state = len(X), None if before is None else before[0]
@@ -161,7 +160,7 @@ def _scanned(
     _greedy_loops.RowState(
         X, scale, factor, u0, Z, len(Z), slack, 0.0, inverse, bound, step,
         (keys, columns.bonus, now.weight, now.tolerance, _NONE, _NONE, _NO_COSTS, math.inf),
-    ).scan(seed, np.arange(n))  # fmt: skip
+    ).scan(int(keys.argmax()) if n else -1, np.arange(n))  # fmt: skip
     top = _largest(keys, now.count)
     others = keys.copy()
     others[top] = -math.inf
@@ -250,7 +249,7 @@ class _Search:
         self._slack = np.full(t + wanted + 1, self._doubt)
         self._slack[1 : t + 1] += self._unit * np.cumsum(row_norms_squared(start))
         self._pool = (np.zeros((0, D), dtype=self._dtype), np.zeros((7, 0)), np.zeros((4, 0), dtype=np.int64))
-        #: Of each block, the largest key outside the pool, and the number of directions when it was scanned.
+        #: For each block, the largest key outside the pool, and the number of directions when it was scanned.
         self._rests: dict[int, tuple[float, int]] = {}
         own: list[float] = []
         state = self._refresh(range(len(self._states)), t, wanted, half) if wanted else None
@@ -282,16 +281,14 @@ class _Search:
             self._cosine, self._weight, self.tolerance, self._Z[:t].copy(), self._slack[: t + 1].copy(),
             self._inverse.copy(), self._caps == 0, self._left, count, self._doubt, half,
         )  # fmt: skip
-        shared, taken = task(same, now), blocks.split(np.array([*self._closed, *self.picked], dtype=np.int64))
+        shared, starts = task(same, now), blocks.starts.tolist()
+        taken = blocks.split(np.array([*self._closed, *self.picked], dtype=np.int64))
         kept = persist(
             [
-                task(
-                    _scanned, blocks.parts[b], self._columns[b], self._states[b], shared, taken[b], self._seed_of(b),
-                    int(blocks.starts[b]), b,
-                )
+                task(_scanned, blocks.parts[b], self._columns[b], self._states[b], shared, taken[b], starts[b], b)
                 for b in which
             ]
-        )  # fmt: skip
+        )
         for b, pair in zip(which, kept, strict=True):
             self._states[b] = pair
         found: list[Candidates] = compute([task(itemgetter(1), pair) for pair in kept])
@@ -314,9 +311,3 @@ class _Search:
                 costs if self._left < math.inf else _NO_COSTS, self._left,
             ),
         )  # fmt: skip
-
-    def _seed_of(self, b: int) -> int:
-        """Place in a block of its most promising candidate."""
-        _, reals, integers = self._pool
-        own = np.flatnonzero(integers[1] == b)
-        return int(integers[0, own[reals[-1, own].argmax()]] - self._blocks.starts[b]) if len(own) else -1

@@ -1,16 +1,9 @@
-r"""The dual representation over blocks of rows: L-ensembles of features that one machine need not hold.
+r"""The dual representation over blocks of rows: L-ensembles of features that do not fit on one machine.
 
-:class:`BlockFactor` answers what :class:`diverset.core.factor.RowFactor` answers, so the algebra of low-rank DPPs
-(:mod:`diverset.core.lowrank`) is used as it is: conditioning, thinning and scaling act on a small matrix. What the rows
-themselves are asked:
-
-=============================  ====================================================  =============================
-question                       how                                                   what is sent
-=============================  ====================================================  =============================
-:math:`C = B^*B`               a Gram matrix of every block, added up in a tree      :math:`D^2` numbers a block
-the diagonal of K              blockwise, a lazy dask array                          nothing until it is computed
-:math:`L_A`, :math:`K_A`       the rows of A                                         :math:`|A|D` numbers
-=============================  ====================================================  =============================
+:class:`BlockFactor` has the methods of :class:`diverset.core.factor.RowFactor`, so the algebra of low-rank DPPs
+(:mod:`diverset.core.lowrank`) works without change: conditioning, thinning and scaling act on a small matrix. The Gram
+matrix :math:`C = B^*B` is added up in a tree, :math:`D^2` numbers a block. The diagonal of K is a lazy dask array.
+Entries over a set A transfer :math:`|A|D` numbers.
 """
 
 from __future__ import annotations
@@ -76,7 +69,8 @@ class BlockFactor(RowFactor):
 
     def dropped(self) -> list[IntArray]:
         """Places in each block of the rows that are left out."""
-        return self.base.split(self.removed)
+        places: list[IntArray] = self.base.split(self.removed)
+        return places
 
     def tasks(self, function: Any, *shared: Any) -> list[Task]:
         """``function(rows, *shared)`` for the rows of every block."""
@@ -145,7 +139,7 @@ class BlockLikelihood(LowRankLikelihood):
         """Rejection sampling with the cumulative sums on the workers; ``features.compute()`` brings the others."""
         from diverset.distributed.sampling import BlockSampler
 
-        return [Offer("rejection", 0.0, lambda: BlockSampler.of(self, k))]
+        return [Offer("rejection", 0.0, lambda: BlockSampler(self, k))]
 
 
 def likelihood_of(features: Any, quality: Any = None) -> tuple[Any, range]:

@@ -58,7 +58,7 @@ def _sums_of(factor: RowFactor, A: Array, signs: FloatArray) -> tuple[FloatArray
 
 
 def _eigenvector_gram(factor: RowFactor, A: Array) -> Array:
-    # Of the rows of V as they are computed: A* C A would be as wrong as the eigenvectors are.
+    # From the computed rows of V: A* C A would have the errors of the eigenvectors.
     total = np.zeros((A.shape[1], A.shape[1]), dtype=A.dtype)
     for _, rows in factor.blocks():
         V = rows @ A
@@ -201,20 +201,15 @@ class ElementaryDraw:
 
 
 class BlockSampler(Sampler):
-    """Draws of a DPP or k-DPP of features in blocks; `law` is phase one."""
+    """Draws of a DPP (k None) or k-DPP of features in blocks; `law` is phase one."""
 
     name = "rejection"
 
-    def __init__(self, proposals: BlockProposals, law: EigenvectorLaw) -> None:
-        self.proposals = proposals
-        self.law = law
-
-    @classmethod
-    def of(cls, representation: BlockLikelihood, k: int | None) -> BlockSampler:
-        """Sampler of a DPP (k None) or k-DPP; one more pass over the features, whatever k is."""
+    def __init__(self, representation: BlockLikelihood, k: int | None) -> None:
         factor, A = representation.factor, representation.eigenvector_map
-        proposals = representation.keep("block proposals", lambda: BlockProposals(factor, A))
-        return cls(proposals, EigenvectorLaw.of(representation.spectrum.support, k))
+        # One more pass over the features, the same for every k.
+        self.proposals = representation.keep("block proposals", lambda: BlockProposals(factor, A))
+        self.law = EigenvectorLaw.of(representation.spectrum.support, k)
 
     @property
     def chunk(self) -> int:

@@ -1,4 +1,4 @@
-"""Features from files, as dask arrays whose blocks are read where they are needed and released after use.
+"""Features from files and from kernels, as dask arrays whose blocks are made where they are needed.
 
 The pages of an open memory map count as memory of the process that read them, and a map cannot be sent to another
 process. So every block opens the file for itself, and a pass over a file of any size takes the memory of a few blocks.
@@ -7,19 +7,22 @@ process. So every block opens the file for itself, and a pass over a file of any
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from diverset._typing import Array, IntArray
-from diverset.distributed.blocks import Blocks, Task, by_block, compute, lazy_array, same, task
+from diverset import kernels
+from diverset._typing import Array, FloatArray, IntArray, RNGLike
+from diverset.distributed.blocks import Blocks, Task, as_block, by_block, compute, lazy_array, same, task
 from diverset.errors import DiversetError, KernelError, MissingExtraError
 from diverset.inference.inputs import list_rows
-from diverset.numerics.validation import check_rows
+from diverset.numerics.linalg import EPS
+from diverset.numerics.validation import as_generator, as_real, check_count, check_positive, check_rows, is_sparse
 
-__all__ = ["ParquetRows", "read", "rows_of"]
+__all__ = ["ParquetRows", "nystroem", "read", "rows_of"]
 
 #: Default size of a block, in bytes.
 BLOCK_BYTES = 1 << 26
@@ -126,7 +129,7 @@ class ParquetRows:
     def __init__(self, path: str, *, block_bytes: int = BLOCK_BYTES) -> None:
         self.path = path
         parquet = _pyarrow()
-        #: Of each block: the file, the row groups, and the number of rows.
+        #: For each block, the file, the row groups, and the number of rows.
         self.blocks: list[tuple[str, tuple[int, ...], int]] = []
         for file in _files_of(path):
             with _opened(file) as handle:
@@ -207,10 +210,15 @@ def _pyarrow() -> Any:
     return pyarrow.parquet
 
 
-def _files_of(path: str) -> list[str]:
+def _located(path: str) -> tuple[Any, str]:
+    """File system of a path or an address, and the path in it."""
     import fsspec
 
-    filesystem, root = fsspec.core.url_to_fs(path)
+    return fsspec.core.url_to_fs(path) if "://" in path else (fsspec.filesystem("file"), os.path.abspath(path))
+
+
+def _files_of(path: str) -> list[str]:
+    filesystem, root = _located(path)
     if not filesystem.exists(root):
         raise DiversetError(f"cannot read {path}: there is no such file")
     found = [root]
@@ -222,16 +230,15 @@ def _files_of(path: str) -> list[str]:
 
 
 def _opened(file: str) -> Any:
-    import fsspec
-
-    return fsspec.open(file, "rb").open()
+    filesystem, root = _located(file)
+    return filesystem.open(root, "rb")
 
 
 def _table(file: str, groups: tuple[int, ...], names: list[str] | None) -> Any:
     with _opened(file) as handle:
         try:
             return _pyarrow().ParquetFile(handle).read_row_groups(list(groups), columns=names, use_threads=False)
-        except Exception as error:  # the header was whole, and what it describes is not
+        except Exception as error:  # the header is intact and the data are not
             raise DiversetError(f"{file} is damaged: {error}") from error
 
 
@@ -264,3 +271,76 @@ def _found_in(file: str, groups: tuple[int, ...], names: list[str], wanted: froz
 
 def _rows_of(file: str, groups: tuple[int, ...], rows: IntArray) -> dict[str, list[Any]]:
     return dict(_table(file, groups, None).take(rows).to_pydict())
+
+
+def nystroem(
+    features: Any,
+    landmarks: Any = 256,
+    *,
+    kernel: Callable[[Array, Array], Array] | None = None,
+    length_scale: float | None = None,
+    rng: RNGLike = None,
+) -> Any:
+    r"""Features :math:`\Phi = k(X, Z)\,U\Lambda^{-1/2}` with :math:`k(Z, Z) = U \Lambda U^\top`, Z a few landmarks.
+
+    :math:`\Phi\Phi^\top` is the Nystroem approximation of the kernel matrix: never above it, exact between landmarks,
+    and exact everywhere once the landmarks span it ([WilliamsSeeger2001]_).
+
+    Parameters
+    ----------
+    features : dask array of shape (n_items, n_features)
+        One row per item.
+    landmarks : int or array_like of shape (m, n_features)
+        Number of items to draw as landmarks, uniformly, or the landmarks themselves.
+    kernel : callable, optional
+        ``kernel(X, Z)`` gives the (len(X), len(Z)) similarities; :func:`diverset.kernels.rbf` by default.
+    length_scale : float, optional
+        Of the default kernel; by default the median distance of the landmarks.
+    rng : int, Generator or None
+        Seed or generator for the landmarks.
+
+    Returns
+    -------
+    dask array of shape (n_items, m)
+        Not computed yet; O(m(D + m)) an item, on the worker that has it. Pass it to
+        :meth:`diverset.DPP.from_features` or ``select(..., similarity="dot")``. Linearly dependent landmarks give fewer
+        columns.
+
+    Examples
+    --------
+    >>> import numpy as np, dask.array as da, diverset as dv
+    >>> X = np.random.default_rng(0).random((2000, 2))
+    >>> phi = dv.distributed.nystroem(da.from_array(X, chunks=500), 60, length_scale=0.5, rng=0).compute()
+    >>> bool(np.abs(phi @ phi.T - dv.kernels.rbf(X, length_scale=0.5)).max() < 1e-3)
+    True
+    """
+    # Not joined: the result has the same blocks, and may be wider than the features.
+    blocks = Blocks.of(features, join=False)
+    n, width = blocks.shape
+    if np.ndim(landmarks) == 0:
+        m = min(check_count(landmarks, name="landmarks"), n)
+        Z = np.asarray(blocks.fetch(np.sort(as_generator(rng).choice(n, size=m, replace=False))))
+    else:
+        Z = as_real(landmarks, name="landmarks", shape=(None, None))
+    if Z.shape[1] != width:
+        raise KernelError(f"landmarks have {Z.shape[1]} features and the items {width}; they must have as many")
+    if len(Z) == 0:
+        raise KernelError("there are no landmarks; give at least one, or features of at least one item")
+    if kernel is None:
+        known = None if length_scale is None else check_positive(length_scale, name="length_scale")
+        kernel = partial(kernels.rbf, length_scale=kernels.median_heuristic(Z) if known is None else known)
+    K = np.asarray(kernel(Z, Z), dtype=np.float64)
+    if K.shape != (len(Z), len(Z)) or not np.isfinite(K).all():
+        raise KernelError(f"kernel(Z, Z) has shape {K.shape} for {len(Z)} landmarks; it must be square and finite")
+    lam, U = np.linalg.eigh((K + K.T) / 2.0)
+    kept = lam > len(lam) * EPS * max(float(lam[-1]), 0.0)
+    if not kept.any():
+        raise KernelError("the kernel of the landmarks is zero; give other landmarks, or another kernel")
+    half = U[:, kept] / np.sqrt(lam[kept])
+    parts = [task(_kernel_features, part, kernel, Z, half) for part in blocks.parts]
+    return lazy_array(parts, blocks.lengths, np.float64, half.shape[1])
+
+
+def _kernel_features(block: Any, kernel: Callable[[Array, Array], Array], Z: FloatArray, half: FloatArray) -> Array:
+    X = as_block(block)
+    return np.asarray(kernel(X.toarray() if is_sparse(X) else np.asarray(X), Z) @ half)

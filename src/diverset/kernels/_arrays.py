@@ -17,9 +17,16 @@ if TYPE_CHECKING:
     Features: TypeAlias = ArrayLike | sparray | spmatrix
 
 __all__ = [
-    "as_double", "as_features", "as_matrix", "as_pair_of_features", "check_kernel_fits", "drop_zero_imaginary_part",
-    "gram", "mirror", "refuse_overflow",
-]  # fmt: skip
+    "as_double",
+    "as_features",
+    "as_matrix",
+    "as_pair_of_features",
+    "check_kernel_fits",
+    "drop_zero_imaginary_part",
+    "gram",
+    "mirror",
+    "refuse_overflow",
+]
 
 
 def as_matrix(X: Any, *, name: str, allow_complex: bool = False) -> Array:

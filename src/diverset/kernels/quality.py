@@ -45,7 +45,8 @@ def quality_diversity(
     .. math::  L = \mathrm{diag}(q)\, S\, \mathrm{diag}(q), \qquad
                \Pr(Y) \propto \Big(\prod_{i \in Y} q_i^2\Big) \det S_Y
 
-    ([KuleszaTaskar2012]_, Sec. 3.1): good items are likely, similar ones seldom together.
+    ([KuleszaTaskar2012]_, Sec. 3.1): good items are likely, similar ones seldom together. The inverse is
+    :func:`split_quality_diversity`.
 
     Parameters
     ----------
@@ -63,10 +64,6 @@ def quality_diversity(
     -------
     L : ndarray of shape (n, n)
         Exactly Hermitian; float64 unless some imaginary part is not zero.
-
-    See Also
-    --------
-    split_quality_diversity : the inverse.
 
     Notes
     -----
@@ -172,7 +169,8 @@ def with_constant_feature(features: Features, rho: float) -> Any:
     .. math::  \phi_i' = (\phi_i, \rho), \qquad S'_{ij} = S_{ij} + \rho^2.
 
     All items become more alike, so they repel more and sets are smaller ([KuleszaTaskar2012]_, Sec. 4.2,
-    where :math:`\rho = 0.7` suits news sentences). Also a remedy for rows that are all zero.
+    where :math:`\rho = 0.7` suits news sentences). Also a remedy for rows that are all zero. For a similarity matrix,
+    :func:`add_constant` with :math:`\rho^2` does the same.
 
     Parameters
     ----------
@@ -185,10 +183,6 @@ def with_constant_feature(features: Features, rho: float) -> Any:
     -------
     features : ndarray or scipy.sparse (CSR) of shape (n, d + 1)
         Sparse if the input was.
-
-    See Also
-    --------
-    add_constant : the same idea for a similarity matrix; its argument is :math:`\rho^2` here.
 
     Examples
     --------
@@ -281,7 +275,10 @@ def nearest_psd(M: ArrayLike, *, unit_diagonal: bool = False) -> Array:
     if given.shape[0] != given.shape[1]:
         raise KernelError(f"M has shape {given.shape}; a kernel is square, one row and column per item")
     check_finite(given, name="M")
-    A: Array = drop_zero_imaginary_part(_hermitian_part(given))
+    adjoint = given.conj().T
+    # The Hermitian part in a new array; the matrix itself, bit for bit, if it is Hermitian.
+    A: Array = given.copy() if np.array_equal(given, adjoint) else 0.5 * given + 0.5 * adjoint
+    A = drop_zero_imaginary_part(A)
     if len(A) == 0:
         return A
     return _nearest_correlation(A) if unit_diagonal else _clip_spectrum(A)
@@ -291,12 +288,6 @@ def _hermitian(a: Any, *, name: str) -> Array:
     return as_hermitian(plain_array(a, name=name), name=name)
 
 
-def _hermitian_part(M: Array) -> Array:
-    """(M + M*) / 2 in a fresh array; M itself, to the bit, if it is Hermitian."""
-    adjoint = M.conj().T
-    return M.copy() if np.array_equal(M, adjoint) else 0.5 * M + 0.5 * adjoint
-
-
 def _clip_spectrum(A: Array) -> Array:
     """Projection of a Hermitian matrix onto the positive semidefinite ones."""
     from scipy.linalg import eigh
@@ -304,7 +295,7 @@ def _clip_spectrum(A: Array) -> Array:
     lam, V = eigh(A, check_finite=False)
     if lam[0] >= -len(A) * EPS * np.abs(lam).max():
         return A
-    # As a Gram matrix the result is positive semidefinite whatever the rounding in V.
+    # As a Gram matrix the result is positive semidefinite even with rounding errors in V.
     B = V * np.sqrt(np.maximum(lam, 0.0))
     return mirror(B @ B.conj().T)
 

@@ -181,9 +181,6 @@ def median_heuristic(X: ArrayLike, *, max_pairs: int = _MAX_PAIRS, rng: RNGLike 
     return _median(distances)
 
 
-# similarities from distances -----------------------------------------------------------------------------------------
-
-
 def _matern_similarity(z: FloatArray, nu: float) -> FloatArray:
     # Every form below has underflowed well before this, and an infinite z would give inf * 0.
     z = np.minimum(z, 2000.0)
@@ -218,16 +215,11 @@ def _matern_bessel(z: FloatArray, nu: float) -> FloatArray:
     return S
 
 
-# distances ----------------------------------------------------------------------------------------------------------
-
-
 def _scaled_distances(X: ArrayLike, Y: ArrayLike | None, length_scale: float | str) -> FloatArray:
     """Distances in units of the length scale (a number or "median"), in a fresh array."""
-    length = None
-    if not isinstance(length_scale, str):
-        length = check_positive(length_scale, name="length_scale")
-    elif length_scale != "median":
+    if isinstance(length_scale, str) and length_scale != "median":
         raise DiversetError(f'length_scale is {length_scale!r}; it must be a positive number or "median"')
+    length = None if isinstance(length_scale, str) else check_positive(length_scale, name="length_scale")
     A, B = as_pair_of_features(X, Y)
     check_kernel_fits(len(A), len(A if B is None else B))
     if length is None and B is not None:

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from diverset._typing import BoolArray, FloatArray, RNGLike
+from diverset._typing import BoolArray, FloatArray, IntArray, RNGLike
 from diverset.core import DPP, KDPP, KDPPMixture
 from diverset.errors import DiversetError, LabelError, SizeError
 from diverset.learn._estimator import Convergence, Estimator, check_fitted
@@ -57,8 +57,8 @@ class Comparison:
     """
 
     kernels: Sequence[Any]
-    better: Sequence[int]
-    worse: Sequence[int]
+    better: Sequence[int] | IntArray
+    worse: Sequence[int] | IntArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -210,8 +210,6 @@ def compare(
         ``(features, quality, judgements)``, or as one table with `queries`.
     k : int or float
         Number of picks for each query, or a share of its candidates.
-    quality : array_like of shape (n_items,), optional
-        Scores. Higher is better.
     judgements : mapping or array_like, optional
         Which items are relevant: one grade for each item (clicks, say), a matrix with one column for each subtopic, or
         a mapping from items to their subtopics as in :func:`diverset.metrics.alpha_ndcg`. With `queries`, a mapping
@@ -230,10 +228,8 @@ def compare(
         The query that each item is a candidate for.
     ids : sequence of length n_items, optional
         What items are called in a mapping of judgements. By default the index of a data frame, or positions.
-    scale, similarity, given, exclude, min_quality, lower_is_better
-        As for :func:`diverset.select`.
-    rng : int, Generator or None
-        For the random picks.
+    quality, scale, similarity, given, exclude, min_quality, lower_is_better, rng
+        As for :func:`diverset.select`; `rng` is for the random picks.
 
     Returns
     -------
@@ -246,8 +242,8 @@ def compare(
     highest mean was selected on the same queries, so its own interval is optimistic. The notes therefore give a second
     one: a setting is chosen on one half of the queries and scored on the other, over 100 random halves.
 
-    Without judgements there is no neutral way to choose among methods: redundancy is what MMR makes small, and the
-    log-volume what a DPP makes large. Only the dial of the first method is chosen then.
+    Without judgements there is no neutral way to choose among methods: MMR minimises redundancy, and a DPP maximises
+    the log-volume. Only the dial of the first method is chosen then.
 
     Examples
     --------
@@ -340,9 +336,6 @@ def _check_measure(measure: str | None, found: Sequence[Query], judged: bool) ->
     return measure
 
 
-# picking and measuring ----------------------------------------------------------------------------------------------
-
-
 def _pick(query: Query, method: str, dial: float | None, generator: np.random.Generator) -> IntArray:
     problem = query.problem
     if method == "top-k":
@@ -374,12 +367,9 @@ def _scores(query: Query, picks: IntArray) -> list[float]:
 
 def _facts(found: Sequence[Query], picks: Sequence[IntArray], top: Sequence[IntArray]) -> dict[str, float | None]:
     """Measures of the picks alone, means over the queries for which they are defined."""
-    means: dict[str, float | None] = dict.fromkeys(HEADINGS)
     rows = [_facts_of(query.problem, own, best) for query, own, best in zip(found, picks, top, strict=True)]
-    for name in rows[0]:
-        values = [row[name] for row in rows if row[name] is not None]
-        means[name] = float(np.mean(np.array(values, dtype=np.float64))) if values else None
-    return means
+    defined = {name: [x for row in rows if (x := row[name]) is not None] for name in rows[0]}
+    return {name: float(np.mean(values)) if values else None for name, values in defined.items()}
 
 
 def _facts_of(problem: Problem, picks: IntArray, top: IntArray) -> dict[str, float | None]:
@@ -397,9 +387,6 @@ def _facts_of(problem: Problem, picks: IntArray, top: IntArray) -> dict[str, flo
         "vendi_score": vendi,
         "overlap": len(np.intersect1d(picks, top)) / len(picks) if len(picks) else None,
     }
-
-
-# the recommendation --------------------------------------------------------------------------------------------------
 
 
 def _best(settings: Sequence[Setting], measure: str | None, share: float) -> Setting:

@@ -226,11 +226,7 @@ def ndcg(ranking: Iterable[Any], judgements: Judgements, k: int | None = None) -
 
 
 def precision(ranking: Iterable[Any], judgements: Judgements, k: int | None = None) -> float:
-    r"""Share of the first k items that are relevant to any subtopic.
-
-    .. math::  \frac{1}{k} \bigl| \{ r \le k : T(d_r) \ne \emptyset \} \bigr|,
-
-    where T(d) are the subtopics item d is relevant to.
+    """Share of the first k items that are relevant to any subtopic.
 
     Parameters
     ----------

@@ -78,9 +78,6 @@ def read_qrels(path: str | Path) -> dict[str, dict[str, dict[str, float]]]:
     return topics
 
 
-# a ranking and its judgements ---------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class Judged:
     """Grades of all judged items, in the order that breaks ties, and of the first k ranked ones.
@@ -131,7 +128,7 @@ def _read_mapping(judgements: Mapping[Any, Any]) -> tuple[FloatArray, list[Any],
     if all(isinstance(name, str) for name in names):
         names.sort(reverse=True)  # equal gains go to the first row
     column_of: dict[Any, int] = {}
-    entries: list[tuple[int, int, float]] = []
+    entries: dict[tuple[int, int], float] = {}
     for row, name in enumerate(names):
         about = judgements[name]
         if isinstance(about, (str, bytes)) or not isinstance(about, Iterable):
@@ -142,11 +139,11 @@ def _read_mapping(judgements: Mapping[Any, Any]) -> tuple[FloatArray, list[Any],
             grade = as_number(about[subtopic], name="grade") if isinstance(about, Mapping) else 1.0
             if not math.isfinite(grade):
                 raise DiversetError(f"judgements[{name!r}][{subtopic!r}] is {grade}; grades must be finite")
-            entries.append((row, column_of.setdefault(subtopic, len(column_of)), grade))
+            entries[row, column_of.setdefault(subtopic, len(column_of))] = grade
     check_fits_in_memory(8 * len(names) * len(column_of), what="a table of the judgements", remedy="judge fewer items")
     grades = np.zeros((len(names), len(column_of)))
-    for row, column, grade in entries:
-        grades[row, column] = grade
+    for place, grade in entries.items():
+        grades[place] = grade
     return np.maximum(grades, 0.0), list(column_of), {name: row for row, name in enumerate(names)}
 
 
@@ -161,9 +158,6 @@ def _read_matrix(judgements: Any, n: int | None = None) -> FloatArray:
     grades = as_real(matrix, name="judgements", shape=(n, None))
     check_finite(grades, name="judgements")
     return np.maximum(grades, 0.0)
-
-
-# queries and their candidates ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +181,12 @@ def read_queries(
     options: dict[str, Any],
 ) -> list[Query]:  # fmt: skip
     """Candidates query by query, from a list of queries, or from one table and the query of each row."""
-    if _are_triples(features):
+    # A row of features is not a tuple of three that begins with a matrix.
+    if (
+        isinstance(features, (list, tuple))
+        and features
+        and all(isinstance(each, tuple) and len(each) == 3 and np.ndim(each[0]) != 0 for each in features)
+    ):
         alone = {"quality": quality, "judgements": judgements, "queries": queries, "ids": ids, "given": given,
                  "exclude": exclude}  # fmt: skip
         named = next((name for name, value in alone.items() if value is not None), None)
@@ -231,14 +230,6 @@ def read_queries(
         )
         for name, rows in places.items()
     ]
-
-
-def _are_triples(features: Any) -> bool:
-    return (
-        isinstance(features, (list, tuple))
-        and len(features) > 0
-        and all(isinstance(each, tuple) and len(each) == 3 and np.ndim(each[0]) != 0 for each in features)
-    )
 
 
 def _query(

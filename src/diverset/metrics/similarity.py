@@ -38,7 +38,7 @@ def log_volume(
     .. math::  \log\det S_Y,
 
     twice the log-volume that the items span as vectors: 0 for orthogonal items of unit length, -inf for
-    dependent ones. It is what a determinantal point process rewards.
+    dependent ones. A determinantal point process favours sets for which it is large.
 
     Parameters
     ----------
@@ -103,8 +103,6 @@ def intra_list_diversity(
     similarity: SimilarityLike = "precomputed",
 ) -> float:
     r"""Mean distance of two different items of a set, for the distance :math:`1 - s`.
-
-    .. math::  \frac{2}{m (m - 1)} \sum_{i < j \in Y} (1 - s_{ij}), \qquad m = |Y|.
 
     Known from recommender systems ([ZieglerMcNee2005]_, whose intra-list similarity is the sum over pairs).
 

@@ -1,6 +1,6 @@
 """Text beside points, placed so that no two texts overlap."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +24,7 @@ _LEADER_FROM = 16.0  # distance in points from which a line joins the label to i
 def place_labels(
     ax: "Axes",
     positions: ArrayLike,
-    labels: Sequence[str],
+    labels: Iterable[str],
     *,
     avoid: ArrayLike = (),
     beside: "Iterable[Annotation]" = (),
@@ -43,7 +43,7 @@ def place_labels(
         Where to write.
     positions : array_like of shape (n, 2)
         The points, in data coordinates.
-    labels : sequence of str
+    labels : iterable of str
         Their texts.
     avoid : array_like of shape (m, 2), optional
         Points that labels should not cover; the labelled points are always avoided.
@@ -94,11 +94,12 @@ def place_labels(
     return annotations
 
 
-def _text_box(anchor: FloatArray, offset: FloatArray, size: FloatArray) -> "Bbox":
+def _text_box(anchor: FloatArray, offset: FloatArray, size: tuple[float, float]) -> "Bbox":
     """Box of a text whose nearest edge or corner lies at ``anchor + offset``, in pixels."""
     from matplotlib.transforms import Bbox
 
-    return Bbox.from_bounds(*(anchor + offset - (1.0 - np.sign(offset)) / 2.0 * size), *size)
+    left, bottom = anchor + offset - (1.0 - np.sign(offset)) / 2.0 * np.array(size)
+    return Bbox.from_bounds(left, bottom, *size)
 
 
 def _cost(box: "Bbox", taken: "list[Bbox]", obstacles: FloatArray, frame: "Bbox", margin: float) -> float:

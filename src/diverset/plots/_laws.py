@@ -56,21 +56,17 @@ def plot_kernel(
     return image
 
 
-def plot_spectrum(
-    eigenvalues: ArrayLike, *, label: str | None = None, log: bool = False, ax: "Axes | None" = None, **line: Any
-) -> "Line2D":
+def plot_spectrum(eigenvalues: ArrayLike, *, log: bool = False, ax: "Axes | None" = None, **line: Any) -> "Line2D":
     """Draw eigenvalues in descending order.
 
     Parameters
     ----------
     eigenvalues : array_like of shape (m,)
         As from ``dpp.eigenvalues``.
-    label : str, optional
-        Name in the legend.
     log : bool
         On a logarithmic scale; eigenvalues at or below zero are then left out.
     **line
-        Passed to :meth:`matplotlib.axes.Axes.plot`.
+        Such as ``label``; passed to :meth:`matplotlib.axes.Axes.plot`.
 
     Returns
     -------
@@ -81,7 +77,7 @@ def plot_spectrum(
         values = values[values > 0.0]
     ax = axes_for(ax)
     style: dict[str, Any] = {"marker": "o", "markersize": 3, "linewidth": 1} | line
-    (drawn,) = ax.plot(np.arange(1, len(values) + 1), values, label=label, **style)
+    (drawn,) = ax.plot(np.arange(1, len(values) + 1), values, **style)
     ax.set(xlabel="rank", ylabel="eigenvalue")
     ax.set(**({"yscale": "log"} if log else {"ylim": (0.0, None)}))
     return drawn

@@ -171,12 +171,10 @@ def plot_trace_plane(
 
     Parameters
     ----------
-    trace : SamplingTrace
-        From :func:`diverset.sampling_trace`.
+    trace, steps, axes
+        As in :func:`plot_trace_line`.
     positions : array_like of shape (n_items, 2)
         Where each item lies; a regular grid is drawn as an image, other points as dots.
-    steps, axes
-        As in :func:`plot_trace_line`.
 
     Returns
     -------

@@ -117,7 +117,12 @@ class NonIntersectingWalks(NonsymmetricClassic[IntArray]):
     """
 
     def __init__(
-        self, starts: Sequence[int], ends: Sequence[int], n_steps: int, *, times: Iterable[int] | None = None
+        self,
+        starts: Sequence[int] | IntArray,
+        ends: Sequence[int] | IntArray,
+        n_steps: int,
+        *,
+        times: Iterable[int] | None = None,
     ) -> None:
         self.starts, self.ends = _positions(starts, "starts"), _positions(ends, "ends")
         self.n_steps = check_count(n_steps, name="n_steps")
@@ -209,7 +214,7 @@ def _chance(wins: int, total: int, rng: np.random.Generator) -> bool:
     return bool(rng.random() < wins / total)
 
 
-def _positions(places: Sequence[int], name: str) -> IntArray:
+def _positions(places: Sequence[int] | IntArray, name: str) -> IntArray:
     try:
         array = np.array([int(x) for x in places], dtype=np.int64)
     except (TypeError, ValueError):
