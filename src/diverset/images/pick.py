@@ -62,6 +62,8 @@ class ImageChoice(Result):
         What the images were compared by, in words.
     notes : tuple of str
         What the caller should know.
+    max_pixels : int, optional
+        Largest image to decode.
     """
 
     formats: ClassVar[tuple[str, ...]] = (*_PICTURES, *Result.formats)
@@ -78,6 +80,7 @@ class ImageChoice(Result):
     method: str = "greedy"
     compared_by: str = "colours (Lab), details (SIFT words), layout (GIST)"
     notes: tuple[str, ...] = ()
+    max_pixels: int | None = None
 
     @property
     def files(self) -> list[Path]:
@@ -128,12 +131,12 @@ class ImageChoice(Result):
             "notes": list(self.notes),
         }
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str], *, raw_cells: bool = False) -> None:
         """Write a contact sheet (.html, .png, .jpg) or the picks (.csv, .json, .jsonl, .parquet, .md)."""
         if ending(path, self.formats) in _PICTURES:
             import_module("diverset.pages.sheet").write_picture(self, Path(path))
         else:
-            super().save(path)
+            super().save(path, raw_cells=raw_cells)
 
 
 def pick_images(
@@ -147,6 +150,8 @@ def pick_images(
     method: str = "greedy",
     threshold: float | None = None,
     cache: bool | str | Path = True,
+    max_pixels: int | None = None,
+    encoding: str | None = None,
     progress: bool = False,
     rng: RNGLike = None,
 ) -> ImageChoice:
@@ -173,6 +178,10 @@ def pick_images(
         Similarity from which images count as duplicates; see :func:`diverset.images.near_duplicates`.
     cache : bool or path
         Keep features for the next call: in the user's folder for caches, in another folder, or (False) not at all.
+    max_pixels : int, optional
+        Largest image to decode; see :func:`diverset.images.read_image`.
+    encoding : str, optional
+        Encoding of the tables of scores and vectors, if they are text; UTF-8 is tried first by default.
     progress : bool
         Show a progress bar on a terminal.
 
@@ -189,13 +198,13 @@ def pick_images(
     notes: list[str] = []
     vectors: dict[Path, Any] | None = None
     if embeddings is not None and not _is_model(embeddings):
-        vectors = _given_vectors(embeddings, files, root, notes)
+        vectors = _given_vectors(embeddings, files, root, notes, encoding)
     worth: dict[Path, float] | None = None
     if scores is not None:
-        worth = _given_scores(scores, files, root, notes)
+        worth = _given_scores(scores, files, root, notes, encoding)
         files = [path for path in files if path in worth]
     store = FeatureCache() if cache is True else FeatureCache(cache) if cache else None
-    found = extract(files, COMPARED_BY, cache=store, progress=progress)
+    found = extract(files, COMPARED_BY, cache=store, max_pixels=max_pixels, progress=progress)
     if found.skipped:
         reasons = [f"{_name(one.path, root)} ({one.reason})" for one in found.skipped]
         notes.append(f"{_images(len(reasons))} could not be read: {_few(reasons)}")
@@ -222,7 +231,7 @@ def pick_images(
     )
     if len(choice) < wanted:
         notes.append(f"{wanted} images asked for, and only {_images(len(choice))} can be picked; the others are copies")
-    return replace(choice, folder=root, notes=tuple(notes))
+    return replace(choice, folder=root, notes=tuple(notes), max_pixels=max_pixels)
 
 
 def _name(path: Path, folder: Path | None) -> str:
@@ -242,9 +251,10 @@ def _is_model(embeddings: Any) -> bool:
     return isinstance(embeddings, str | os.PathLike) and Path(embeddings).suffix.lower() not in (".npy", *_TABLES)
 
 
-def _table(name: str | Path) -> tuple[Any, str]:
+def _table(name: str | Path, notes: list[str], encoding: str | None) -> tuple[Any, str]:
     """A table with a column of files."""
-    table = import_module("diverset.io.tables").read_table(str(name))
+    table = import_module("diverset.io.tables").read_table(str(name), encoding=encoding)
+    notes += table.notes
     column = next((c for c in FILE_COLUMNS if c in table.columns), None)
     if column is None:
         raise DiversetError(
@@ -254,13 +264,17 @@ def _table(name: str | Path) -> tuple[Any, str]:
 
 
 def _given_scores(
-    scores: Mapping[str, float] | str | Path, files: Sequence[Path], folder: Path | None, notes: list[str]
+    scores: Mapping[str, float] | str | Path,
+    files: Sequence[Path],
+    folder: Path | None,
+    notes: list[str],
+    encoding: str | None,
 ) -> dict[Path, float]:
     if isinstance(scores, Mapping):
         return _matched(
             {str(key): float(value) for key, value in scores.items()}.items(), "scores", files, folder, notes
         )
-    table, column = _table(scores)
+    table, column = _table(scores, notes, encoding)
     score = next((c for c in SCORE_COLUMNS if c in table.columns), None)
     if score is None:
         raise DiversetError(
@@ -271,9 +285,11 @@ def _given_scores(
     return _matched(pairs, str(scores), files, folder, notes, table.where)
 
 
-def _given_vectors(embeddings: Any, files: Sequence[Path], folder: Path | None, notes: list[str]) -> dict[Path, Any]:
+def _given_vectors(
+    embeddings: Any, files: Sequence[Path], folder: Path | None, notes: list[str], encoding: str | None
+) -> dict[Path, Any]:
     if isinstance(embeddings, str | os.PathLike) and Path(embeddings).suffix.lower() in _TABLES:
-        table, column = _table(Path(embeddings))
+        table, column = _table(Path(embeddings), notes, encoding)
         reader = import_module("diverset.io.features")
         names = [name for name in table.columns if name != column]
         vectors = [name for name in names if table.vectors(name) is not None][:1]

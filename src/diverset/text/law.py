@@ -13,7 +13,7 @@ from scipy import sparse
 from diverset._typing import FloatArray, IntArray, RNGLike
 from diverset.errors import DiversetError
 from diverset.numerics.validation import is_sparse
-from diverset.sampling.eigenvectors import EigenvectorLaw
+from diverset.sampling.eigenvector_law import EigenvectorLaw
 from diverset.sampling.rejection import Proposals, RejectionSampler, alias_tables
 
 __all__ = ["Draws", "SummaryLaw", "cosines", "draw_between", "given_read"]
