@@ -149,7 +149,7 @@ class _Vectors(Similarity):
         super().__init__(n, rank=rank, rounding=EPS * max(1.0, math.sqrt(D)), unit=unit)
 
     @abc.abstractmethod
-    def _vectors(self, items: IntArray) -> FloatArray:
+    def vectors(self, items: IntArray) -> FloatArray:
         """Vectors of a few items, as dense rows."""
 
     def _without_lone(self, items: IntArray) -> IntArray:
@@ -157,7 +157,7 @@ class _Vectors(Similarity):
 
     def log_det(self, items: IntArray) -> float:
         """Log-determinant over `items`; -inf where they are dependent."""
-        rows = self._vectors(self._without_lone(items))  # items without a direction change no determinant
+        rows = self.vectors(self._without_lone(items))  # items without a direction change no determinant
         return log_det_gram(rows, EPS * np.sqrt(row_norms_squared(rows)))
 
     @abc.abstractmethod
@@ -197,14 +197,15 @@ class Rows(_Vectors):
             X, norms = _safe_rows(X, norms, cosine)
         super().__init__(X, norms, cosine=cosine)
 
-    def _vectors(self, items: IntArray) -> FloatArray:
+    def vectors(self, items: IntArray) -> FloatArray:
+        """Vectors of a few items, as dense rows."""
         rows: FloatArray = np.sqrt(self.factor[items])[:, None] * self.X[items].astype(np.float64)
         return rows
 
     def _products(self, rows: IntArray | None, items: IntArray) -> FloatArray:
-        right = self._vectors(items).T
+        right = self.vectors(items).T
         if rows is not None:
-            S: FloatArray = self._vectors(rows) @ right
+            S: FloatArray = self.vectors(rows) @ right
             return S
         block = np.empty((self.n, len(items)))
         step = max(1, self.n) if self.X.dtype == np.float64 else block_length(self.X.shape[1])
@@ -226,7 +227,7 @@ class Rows(_Vectors):
 
     def pivots(self, items: IntArray) -> FloatArray:
         """What each item adds to the determinant beside those before it; 0 for an item that depends on them."""
-        rows = self._vectors(items)
+        rows = self.vectors(items)
         if self.lone is not None:
             rows = np.hstack([rows, np.diag(self.lone[items].astype(np.float64))])
         R = np.linalg.qr(rows.T, mode="r")
@@ -239,7 +240,7 @@ class Rows(_Vectors):
         shown = self._without_lone(given)
         return greedy_rows(
             self.X, min(k, self.n), scale=self.scale, factor=self.factor, bonus=bonus, weight=weight, limits=limits,
-            given=self._vectors(shown) if len(shown) else None, lone=self.rank - self.X.shape[1],
+            given=self.vectors(shown) if len(shown) else None, lone=self.rank - self.X.shape[1],
         )  # fmt: skip
 
     def dpp(self, quality: FloatArray) -> DPP:
@@ -271,7 +272,8 @@ class SparseRows(_Vectors):
             raise _beyond_range(int(np.flatnonzero(~np.isfinite(norms))[0]))
         super().__init__(X, norms, cosine=cosine)
 
-    def _vectors(self, items: IntArray) -> FloatArray:
+    def vectors(self, items: IntArray) -> FloatArray:
+        """Vectors of a few items, as dense rows."""
         rows = self.X[items]
         used = np.unique(rows.indices)  # the features that any of them has
         return np.sqrt(self.factor[items])[:, None] * np.asarray(rows[:, used].toarray(), dtype=np.float64)
