@@ -114,14 +114,7 @@ def make_selection(
 class SubsetState:
     """A set, with the effect of every addition, removal and exchange on the determinant.
 
-    Parameters
-    ----------
-    diagonal : ndarray of shape (n,)
-        Diagonal of L.
-    row : callable
-        ``row(j)`` is row j of L, of shape (n,).
-    members : iterable of int
-        Positions to begin with.
+    `diagonal` is that of L, and ``row(j)`` gives row j of L.
     """
 
     def __init__(self, diagonal: FloatArray, row: Callable[[int], Array], members: Iterable[int] = ()) -> None:

@@ -29,16 +29,8 @@ for _empty in (_NO_ITEMS, _NO_COSTS):
 class Limits:
     """What may be picked; empty arrays mean that there is no limit of that kind.
 
-    Parameters
-    ----------
-    available : ndarray of bool of shape (n,)
-        Items that may be picked.
-    groups, caps : ndarray of int64
-        Group of each item, and the number of picks that each group may have.
-    costs, budget : ndarray of shape (n,) and float
-        Cost of each item, and what all picks may cost together.
-    stop : float
-        Every pick must gain more than this.
+    Of each of the `groups`, at most as many items as its cap may be picked; the `costs` of all picks may not exceed the
+    `budget`; and every pick must gain more than `stop`.
     """
 
     available: BoolArray
@@ -57,17 +49,7 @@ class Limits:
 
 
 class Room:
-    """The items that can still be picked.
-
-    Attributes
-    ----------
-    open : ndarray of bool
-        Items that can be picked now.
-    caps : ndarray of int64
-        Picks that each group has left.
-    left : float
-        What is left of the budget.
-    """
+    """The items that are `open` to be picked now, the `caps` that groups have left, and what is `left` to spend."""
 
     def __init__(self, limits: Limits) -> None:
         self._groups, self._costs = limits.groups, limits.costs

@@ -38,24 +38,8 @@ _LARGEST_EXPONENT = 150.0
 class Problem:
     """What is to be chosen from.
 
-    Parameters
-    ----------
-    similarity : Similarity
-        How alike the items are.
-    k : int
-        Number of picks wanted.
-    scores : ndarray of shape (n,)
-        Calibrated scores; 0 for items without one, which cannot be picked.
-    quality : ndarray of shape (n,) or None
-        The scores as they came, higher is better; None if there are none.
-    limits : Limits
-        What may be picked.
-    given : ndarray of int64
-        Items already shown: picks keep away from them.
-    labels : sequence or None
-        Labels of the items.
-    scale : str or None
-        How the scores were calibrated.
+    `scores` are calibrated by the `scale`, and 0 for items without one, which cannot be picked; `quality` is the scores
+    as they came, higher is better, or None. `given` items were shown already, and picks keep away from them.
     """
 
     similarity: Similarity

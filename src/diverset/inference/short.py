@@ -45,16 +45,7 @@ def is_short(features: Any) -> bool:
 class ShortLists:
     """Lists of candidates with their scores calibrated and sorted, to be picked from at any dial.
 
-    Parameters
-    ----------
-    lists : sequence of ndarray
-        Arrays for which :func:`is_short` holds, all of one width and precision.
-    quality : sequence or None
-        Scores of the items of each list.
-    k : int or float
-        Number of picks, or a share of the items.
-    scale : str or None
-        How scores are calibrated.
+    All `lists` are short arrays (:func:`is_short`) of one width and precision.
     """
 
     def __init__(self, lists: Sequence[Array], quality: Sequence[Any] | None, k: Any, scale: str | None) -> None:

@@ -50,18 +50,9 @@ def greedy_sparse(
     limits: Limits,
     given: IntArray,
 ) -> Picks:
-    """Up to k picks among the rows of X, the vector of item i being ``sqrt(factor[i]) * X[i]``.
+    """Up to k picks among the rows of a CSR matrix of float64 without repeated entries.
 
-    Parameters
-    ----------
-    X : CSR matrix of shape (n, D)
-        float64, without repeated entries.
-    k : int
-        Number of picks wanted.
-    scale, factor, bonus, weight, limits
-        As in :func:`diverset.inference.rows.greedy_rows`.
-    given : ndarray of int64
-        Positions already shown: they repel.
+    `given` are positions already shown, which repel; the rest is as in :func:`diverset.inference.rows.greedy_rows`.
     """
     n, D = X.shape
     k = min(k, n)
