@@ -158,7 +158,7 @@ class Search:
             factor, a, j = best_move(state, sized=True)
             if factor <= 1.0 + TOLERANCE or time.monotonic() > self.deadline:
                 break
-            state.exchange(a, j)
+            state.move(a=a, j=j)
         self.offer(state.positions)
 
     def _state(self, members: Iterable[int] = ()) -> SubsetState:
@@ -174,7 +174,7 @@ class Search:
                 gains = state.addition_ratios() * np.exp(0.3 * rng.standard_normal(self.n))
                 if gains.max() <= 0.0:
                     break
-                state.add(int(gains.argmax()))
+                state.move(j=int(gains.argmax()))
             if len(state.members) < k:
                 return
             self._polish(state.positions)

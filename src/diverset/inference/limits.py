@@ -17,7 +17,7 @@ from diverset.errors import DiversetError
 from diverset.inference.inputs import as_column, as_groups
 from diverset.numerics.validation import check_positive, check_size
 
-__all__ = ["Limits", "Room", "read_limits"]
+__all__ = ["Limits", "Room", "as_costs", "read_limits"]
 
 _NO_ITEMS = np.zeros(0, dtype=np.int64)
 _NO_COSTS = np.zeros(0)
@@ -71,6 +71,15 @@ class Room:
             self.open[self._costs > self.left] = False
 
 
+def as_costs(costs: Any, n: int, *, labels: Any = None) -> FloatArray:
+    """One positive cost per item."""
+    prices = as_column(costs, n, name="costs", labels=labels)
+    if n and prices.min() <= 0.0:
+        i = int(prices.argmin())
+        raise DiversetError(f"costs[{i}] is {prices[i]:.6g}; costs must be positive")
+    return prices
+
+
 def read_limits(
     available: BoolArray, costs: Any, budget: Any, groups: Any, per_group: Any, *, labels: Any = None
 ) -> Limits:
@@ -82,11 +91,7 @@ def read_limits(
     if (groups is None) != (per_group is None):
         raise DiversetError("groups and per_group go together; give both or neither")
     if costs is not None:
-        prices = as_column(costs, n, name="costs", labels=labels)
-        if n and prices.min() <= 0.0:
-            i = int(prices.argmin())
-            raise DiversetError(f"costs[{i}] is {prices[i]:.6g}; costs must be positive")
-        limits = replace(limits, costs=prices, budget=check_positive(budget, name="budget"))
+        limits = replace(limits, costs=as_costs(costs, n, labels=labels), budget=check_positive(budget, name="budget"))
     if groups is not None:
         numbers = as_groups(groups, n, labels=labels)
         cap = check_size(per_group, name="per_group")

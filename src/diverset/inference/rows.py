@@ -34,7 +34,15 @@ from diverset.inference.engine import Picks
 from diverset.inference.limits import Limits
 from diverset.numerics.linalg import EPS, row_norms_squared
 
-__all__ = ["greedy_rows", "information_inverse", "leverages", "orthonormal_rows", "rounding", "squared_norms"]
+__all__ = [
+    "greedy_rows",
+    "information_inverse",
+    "leverages",
+    "orthonormal_rows",
+    "rounding",
+    "squared_norms",
+    "thread_map",
+]
 
 #: From this many entries of X on, several threads share a pass over it.
 _THREADS_MIN_ENTRIES = 3_000_000
@@ -142,7 +150,7 @@ def _pick_in_rounds(
     reach = float(keys.max()) - level if level > -math.inf else 0.0
     parts = _parts(n, entries)
     idle = 0  # rounds without a pick
-    with _thread_map(len(parts)) as share:
+    with thread_map(len(parts)) as share:
         while made < wanted:
             if idle > 2 or math.isnan(level):
                 # All items are the pool, so that this round makes a pick or is the last one.
@@ -188,13 +196,13 @@ def squared_norms(X: Array) -> FloatArray:
     if len(parts) == 1:
         _row_loops.squared_norms(X, norms, 0, len(X))
     else:
-        with _thread_map(len(parts)) as share:
+        with thread_map(len(parts)) as share:
             list(share(lambda part: _row_loops.squared_norms(X, norms, *part), parts))
     return norms
 
 
 @contextmanager
-def _thread_map(n_threads: int) -> Iterator[Any]:
+def thread_map(n_threads: int) -> Iterator[Any]:
     """``map`` by a pool of `n_threads`; with one thread, the plain ``map``."""
     if n_threads == 1:
         yield map
