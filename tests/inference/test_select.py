@@ -357,6 +357,15 @@ def test_limits_that_end_the_picking_are_not_taken_for_the_rank(similarity, limi
     assert found.rank_spent is None
 
 
+@pytest.mark.parametrize("similarity", ["cosine", "rbf"])
+def test_a_window_that_holds_all_picks_changes_nothing(similarity):
+    rng = np.random.default_rng(1)
+    X, quality = rng.standard_normal((40, 12)), rng.random(40)
+    options = {"similarity": similarity, "quality": quality, "given": [3, 5]}
+    for window in (9, 10, 13, 50):
+        assert dv.select(X, 8, window=window, **options).indices.tolist() == dv.select(X, 8, **options).indices.tolist()
+
+
 def test_a_window_past_the_rank_takes_no_large_eigendecomposition(monkeypatch):
     sizes = []
 

@@ -22,6 +22,7 @@ from diverset.inference.rows import squared_norms
 from diverset.inference.scores import calibrated, check_scale
 from diverset.inference.short import ShortLists, is_short
 from diverset.inference.similarity import Rows, Similarity, SimilarityLike, read_similarity
+from diverset.inference.sparse import squared_norms_sparse
 from diverset.numerics._loops import places
 from diverset.numerics.validation import as_number, is_blocked, is_sparse
 
@@ -98,23 +99,14 @@ class Problem:
 
     def windowed(self, dial: float, window: int) -> Picks:
         """Greedy in which only the last `window` picks (and shown items, first in line) repel: O(n D w) a pick."""
-        recent = self.given.tolist()
-        limits = self.limits
-        steps: list[Picks] = []
-        while len(steps) < min(self.k, self.n):
-            last = np.array(recent[len(recent) - window :] if window else [], dtype=np.int64)
-            step = self.greedy(dial, 1, last, limits)
+        recent, limits, gains = self.given, self.limits, np.zeros(0)
+        while len(gains) < min(self.k, self.n):
+            step = self.greedy(dial, 1, recent[max(len(recent) - window, 0) :], limits)
             if len(step.positions) == 0:
                 break
-            steps.append(step)
-            recent.append(int(step.positions[0]))
+            recent, gains = np.append(recent, step.positions), np.append(gains, step.gains)
             limits = limits.after(step.positions)
-        empty = Picks(np.zeros(0, dtype=np.int64), np.zeros(0), None)
-        return Picks(
-            np.concatenate([empty.positions, *(step.positions for step in steps)]),
-            np.concatenate([empty.gains, *(step.gains for step in steps)]),
-            None,
-        )
+        return Picks(recent[len(self.given) :], gains, None)
 
     def exchange(self, dial: float, picks: Picks, share: float, width: float) -> Picks | None:
         """The set of largest volume that differs in one item and keeps a share of quality from `share` to `width` more.
@@ -128,6 +120,8 @@ class Problem:
         if quality is None or len(limits.groups) or len(limits.costs) or not self.similarity.has_columns:
             return None
         k = len(Y)
+        if k == 0:
+            return None
         mean, top = self._mean_and_top(k)
         least = quality[Y] - (quality[Y].sum() - k * mean - share * k * top)  # what must come in the place of each
         most = least + width * k * top
@@ -176,15 +170,14 @@ class Problem:
             positions = np.asarray(found.indices, dtype=np.int64)
             if found.upper_bound is not None:
                 bound = dial * (found.upper_bound - found.objective)  # the gap, in units of the objective
-        gains = self._gains_in_order(dial, positions)
-        picks = Picks(positions, gains, None)
-        if len(positions) < min(self.k, int(self.limits.available.sum())):
-            more = self.greedy(
-                dial, self.k - len(positions), np.union1d(self.given, positions), self.limits.after(positions)
-            )
-            together = np.concatenate([positions, more.positions])
-            return self.selection(dial, Picks(together, np.concatenate([gains, more.gains]), len(positions)))
-        return self.selection(dial, picks, bound=None if bound is None else float(gains.sum()) + bound)
+        gains, made = self._gains_in_order(dial, positions), len(positions)
+        if made < min(self.k, int(self.limits.available.sum())):
+            given = np.union1d(self.given, positions)
+            more = self.greedy(dial, self.k - made, given, self.limits.after(positions))
+            positions, gains = np.append(positions, more.positions), np.append(gains, more.gains)
+            return self.selection(dial, Picks(positions, gains, made))
+        bound = None if bound is None else float(gains.sum()) + bound
+        return self.selection(dial, Picks(positions, gains, None), bound=bound)
 
     def _gains_in_order(self, dial: float, positions: IntArray) -> FloatArray:
         """What each item adds to the objective beside the shown ones and those before it."""
@@ -295,21 +288,34 @@ def read_problem(
 ) -> Problem:
     """Check all arguments of a selection; :func:`diverset.select` explains them."""
     scale = check_scale(scale)
+    form: Similarity
+    items: Items | None = None
     if is_blocked(features):
-        n, labels, form = _read_blocks(features, given_features, query, similarity)
-        quality, costs, groups = (_in_memory(column) for column in (quality, costs, groups))
-        raw = _read_quality(quality, n, labels, lower_is_better)
+        from diverset.distributed.select import BlockRows
+
+        for name, value in (("given_features", given_features), ("query", query)):
+            if value is not None:
+                raise DiversetError(
+                    f"{name} needs features in memory, and they are a dask array; pass features.compute()"
+                )
+        form = BlockRows(features, similarity)
+        n, labels = form.n, None
+        quality, costs, groups = (
+            np.asarray(column.compute()) if is_blocked(column) else column for column in (quality, costs, groups)
+        )
     else:
         items = read_items(features)
         n, labels = items.n, items.labels
-        raw = _read_quality(quality, n, labels, lower_is_better)
+    raw = None
+    if quality is not None:
+        raw = as_column(quality, n, name="quality", labels=labels, infinite=not lower_is_better)
+        raw = -raw if lower_is_better else raw
+    if items is not None:
         if query is not None:
             if raw is not None:
                 raise DiversetError("quality and query are both given; the cosine to the query is a quality: give one")
             raw = _cosines(items.features, as_column(query, items.features.shape[1], name="query"))
-        if given_features is not None:
-            items = _with_given(items, given_features, similarity)
-        form = read_similarity(items, similarity)
+        form = read_similarity(_with_given(items, given_features, similarity), similarity)
     if zero_vectors not in ("unlike", "raise"):
         raise DiversetError(f'zero_vectors is {zero_vectors!r}; choose "unlike" or "raise"')
     if zero_vectors == "raise" and form.lone is not None:
@@ -348,6 +354,8 @@ def read_problem(
 
 def _with_given(items: Items, given_features: Any, similarity: SimilarityLike) -> Items:
     """The items, and behind them rows that were shown earlier and are not among the candidates."""
+    if given_features is None:
+        return items
     if similarity == "precomputed":
         raise DiversetError(
             'given_features needs rows of features; with similarity="precomputed", put the shown items into the matrix '
@@ -364,40 +372,12 @@ def _with_given(items: Items, given_features: Any, similarity: SimilarityLike) -
     return Items(np.vstack([X, shown.astype(X.dtype, copy=False)]))
 
 
-def _read_blocks(features: Any, given_features: Any, query: Any, similarity: Any) -> tuple[int, None, Similarity]:
-    """Number, labels and similarities of items in a dask array."""
-    from diverset.distributed.select import BlockRows
-
-    for name, value in (("given_features", given_features), ("query", query)):
-        if value is not None:
-            raise DiversetError(f"{name} needs features in memory, and they are a dask array; pass features.compute()")
-    form = BlockRows(features, similarity)
-    return form.n, None, form
-
-
-def _in_memory(column: Any) -> Any:
-    return np.asarray(column.compute()) if is_blocked(column) else column
-
-
-def _read_quality(quality: Any, n: int, labels: Any, lower_is_better: bool) -> FloatArray | None:
-    """Scores, higher is better; None if there are none."""
-    if quality is None:
-        return None
-    scores = as_column(quality, n, name="quality", labels=labels, infinite=not lower_is_better)
-    return -scores if lower_is_better else scores
-
-
 def _cosines(features: Any, query: FloatArray) -> FloatArray:
     """Cosine of each row to the query; 0 for a row of zeros."""
     if not query.any():
         raise DiversetError("query is all zeros, and a zero vector has no direction; give another")
     products = np.asarray(features @ (query / np.linalg.norm(query)).astype(features.dtype), dtype=np.float64)
-    if is_sparse(features):
-        from diverset.inference.sparse import squared_norms_sparse
-
-        norms = np.sqrt(squared_norms_sparse(features))
-    else:
-        norms = np.sqrt(squared_norms(np.ascontiguousarray(features)))
+    norms = np.sqrt(squared_norms_sparse(features) if is_sparse(features) else squared_norms(features))
     return np.divide(products, norms, out=np.zeros(len(norms)), where=norms > 0.0)
 
 

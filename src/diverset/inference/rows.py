@@ -191,7 +191,7 @@ def rounding(D: int, dtype: Any) -> float:
 
 def squared_norms(X: Array) -> FloatArray:
     """Squared norms of the rows in double precision; infinite or nan where a row is."""
-    norms = np.empty(len(X))
+    norms, X = np.empty(len(X)), np.ascontiguousarray(X)
     parts = _parts(len(X), X.size)
     if len(parts) == 1:
         _row_loops.squared_norms(X, norms, 0, len(X))
@@ -249,7 +249,7 @@ def information_inverse(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 def leverages(X: Array, half: Array) -> FloatArray:
     """Squared norms of the rows of X times a matrix, in the precision of X."""
-    leverage = np.empty(len(X))
-    for start in range(0, len(X), 4096):
+    leverage = np.empty(X.shape[0])
+    for start in range(0, X.shape[0], 4096):
         leverage[start : start + 4096] = row_norms_squared(X[start : start + 4096] @ half)
     return leverage

@@ -29,6 +29,7 @@ from diverset.inference.engine import Picks, greedy_dense, independent_items
 from diverset.inference.inputs import Items
 from diverset.inference.limits import Limits
 from diverset.inference.rows import greedy_rows, squared_norms
+from diverset.inference.sparse import greedy_sparse, squared_norms_sparse
 from diverset.numerics._loops import all_finite
 from diverset.numerics.linalg import (
     EPS,
@@ -256,7 +257,6 @@ class SparseRows(_Vectors):
     """The same for the rows of a CSR matrix, which stays sparse."""
 
     def __init__(self, X: Any, *, cosine: bool) -> None:
-        from diverset.inference.sparse import squared_norms_sparse
         from diverset.kernels._arrays import as_features
 
         X = as_features(X, name="features", allow_sparse=True)
@@ -285,8 +285,6 @@ class SparseRows(_Vectors):
 
     def greedy(self, k: int, bonus: FloatArray, weight: float, limits: Limits, given: IntArray) -> Picks:
         """Up to k greedy picks beside `given`."""
-        from diverset.inference.sparse import greedy_sparse
-
         return greedy_sparse(
             self.X, k, scale=self.scale, factor=self.factor, bonus=bonus, weight=weight, limits=limits, given=given
         )
@@ -421,7 +419,12 @@ def read_similarity(items: Items, similarity: Any) -> Similarity:
         if similarity in ("cosine", "dot"):
             return (SparseRows if is_sparse(X) else Rows)(X, cosine=similarity == "cosine")
         if similarity == "precomputed":
-            return _read_matrix(X)
+            if X.shape[0] != X.shape[1]:
+                raise KernelError(
+                    f'features has shape {X.shape}; similarity="precomputed" needs a square matrix of similarities '
+                    '(features, one row per item, go with similarity="cosine")'
+                )
+            return Matrix(as_hermitian(X, name="features"), given=X, rounding=float(np.finfo(X.dtype).eps))
         if similarity == "rbf":
             X = _dense(X)
             check_finite(X, name="features")
@@ -436,15 +439,6 @@ def read_similarity(items: Items, similarity: Any) -> Similarity:
         f'similarity is {similarity!r}; choose "cosine", "rbf", "dot" or "precomputed", or pass a function of two '
         "groups of rows"
     )
-
-
-def _read_matrix(X: Any) -> Matrix:
-    if X.shape[0] != X.shape[1]:
-        raise KernelError(
-            f'features has shape {X.shape}; similarity="precomputed" needs a square matrix of similarities '
-            '(features, one row per item, go with similarity="cosine")'
-        )
-    return Matrix(as_hermitian(X, name="features"), given=X, rounding=float(np.finfo(X.dtype).eps))
 
 
 def _safe_rows(X: Array, norms: FloatArray, cosine: bool) -> tuple[Array, FloatArray]:
