@@ -60,6 +60,12 @@ class Problem:
 
     # picks ----------------------------------------------------------------------------------------------------------
 
+    def picks(self, dial: float, window: int | None = None) -> Picks:
+        """Greedy picks, all of which repel, or only the last `window`."""
+        if window is not None and dial > 0.0:
+            return self.windowed(dial, window)
+        return self.greedy(dial, self.k, self.given, self.limits)
+
     def greedy(self, dial: float, k: int, given: IntArray, limits: Limits) -> Picks:
         """One item after the other, each the best beside those before it; plain top-k at dial 0."""
         if dial == 0.0:
