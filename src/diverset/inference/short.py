@@ -20,7 +20,7 @@ from diverset.inference.engine import Picks
 from diverset.inference.inputs import as_column, as_size
 from diverset.inference.result import Selection, describe_places
 from diverset.inference.rows import rounding
-from diverset.inference.scores import calibrated, score_of_rank
+from diverset.inference.scores import calibrated
 from diverset.numerics.linalg import EPS
 
 __all__ = ["ShortLists", "is_short"]
@@ -71,12 +71,8 @@ class ShortLists:
     def _pick(self, dial: float) -> tuple[IntArray, FloatArray, IntArray, FloatArray]:
         """Picks, gains, facts and sums, as the compiled loops write them."""
         m, most = len(self._lists), max(self._wanted)
-        out = (
-            np.empty((m, most), dtype=np.int64),
-            np.empty((m, most)),
-            np.zeros((m, 4), dtype=np.int64),
-            np.zeros((m, 2)),
-        )
+        positions, gains = np.empty((m, most), dtype=np.int64), np.empty((m, most))
+        out = (positions, gains, np.zeros((m, 4), dtype=np.int64), np.zeros((m, 2)))
         self._loops.pick(self._lists, self._scores, self._order, dial, self._asked, *out)
         return out
 
@@ -125,7 +121,7 @@ def _rank_scores(n: int) -> FloatArray:
     """Entry 2r is the calibrated score of rank r, for the ranks of n items and the means of two of them."""
     ranks = np.arange(2 * n + 1) / 2.0
     ranks[:2] = 1.0  # there is no rank below 1
-    scores = score_of_rank(ranks)
+    scores: FloatArray = -np.log2(ranks)
     scores.flags.writeable = False
     return scores
 
