@@ -48,17 +48,9 @@ _WELL_CONDITIONED = 1e6
 _STARTS, _ROUND_EVERY = 24, 50
 
 
-class _Effort(NamedTuple):
-    """How hard a node is looked at: eigendecompositions, accuracy of the bound, rounds of fixing, smallest weight."""
-
-    max_iter: int
-    accuracy: float
-    rounds: int
-    no_weight: float
-
-
+# How hard a node is looked at: eigendecompositions, accuracy of the bound, rounds of fixing, smallest weight.
 # Few items with weight are fewer in the eigenvalue problem, and what is lost in the bound does not show in the tree.
-_ROOT, _INNER = _Effort(60, 0.01, 8, bounds.NO_WEIGHT), _Effort(7, 0.5, 2, 1e-2)
+_ROOT, _INNER = (60, 0.01, 8, bounds.NO_WEIGHT), (7, 0.5, 2, 1e-2)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -76,10 +68,6 @@ class _Node:
     conflict: NDArray[np.uint8]
     potential: FloatArray
     step: float
-
-    def conflicts(self) -> BoolArray:
-        m = len(self.free)
-        return np.unpackbits(self.conflict, count=m * m).reshape(m, m).astype(bool)
 
 
 class _Side(NamedTuple):
@@ -223,7 +211,7 @@ class Search:
         potential: FloatArray,
         conflict: BoolArray,
         target: float,
-        effort: _Effort,
+        effort: tuple[int, float, int, float],
         step: float,
     ) -> tuple[float, FloatArray, FloatArray, FloatArray, int, float]:
         """Bound, weights, bounds with and without each item, conflicts found, step; compiled for real kernels."""
@@ -257,10 +245,11 @@ class Search:
 
         side = self.sides[node.side]
         shift = side.offset + (self.n - node.size if side.flipped else node.size) * self.log_scale
-        inside, free, conflict = node.inside, node.free, node.conflicts()
+        inside, free, m = node.inside, node.free, len(node.free)
+        conflict = np.unpackbits(node.conflict, count=m * m).reshape(m, m).astype(bool)
         potential, step = node.potential, node.step
         effort = _ROOT if len(free) == self.n else _INNER
-        for _ in range(effort.rounds):
+        for _ in range(effort[2]):
             s = node.size - len(inside)
             A, log_det = self._condition(side, inside, free)
             if log_det == -math.inf or not 0 <= s <= len(free):

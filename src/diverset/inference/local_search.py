@@ -89,10 +89,8 @@ def map_local_search(
 
     Parameters
     ----------
-    dpp : DPP
-        An L-ensemble: dense or from features, in which case L is not formed.
-    k : int, optional
-        How many items, at most the rank; by default the size is free.
+    dpp, k
+        As in :func:`diverset.map_exact`. L is not formed where the DPP is one from features.
     start : iterable of int, optional
         Items to begin with (k of them, if `k` is given), a set of positive probability. The greedy set by default.
     max_iter : int

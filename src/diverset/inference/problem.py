@@ -219,7 +219,12 @@ class Problem:
             better, above_all = places(scores, positions)
             found = describe_places(len(positions), int(self.limits.available.sum()), better, above_all, dial)
         lone = self.similarity.lone
-        return found if lone is None else (*found, _about_zeros(lone))
+        if lone is None:
+            return found
+        first, count = int(lone.argmax()), int(lone.sum())
+        which = f"item {first} has" if count == 1 else f"{count} items, item {first} the first, have"
+        note = f"{which} a vector of zeros, which has no direction: it counts as unlike every other"
+        return (*found, note)
 
     def best(self, k: int) -> IntArray:
         """The k best items by quality alone, of those that may be picked."""
@@ -254,12 +259,6 @@ class Problem:
         S = S / root[:, None] / root
         np.fill_diagonal(S, -math.inf)
         return float(np.clip(S.max(axis=1), 0.0, 1.0).mean())
-
-
-def _about_zeros(lone: BoolArray) -> str:
-    first, count = int(lone.argmax()), int(lone.sum())
-    which = f"item {first} has" if count == 1 else f"{count} items, item {first} the first, have"
-    return f"{which} a vector of zeros, which has no direction: it counts as unlike every other"
 
 
 def check_dial(diversity: Any) -> float:
@@ -351,10 +350,13 @@ def read_problem(
             available &= raw >= (-least if lower_is_better else least)
     limits = read_limits(available, costs, budget, groups, per_group, labels=labels)
     if form.n > n:
+        # Rows of `given_features` follow the items, and cannot be picked.
+        more = (0, form.n - n)
         shown = np.concatenate([shown, np.arange(n, form.n)])
-        limits = _padded(limits, form.n)
-        scores = np.concatenate([scores, np.zeros(form.n - n)])
-        raw = None if raw is None else np.concatenate([raw, np.zeros(form.n - n)])
+        scores, raw = np.pad(scores, more), None if raw is None else np.pad(raw, more)
+        groups = np.pad(limits.groups, more) if len(limits.groups) else limits.groups
+        prices = np.pad(limits.costs, more, constant_values=1.0) if len(limits.costs) else limits.costs
+        limits = replace(limits, available=np.pad(limits.available, more), groups=groups, costs=prices)
     return Problem(form, wanted, scores, raw, limits, shown, labels, scale)
 
 
@@ -385,14 +387,3 @@ def _cosines(features: Any, query: FloatArray) -> FloatArray:
     products = np.asarray(features @ (query / np.linalg.norm(query)).astype(features.dtype), dtype=np.float64)
     norms = np.sqrt(squared_norms_sparse(features) if is_sparse(features) else squared_norms(features))
     return np.divide(products, norms, out=np.zeros(len(norms)), where=norms > 0.0)
-
-
-def _padded(limits: Limits, n: int) -> Limits:
-    """The limits for n items, of which those added at the end cannot be picked."""
-    more = n - len(limits.available)
-    return replace(
-        limits,
-        available=np.concatenate([limits.available, np.zeros(more, dtype=bool)]),
-        groups=np.concatenate([limits.groups, np.zeros(more, dtype=np.int64)]) if len(limits.groups) else limits.groups,
-        costs=np.concatenate([limits.costs, np.ones(more)]) if len(limits.costs) else limits.costs,
-    )
