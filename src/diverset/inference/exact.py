@@ -386,7 +386,7 @@ def map_exact(
 
 
 def solve(dpp: DPP, k: int | None, limit: float, gap: float) -> Search:
-    """The tree of :func:`map_exact` when it stops: what is left of it, and how many nodes it took."""
+    """The search of :func:`map_exact` when it stops, with its open nodes and the number of nodes expanded."""
     begun = time.monotonic()
     L = whole_kernel(dpp, "map_exact")
     sizes = _sizes(dpp, k)

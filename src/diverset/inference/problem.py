@@ -39,8 +39,8 @@ _LARGEST_EXPONENT = 150.0
 class Problem:
     """What is to be chosen from.
 
-    `scores` are calibrated by the `scale`, and 0 for items without one, which cannot be picked; `quality` is the scores
-    as they came, higher is better, or None. `given` items were shown already, and picks keep away from them.
+    `scores` are calibrated by the `scale`, and 0 for items without one, which cannot be picked; `quality` holds the
+    scores before calibration, higher is better, or None. `given` items were shown already, and picks keep away from them.
     """
 
     similarity: Similarity
@@ -118,7 +118,7 @@ class Problem:
         """The set of largest volume that differs in one item and keeps a share of quality from `share` to `width` more.
 
         With P the inverse of S over the set and T = S P, exchanging a for j multiplies the determinant by
-        :math:`P_{aa} r_j + T_{ja}^2`, where r is what is left of item j beside the set. At most
+        :math:`P_{aa} r_j + T_{ja}^2`, where r is the residual of item j given the set. At most
         ``max(64, 4 k)`` items j are tried, evenly spaced among those with a suitable score. None where there is no such
         set, or limits other than availability apply.
         """
@@ -234,7 +234,7 @@ class Problem:
     def kept(self, positions: IntArray) -> float | None:
         """Share of the way from the mean of all candidates to the mean of as many of the best; None without scores.
 
-        Candidates are the items that may be picked, and their scores count as they came, whatever the scale.
+        Candidates are the items that may be picked, and their scores count before calibration, whatever the scale.
         """
         if self.quality is None or len(positions) == 0:
             return None

@@ -37,7 +37,7 @@ def check_scale(scale: Any) -> str | None:
 
 
 def calibrated(scores: FloatArray, scale: str | None) -> FloatArray:
-    """Scores on the scale asked for. Items of score -inf keep it, and count neither in the mean nor in the ranks."""
+    """Scores on the given scale. Items of score -inf keep it, and count neither in the mean nor in the ranks."""
     if scale is None:
         return scores
     result = np.empty(len(scores))
