@@ -40,7 +40,7 @@ class Problem:
     """What is to be chosen from.
 
     `scores` are calibrated by the `scale`, and 0 for items without one, which cannot be picked; `quality` holds the
-    scores before calibration, higher is better, or None. `given` items were shown already, and picks keep away from them.
+    scores before calibration, higher is better, or None. `given` items were shown already, and picks avoid them.
     """
 
     similarity: Similarity
