@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import diverset as dv
-from diverset.inference import _tree, bounds
+from diverset.inference import bounds, exact
 from diverset.inference._exact_loops import bound_and_probe, clique_partition, schur_complement
 from diverset.inference.bounds import (
     LARGEST_STEP,
@@ -201,7 +201,7 @@ def test_large_sizes_go_through_the_inverse():
 def test_compiled_and_plain_nodes_prove_the_same():
     for L, k in ((wishart(40, 50, 2), 9), (rbf(40, 2, 0.2, 0), 8)):
         # Complex kernels are searched without the compiled loops.
-        searches = [_tree.Search(kernel, [k], True, math.inf) for kernel in (L, L.astype(complex))]
+        searches = [exact.Search(kernel, [k], True, math.inf) for kernel in (L, L.astype(complex))]
         for search in searches:
             search.run(0.0)
         compiled, plain = searches

@@ -80,10 +80,6 @@ class BlockRows(Similarity):
         """Not available: it would need all rows."""
         raise DiversetError("features are a dask array; pass features.compute() to compare all items with some")
 
-    def diagonal(self) -> FloatArray:
-        """Not available."""
-        return self.columns(np.zeros(0, dtype=np.int64))
-
     def among(self, items: IntArray) -> FloatArray:
         """Similarities among `items`."""
         return self._fetched(items).among(np.arange(len(items)))
@@ -96,7 +92,7 @@ class BlockRows(Similarity):
         """Exact greedy picks; see :mod:`diverset.distributed.greedy`."""
         tables = (bonus, limits.available, limits.groups, limits.costs)
         columns = persist([task(Columns, None, *(a[i:j] for a in tables)) for i, j in pairwise(self._blocks.starts)])
-        shown = self._fetched(given)._unit_rows(np.arange(len(given))) if len(given) else None
+        shown = self._fetched(given).vectors(np.arange(len(given))) if len(given) else None
         return greedy_blocks(
             self._blocks, columns, min(k, self.n), cosine=self._cosine, weight=weight, limits=limits, given=shown
         )

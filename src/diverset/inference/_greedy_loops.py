@@ -418,7 +418,7 @@ class RowState(_State):
                 self.Z[t, j] = root * self._entry(c, j)
             for _turn in range(2):  # twice is enough to be orthogonal to rounding
                 for s in range(t):
-                    self._subtract(self._z_product(s, t), s, t)
+                    self._subtract(self._z_product(s, t), s, self.Z, t)
             u = self._z_product(t, t)
             length = sqrt(u)
             if root == 0.0:  # an item without a direction lowers no potential
@@ -442,12 +442,14 @@ class RowState(_State):
     @cython.inline
     @cython.nogil
     @cython.exceptval(check=False)
-    def _subtract(self, a: cython.double, s: cython.Py_ssize_t, t: cython.Py_ssize_t) -> cython.void:
-        """Z[t] -= a Z[s]."""
+    def _subtract(
+        self, a: cython.double, s: cython.Py_ssize_t, M: cython.double[:, ::1], t: cython.Py_ssize_t
+    ) -> cython.void:
+        """M[t] -= a Z[s]."""
         if cython.compiled:
-            kernels.axpy(-a, cython.address(self.Z[s, 0]), cython.address(self.Z[t, 0]), self.D)
+            kernels.axpy(-a, cython.address(self.Z[s, 0]), cython.address(M[t, 0]), self.D)
         else:
-            kernels.axpy(-a, self.Z[s], self.Z[t], self.D)
+            kernels.axpy(-a, self.Z[s], M[t], self.D)
 
     @cython.cfunc
     @cython.nogil
@@ -466,12 +468,7 @@ class RowState(_State):
                 self.p64[at] = self.Z[t, j]
         if self.leverage:
             for j in range(self.D):
-                if cython.compiled:
-                    kernels.axpy(
-                        -self.Z[t, j], cython.address(self.Z[t, 0]), cython.address(self.inverse[j, 0]), self.D
-                    )
-                else:
-                    kernels.axpy(-self.Z[t, j], self.Z[t], self.inverse[j], self.D)
+                self._subtract(self.Z[t, j], t, self.inverse, j)
         self.slack[t + 1] = self.slack[t] + self.unit * self._z_product(t, t)
         self._t = t + 1
 
@@ -757,14 +754,6 @@ class DenseState(_State):
         self.C[i, 2 * s + 1] = im
         return re * re + im * im
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def _append(self, i: cython.Py_ssize_t) -> cython.void:
-        self.history[self._t] = i
-        self.pivots[self._t] = sqrt(self.residual[i])
-        self._t += 1
-
     def give(self, items: cython.const[cython.longlong][::1]):
         """Add items already shown, which repel; those that depend on others before them change nothing."""
         with cython.nogil:
@@ -772,7 +761,9 @@ class DenseState(_State):
                 i = items[a]
                 self._advance(i, -HUGE_VAL)
                 if self.residual[i] > self.tolerance * self.diagonal[i]:
-                    self._append(i)
+                    self.history[self._t] = i
+                    self.pivots[self._t] = sqrt(self.residual[i])
+                    self._t += 1
 
     def pick(
         self, n_picks: cython.Py_ssize_t, stop: cython.double, picks: cython.longlong[::1], gains: cython.double[::1]
@@ -807,5 +798,7 @@ class DenseState(_State):
                 gains[made] = theta
                 made += 1
                 self._take(best)
-                self._append(best)
+                self.history[self._t] = best
+                self.pivots[self._t] = sqrt(self.residual[best])
+                self._t += 1
         return made

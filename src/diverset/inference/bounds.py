@@ -74,7 +74,7 @@ __all__ = [
 NO_WEIGHT = 1e-7
 #: Part of the smallest eigenvalue that is split off: short of all, so that no vector vanishes.
 SPLIT = 0.999
-#: Potentials stay within this range, and change by at most so much at a time.
+#: Potentials stay within plus or minus this range, and change by at most the largest step at a time.
 POTENTIAL_RANGE = 25.0
 LARGEST_STEP = 5.0
 
@@ -95,7 +95,7 @@ def spectral_bound(C: Array, s: int) -> float:
 
 
 def eigenvalues_from_above(C: Array) -> FloatArray:
-    """Ascending eigenvalues of a positive semidefinite matrix, each raised by what rounding may have taken."""
+    """Ascending eigenvalues of a positive semidefinite matrix, each raised by a bound on its rounding error."""
     if len(C) == 0:
         return np.zeros(0)
     values = np.asarray(np.linalg.eigvalsh(C), dtype=np.float64)
@@ -106,7 +106,7 @@ class LinearBound(NamedTuple):
     r"""A bound :math:`\log\det C_S \le v - s + \sum_{i \in S} g_i`, and the matrix :math:`\Theta` it comes from.
 
     `value` is the bound over the polytope (at most one item from each block), found at the point `weights`;
-    `constant` is v, which holds what rounding may have taken. The matrix is
+    `constant` is v, which includes an allowance for rounding. The matrix is
     :math:`\Theta = \frac1d I + \sum_l (\frac1{\lambda_l} - \frac1d) u_l u_l^*`, with fewer than s eigenvalues
     :math:`\lambda_l > d` in `lam` and d in `rest`, and is held by what it does to the items:
     :math:`g_i = f_i\Theta f_i^*` and `W` of :math:`f_i u_l`. `psi` was split off, and `step` is the step reached.
@@ -297,7 +297,7 @@ def map_upper_bound(dpp: DPP, k: int | None = None) -> float:
 
     The least of the Hadamard, spectral, linx and factorisation bounds (see ``diverset.inference.bounds``); for all
     sets, the largest over the sizes. In seconds for hundreds of items. Each comes from a feasible point of the dual,
-    so that it holds however early its search stops, and is raised by what rounding may have taken.
+    so that it holds however early its search stops, and is raised by a bound on its rounding error.
 
     Examples
     --------
