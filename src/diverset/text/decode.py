@@ -1,6 +1,6 @@
-r"""Decoding by expected ROUGE: the words and word pairs that draws from the model agree on.
+r"""The law of summaries, a DPP over sentences given that their lengths fit, and decoding by expected ROUGE.
 
-Draws stand for what people might have written. A summary Y that holds the word w :math:`c_w` times has
+Draws from the law represent what people might have written. A summary Y that holds the word w :math:`c_w` times has
 
 .. math::  h(Y) = \sum_w a_w \sum_{t=1}^{c_w} \Pr(w \text{ occurs } t \text{ times or more})
            + b \sum_{(v, w) \in Y} \Pr(v w \text{ occurs})
@@ -18,21 +18,182 @@ denominator a sentence that says little is not added even if it fits.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 from scipy import sparse
 
-from diverset._typing import Array, BoolArray, FloatArray, IntArray
-from diverset.numerics.validation import check_rows
-from diverset.text.law import Draws
-from diverset.text.terms import Terms
+from diverset._typing import Array, BoolArray, FloatArray, IntArray, RNGLike
+from diverset.numerics.validation import as_generator, check_rows, is_sparse
+from diverset.sampling.eigenvectors import EigenvectorLaw
+from diverset.sampling.rejection import Proposals, RejectionSampler, alias_tables
+from diverset.text.tfidf import Terms
 
-__all__ = ["covering_summary", "least_risk", "mean_rouge", "pairwise_rouge", "word_counts"]
+__all__ = ["mean_rouge", "pairwise_rouge", "word_counts"]
+
+#: Draws made at a time.
+_BATCH = 2000
+#: Expected cost of a draw before it is accepted or rejected, as a share of the room.
+_EXPECTED = 0.85
+#: Draws are kept if they use at least this share of the room.
+_FULL = 0.5
+#: Draws from which the least cost is found, and the share of them that must fit.
+_PILOT, _FEWEST = 2000, 0.02
+#: Added to the diagonal for sentences that were read, and how many of them, the nearest, are compared.
+_UNREAD, _MOST_READ = 0.1, 2000
+
+
+def _indicator(sets: Sequence[IntArray], n: int) -> Any:
+    """Sets as rows of zeros and ones: CSR of float32, of shape (n_sets, n)."""
+    ends = np.cumsum([0, *map(len, sets)])
+    members = np.concatenate([np.zeros(0, dtype=np.int64), *sets])
+    return sparse.csr_matrix((np.ones(len(members), dtype=np.float32), members, ends), (len(sets), n))
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Sets drawn from a DPP given that their cost is in a window, and the number of draws made to find them."""
+
+    sets: list[IntArray]
+    n_drawn: int
+
+    def indicator(self, n: int) -> Any:
+        """The sets as rows of zeros and ones: CSR of shape (n_sets, n)."""
+        return _indicator(self.sets, n)
+
+
+def draw_between(
+    sampler: RejectionSampler, costs: IntArray, low: int, high: int, n_sets: int, *, rng: RNGLike = None, most: int = 0
+) -> Draws:
+    """Draw sets whose cost is from `low` to `high`, exactly, by drawing and rejecting.
+
+    Fewer than `n_sets`, or none, are returned if such sets are rare: the search ends after `most` draws, by default
+    10,000 plus 200 for each set.
+    """
+    generator = as_generator(rng)
+    limit = most or 10_000 + 200 * n_sets
+    kept: list[IntArray] = []
+    drawn = 0
+    while len(kept) < n_sets and drawn < limit:
+        for flat, offsets in sampler.draw_flat(min(_BATCH, limit - drawn), generator):
+            spent = np.diff(np.concatenate([[0], np.cumsum(costs[flat])])[offsets])
+            inside = np.flatnonzero((low <= spent) & (spent <= high))[: n_sets - len(kept)]
+            kept += [flat[offsets[d] : offsets[d + 1]] for d in inside]
+            if len(kept) == n_sets:
+                return Draws(kept, drawn + int(inside[-1]) + 1)
+            drawn += len(spent)
+    return Draws(kept, drawn)
+
+
+class SummaryLaw:
+    r"""Law of a summary: :math:`L_{ij} = a\, q_i s_{ij} q_j`, given that the sentences cost from ``low`` to ``room``.
+
+    The factor a makes a draw cost 85% of the room on average before it is accepted or rejected. ``low`` is half the
+    room, or half of what all sentences cost; it is halved as long as fewer than 2% of the draws would be accepted.
+
+    Qualities and costs are positive, the similarity is positive semidefinite, and `room` is the largest cost.
+    """
+
+    def __init__(self, quality: FloatArray, similarity: FloatArray, costs: IntArray, room: int) -> None:
+        self.quality, self.similarity, self.costs, self.room = quality, similarity, costs, room
+
+    @cached_property
+    def _spectrum(self) -> tuple[FloatArray, FloatArray]:
+        values, vectors = scipy.linalg.eigh(
+            self.quality[:, None] * self.similarity * self.quality, driver="evd", check_finite=False
+        )
+        return np.maximum(values, 0.0), vectors
+
+    @cached_property
+    def scale(self) -> float:
+        r"""The factor a, by bisection on :math:`\sum_n w_n \frac{a \lambda_n}{1 + a \lambda_n}`, the expected cost.
+
+        Here :math:`w_n = \sum_i c_i v_{ni}^2`.
+        """
+        values, vectors = self._spectrum
+        weights = self.costs @ vectors**2
+        reachable = 0.95 * float(weights[values > 1e-12 * values.max(initial=0.0)].sum())
+        wanted = min(_EXPECTED * self.room, reachable)
+        low, high = -60.0, 60.0
+        for _ in range(80):
+            middle = 0.5 * (low + high)
+            scaled = np.exp(middle) * values
+            if weights @ (scaled / (1.0 + scaled)) < wanted:
+                low = middle
+            else:
+                high = middle
+        return float(np.exp(0.5 * (low + high)))
+
+    @cached_property
+    def L(self) -> FloatArray:
+        """Likelihood kernel, scaled to the room."""
+        return self.scale * self.quality[:, None] * self.similarity * self.quality
+
+    @cached_property
+    def sampler(self) -> RejectionSampler:
+        """Sampler of the DPP with kernel L, without the condition on costs: microseconds a draw."""
+        values, vectors = self._spectrum
+        V = np.ascontiguousarray(vectors[:, values > 0.0])
+        return RejectionSampler(
+            Proposals(V, *alias_tables(V)), EigenvectorLaw.of(np.log(self.scale * values[values > 0.0]))
+        )
+
+    @property
+    def half(self) -> int:
+        """Half of the room, or of the cost of all sentences if that is less."""
+        return max(1, int(_FULL * min(self.room, int(self.costs.sum()))))
+
+    @cached_property
+    def low(self) -> int:
+        """Least cost of a summary."""
+        low = self.half
+        pilot = draw_between(self.sampler, self.costs, 1, self.room, _PILOT, rng=0, most=_PILOT)
+        spent = np.array([int(self.costs[items].sum()) for items in pilot.sets])
+        while low > 1 and (spent >= low).sum() < _FEWEST * _PILOT:
+            low //= 2
+        return low
+
+    def draw(self, n_sets: int, rng: RNGLike = None) -> Draws:
+        """Independent, exact draws from the law, by rejection; fewer than `n_sets` if very few sets fit."""
+        return draw_between(self.sampler, self.costs, self.low, self.room, n_sets, rng=rng)
+
+
+def cosines(vectors: Any, others: Any) -> FloatArray:
+    """Inner products of unit vectors, dense or CSR, as a dense array."""
+    found = vectors @ others.T
+    return np.asarray(found.toarray() if is_sparse(found) else found, dtype=np.float64)
+
+
+def given_read(vectors: Any, read: Any) -> FloatArray:
+    r"""Similarity of sentences, given that others were read.
+
+    The DPP conditioned on sentences A has the similarity
+
+    .. math::  S - S_{\cdot A}(S_{AA} + \sigma^2 I)^{-1} S_{A\cdot}
+
+    among the others, the Schur complement of conditioning on inclusion. With :math:`\sigma^2 = 0.1` every read sentence
+    keeps a part of its own: otherwise a few hundred read sentences would span the vector of any new one.
+
+    Both arguments hold unit vectors in rows, dense or CSR. The diagonal of the result is the part of each sentence that
+    is new: 1 if it shares no word with the read ones, 0.09 for a copy.
+    """
+    S, cross = cosines(vectors, vectors), cosines(vectors, read)
+    if cross.shape[1] > _MOST_READ:
+        nearest = np.argsort(-cross.max(axis=0), kind="stable")[:_MOST_READ]
+        cross, read = cross[:, nearest], read[nearest]
+    known = cosines(read, read)
+    known[np.diag_indices_from(known)] += _UNREAD
+    factor = scipy.linalg.cholesky(known, lower=True)
+    W = scipy.linalg.solve_triangular(factor, cross.T, lower=True)
+    S -= W.T @ W
+    return S
 
 
 def word_counts(sentences: Sequence[str]) -> Any:
-    """How often each word is in each sentence, as ROUGE counts: CSR of shape (n_sentences, n_words).
+    """Count how often each word is in each sentence, as ROUGE counts: CSR of shape (n_sentences, n_words).
 
     In English text the words are ROUGE's; words of other scripts, which it drops, count as well.
     """
@@ -41,12 +202,9 @@ def word_counts(sentences: Sequence[str]) -> Any:
 
 def _indicators(sets: Sequence[Iterable[int]], counts: Any) -> tuple[Any, FloatArray]:
     """For every set, which words it holds at least t times (CSR of 0 and 1), and its number of words."""
-    # Numbers beyond the sentences would be looked up beyond the array.
+    # SciPy does not check column indices: one that is too large would be read outside the array.
     lists = [check_rows(list(items), counts.shape[0], name=f"set {i}") for i, items in enumerate(sets)]
-    indptr = np.concatenate([[0], np.cumsum([len(items) for items in lists], dtype=np.int64)])
-    members = np.concatenate([np.zeros(0, dtype=np.int64), *lists])
-    chosen = sparse.csr_matrix((np.ones(len(members), dtype=np.int64), members, indptr), (len(lists), counts.shape[0]))
-    together = (chosen @ counts).tocsr()
+    together = (_indicator(lists, counts.shape[0]).astype(np.int64) @ counts).tocsr()
     total = np.asarray(together.sum(axis=1), dtype=np.float64).ravel()
     most = np.zeros(counts.shape[1], dtype=np.int64)
     np.maximum.at(most, together.indices, together.data)
@@ -63,12 +221,12 @@ def _indicators(sets: Sequence[Iterable[int]], counts: Any) -> tuple[Any, FloatA
 
 
 def pairwise_rouge(sets: Sequence[Iterable[int]], counts: Any) -> Array:
-    """ROUGE-1F between all pairs of sets of sentences.
+    """Compute ROUGE-1F between all pairs of sets of sentences.
 
     Parameters
     ----------
     sets : sequence of iterables of int
-        R candidates: positions of sentences.
+        R sets of positions of sentences.
     counts : CSR of shape (n_sentences, n_words)
         From :func:`word_counts`.
 
@@ -79,7 +237,7 @@ def pairwise_rouge(sets: Sequence[Iterable[int]], counts: Any) -> Array:
 
     Notes
     -----
-    One product of an R x V matrix of zeros and ones with its transpose; sums of ones are exact in float32.
+    One product of a matrix of zeros and ones with its transpose; sums of ones are exact in float32.
 
     Examples
     --------
@@ -91,22 +249,18 @@ def pairwise_rouge(sets: Sequence[Iterable[int]], counts: Any) -> Array:
     """
     ones, total = _indicators(sets, counts)
     dense = ones.toarray()
-    hits: Array = dense @ dense.T
     lengths = total.astype(np.float32)
-    hits *= 2.0
-    hits /= np.maximum(lengths[:, None] + lengths, 1.0)
-    return hits
+    scores: Array = 2.0 * (dense @ dense.T) / np.maximum(lengths[:, None] + lengths, 1.0)
+    return scores
 
 
 def mean_rouge(sets: Sequence[Iterable[int]], counts: Any) -> FloatArray:
-    r"""Mean ROUGE-1F of each set of sentences against all of them: :math:`\frac1R \sum_r F(Y^{r'}, Y^r)`.
+    r"""Compute the mean ROUGE-1F of each set of sentences against all sets: :math:`\frac1R \sum_r F(Y^{r'}, Y^r)`.
 
     Parameters
     ----------
-    sets : sequence of iterables of int
-        R candidates: positions of sentences.
-    counts : CSR of shape (n_sentences, n_words)
-        From :func:`word_counts`.
+    sets, counts
+        As for :func:`pairwise_rouge`.
 
     Returns
     -------
@@ -115,9 +269,9 @@ def mean_rouge(sets: Sequence[Iterable[int]], counts: Any) -> FloatArray:
 
     Notes
     -----
-    O(RwM) for candidates of w words of which M lengths occur, instead of O(R^2 w): with
-    :math:`N_\ell(w, t)` the number of candidates of :math:`\ell` words that hold w at least t times, the score is
-    :math:`\frac1R \sum_\ell \frac{2}{\ell' + \ell} \sum_{(w, t)} N_\ell(w, t)`, over the words of the candidate.
+    O(RwM) for sets of w words with M different lengths, instead of O(R^2 w): with :math:`N_\ell(w, t)` the number of
+    sets of :math:`\ell` words that hold w at least t times, the score of a set of :math:`\ell'` words is
+    :math:`\frac1R \sum_\ell \frac{2}{\ell' + \ell} \sum_{(w, t)} N_\ell(w, t)`, over its words.
 
     Examples
     --------
@@ -137,20 +291,20 @@ def mean_rouge(sets: Sequence[Iterable[int]], counts: Any) -> FloatArray:
 
 
 def least_risk(sets: Sequence[IntArray], counts: Any) -> int:
-    """Number of the draw of highest mean ROUGE-1F against all draws (minimum Bayes risk); the first of equals."""
+    """Position of the draw of highest mean ROUGE-1F against all draws (minimum Bayes risk); the first of equals."""
     scores = mean_rouge(sets, counts)
-    # The order of summation must not decide between equals.
+    # With a tolerance, so that rounding errors do not decide between equals.
     return int(np.argmax(scores >= scores.max() - 1e-12))
 
 
 _STOP_WEIGHT = 0.5
 _PAIR_WEIGHT = 0.5
 _HUMAN_LENGTH = 0.8
-#: A word is expected this many times at most.
+#: Further occurrences of a word in a draw are not counted.
 _MOST_REPEATED = 5
 #: Sentences of a higher similarity repeat each other.
 _SAME_FACT = 0.6
-#: Rounds of swaps at most.
+#: Largest number of rounds of swaps.
 _ROUNDS = 20
 
 
@@ -161,16 +315,14 @@ class _Hits:
         self.counts, self.pairs = terms.counts, terms.pairs
         chosen = draws.indicator(len(terms.stems))
         held = chosen @ self.counts.astype(np.float32)
-        share = [
-            np.bincount(held.indices[held.data >= t], minlength=held.shape[1]) for t in range(1, _MOST_REPEATED + 1)
-        ]
+        times = range(1, _MOST_REPEATED + 1)
+        share = [np.bincount(held.indices[held.data >= t], minlength=held.shape[1]) for t in times]
         weights = np.where(terms.is_stop, _STOP_WEIGHT, 1.0) / max(len(draws.sets), 1)
         # Entry (w, t): expected hits of a text that holds w t times.
         self.expected = np.vstack([np.zeros(held.shape[1]), np.cumsum(share, axis=0) * weights]).T
         paired = chosen @ self.pairs.astype(np.float32)
-        self.pair_share = (
-            _PAIR_WEIGHT * np.bincount(paired.indices, minlength=paired.shape[1]) / max(len(draws.sets), 1)
-        )
+        holders = np.bincount(paired.indices, minlength=paired.shape[1])
+        self.pair_share = _PAIR_WEIGHT * holders / max(len(draws.sets), 1)
         self.lengths = terms.lengths.astype(np.float64)
         self.human = _HUMAN_LENGTH * float((chosen @ self.lengths).mean()) if draws.sets else 0.0
         self._rows = np.repeat(np.arange(self.counts.shape[0]), np.diff(self.counts.indptr))
@@ -201,25 +353,11 @@ def covering_summary(
     needs: IntArray | None = None,
     similarity: FloatArray | None = None,
 ) -> IntArray:
-    r"""Sentences of highest F, among all sets rather than among the draws, in ascending order.
+    """Sentences of highest F, among all sets rather than among the draws, in ascending order.
 
     Sentences are added one at a time while F grows. Then single sentences are added, dropped or swapped while that
-    raises F.
-
-    Parameters
-    ----------
-    draws : Draws
-        Draws of the law of summaries.
-    terms : Terms
-        Words of the sentences.
-    costs, room
-        Costs of the sentences, and the largest cost of the set.
-    allowed : ndarray of bool, optional
-        Sentences that may be taken; all by default.
-    needs : ndarray of int64, optional
-        For each sentence the one that must be taken before it, or -1. A sentence that needs itself is never taken.
-    similarity : ndarray of shape (n, n), optional
-        No two sentences with a similarity above 0.6 are taken.
+    raises F. `room` is the largest cost of the set. Only `allowed` sentences are taken, a sentence i only together with
+    the sentence ``needs[i]`` (-1 for none; never if that is i itself), and no two with a `similarity` above 0.6.
     """
     hits = _Hits(draws, terms)
     n = len(costs)

@@ -1,4 +1,4 @@
-r"""Systems to compare with, behind the same ``summarize`` ([KuleszaTaskar2012]_, section 4.2)."""
+r"""Baselines with the same method ``summarize`` ([KuleszaTaskar2012]_, section 4.2)."""
 
 from __future__ import annotations
 
@@ -11,21 +11,20 @@ import numpy as np
 from diverset._typing import IntArray, RNGLike
 from diverset.errors import DiversetError
 from diverset.learn._estimator import Estimator
-from diverset.numerics.validation import check_nonnegative
+from diverset.numerics.validation import as_generator, check_nonnegative
 from diverset.text.cluster import Budget, Cluster, as_cluster, read_budget
-from diverset.text.learning import oracle_summary
-from diverset.text.lexrank import lexrank
-from diverset.text.summarizer import Summarizer
+from diverset.text.summarizer import Summarizer, oracle_summary
 from diverset.text.summary import Summary, finish
+from diverset.text.tfidf import lexrank
 
 __all__ = ["Begin", "LexRank", "Oracle", "Random", "RelevanceMMR", "Submodular"]
 
 
 class _Rival(Estimator, abc.ABC):
-    """A way to choose sentences that needs no training."""
+    """A baseline that needs no training."""
 
     def fit(self, clusters: Iterable[Cluster]) -> Any:
-        """Learn nothing and return the object."""
+        """Do nothing: there is nothing to learn."""
         return self
 
     @abc.abstractmethod
@@ -70,7 +69,7 @@ class Random(_Rival):
     """
 
     def _choose(self, cluster: Cluster, budget: Budget, rng: RNGLike) -> list[int]:
-        return _fill(-np.argsort(np.random.default_rng(rng).permutation(len(cluster))), cluster, budget)
+        return _fill(-np.argsort(as_generator(rng).permutation(len(cluster))), cluster, budget)
 
 
 class LexRank(_Rival):
@@ -133,7 +132,7 @@ class Submodular(_Rival):
             chosen.append(best)
             value += float(gain[best])
             room -= int(costs[best])
-            # An item near the set no longer gains that edge, cuts it, and pays for it from both ends.
+            # The edge to the new sentence is no longer cut, and counts as redundancy from both ends.
             gain = gain - (2.0 + 2.0 * weight) * S[best]
             free &= costs <= room
         fits = np.where(costs <= budget.room, degree, -np.inf)
@@ -177,16 +176,16 @@ class RelevanceMMR(_Rival):
             raise DiversetError("this RelevanceMMR has no fitted summarizer; call fit(clusters) or pass one")
         alpha = check_nonnegative(self.alpha, name="alpha")
         quality = self.summarizer.quality_of(cluster)
-        # A sentence without content words is like no other, so that only quality would count.
+        # A sentence without content words has similarity 0 to all others, so only its quality would count.
         silent = np.diff(cluster.terms.vectors.indptr) == 0
         relevance = np.where(silent, -np.inf, alpha * quality / quality.max())
         return _fill(relevance, cluster, budget, lambda nearest: relevance - (1.0 - alpha) * nearest)
 
 
 def _fill(scores: Any, cluster: Cluster, budget: Budget, rescore: Callable[[Any], Any] | None = None) -> list[int]:
-    """Sentences of the highest score, one at a time, until none fits or all scores are infinitely low.
+    """Sentences of the highest score, one at a time, until none fits or all scores are -inf.
 
-    `rescore` gives the scores anew from the largest cosine of each sentence to the chosen ones.
+    `rescore` computes new scores from the largest cosine of each sentence to the chosen ones.
     """
     vectors, costs = cluster.terms.vectors, budget.costs(cluster.sentences)
     room, free, nearest = budget.room, costs <= budget.room, np.zeros(len(cluster))
