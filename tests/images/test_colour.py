@@ -5,7 +5,7 @@ import pytest
 
 from diverset.errors import DiversetError
 from diverset.images import color_histogram
-from diverset.images.colour import lab
+from diverset.images.descriptors import lab
 from images_for_tests import scene
 
 color = pytest.importorskip("skimage.color")

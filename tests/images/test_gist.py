@@ -5,7 +5,16 @@ import pytest
 from scipy import fft
 
 from diverset.images import gist
-from diverset.images.gist import BORDER, FINEST, ORIENTATIONS, SIDE, SIGMA_ANGLE, SIGMA_FREQUENCY, STEP, energies
+from diverset.images.descriptors import (
+    BORDER,
+    FINEST,
+    ORIENTATIONS,
+    SIDE,
+    SIGMA_ANGLE,
+    SIGMA_FREQUENCY,
+    STEP,
+    energies,
+)
 from images_for_tests import scene
 
 

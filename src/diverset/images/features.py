@@ -1,4 +1,4 @@
-r"""The ten features of a folder of images: colour, words and gist, of the whole image and of its middle."""
+r"""The ten features of a folder of images: colours, SIFT words and GIST, of the whole image and of its middle."""
 
 from __future__ import annotations
 
@@ -9,24 +9,26 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from diverset._progress import progress_bar
 from diverset._typing import Array, FloatArray, IntArray
 from diverset.errors import DiversetError, EnvironmentFault
-from diverset.images._extras import cv2, pillow, sklearn_version
-from diverset.images.cache import FeatureCache
-from diverset.images.colour import color_histogram
-from diverset.images.gist import gist
-from diverset.images.reading import LONGEST, Image, PixelBudget, center_crop, decode_image, find_images
-from diverset.images.sift import Vocabulary, learn_vocabulary, sift_descriptors, subsample
-from diverset.io.cache import digest
+from diverset.images.descriptors import (
+    Vocabulary,
+    color_histogram,
+    gist,
+    learn_vocabulary,
+    sift_descriptors,
+    subsample,
+)
+from diverset.images.reading import LONGEST, Image, PixelBudget, center_crop, decode_image, extra, find_images
+from diverset.io.cache import Cache, digest
 from diverset.io.files import open_file
 from diverset.numerics.validation import check_count
 
-__all__ = ["FEATURES", "ImageFeatures", "Skipped", "extract"]
+__all__ = ["FEATURES", "FeatureCache", "ImageFeatures", "Skipped", "extract"]
 
 #: Features of a single image; words need the descriptors of all images.
 _FUNCTIONS: dict[str, Callable[[Image], Array]] = {
@@ -36,10 +38,34 @@ _FUNCTIONS: dict[str, Callable[[Image], Array]] = {
     "gist": gist,
 }
 _WORDS = {"sift-256": 256, "sift-512": 512}
+#: Lengths of the vectors that are cached.
+_LENGTHS = {"color-8": 8, "color-64": 64, "gist": 960, "sift": 128}
 _CENTER = "-center"
 _WHOLE = ("color-8", "color-64", "sift-256", "sift-512", "gist")
 #: Names of the ten features of [KuleszaTaskar2012]_, section 5.3.3.
 FEATURES = (*_WHOLE, *(name + _CENTER for name in _WHOLE))
+
+
+class FeatureCache(Cache):
+    """Features of images on disk, found by the content of a file and by how they are computed, not by its name.
+
+    Parameters
+    ----------
+    folder : path-like, optional
+        Folder of the cache; by default the user's folder for caches.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     cache = FeatureCache(folder)
+    ...     cache.store("ab12", {"color-8": np.ones(8)})
+    ...     sorted(cache.load("ab12")), cache.load("ffff")
+    (['color-8'], None)
+    """
+
+    def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
+        super().__init__("images", "1", folder=folder)  # the version changes when features are computed differently
 
 
 @dataclass(frozen=True)
@@ -57,7 +83,7 @@ class ImageFeatures(Mapping[str, FloatArray]):
     Attributes
     ----------
     paths : list of Path
-        Files that were read; the rows of every matrix.
+        Files that were read, one for each row of the matrices.
     sizes : ndarray of int64 of shape (n, 2)
         Width and height of the files.
     matrices : dict of str to ndarray of shape (n, n_features)
@@ -65,9 +91,9 @@ class ImageFeatures(Mapping[str, FloatArray]):
     skipped : list of Skipped
         Files that could not be read.
     vocabularies : dict of int to Vocabulary
-        Words by their number, to be used for other images.
+        Words by their number, which can be used for other images.
     damaged : int
-        Number of entries of the cache that were damaged, and were computed again.
+        Number of damaged entries of the cache, which were computed again.
     notes : list of str
         Remarks, such as that the cache cannot be used.
     """
@@ -116,15 +142,15 @@ def extract(
     images : path-like, or iterable of them
         A folder, searched with all folders in it, or files.
     features : sequence of str
-        Which of :data:`FEATURES`; all ten by default.
+        Some of :data:`FEATURES`; all ten by default.
     cache : FeatureCache or path-like, optional
-        Where features are kept and found again.
+        Cache of features, or its folder.
     vocabularies : mapping of int to Vocabulary, optional
         Words learned from other images, by their number.
     longest : int
         Pixels to which the larger side of an image is reduced.
     n_jobs : int, optional
-        Threads; as many as there are cores by default. The result does not depend on it.
+        Number of threads; by default that of cores. The result does not depend on it.
     max_pixels : int, optional
         Pixels that all threads together decode at the same time, at up to 16 bytes each; a larger image is skipped. By
         default the environment variable ``DIVERSET_MAX_PIXELS``, or 50 million.
@@ -136,20 +162,25 @@ def extract(
     Returns
     -------
     ImageFeatures
-        A mapping from names to matrices with rows of length 1. An image about which a feature has nothing to say (no
-        SIFT points, one colour) has equal entries there, so that it is alike to others of its kind.
-
-    Notes
-    -----
-    Files that cannot be read are listed in ``skipped``; the others keep the order of their paths.
+        A mapping from names to matrices with rows of length 1, in the order of the paths. An image without SIFT points,
+        or of one colour, has equal entries there. Files that cannot be read are listed in ``skipped``.
     """
-    names = _check_names(features)
-    files = _files(images)
+    names = [features] if isinstance(features, str) else list(dict.fromkeys(features))
+    if not names:
+        raise DiversetError(f"no features are named; choose among {', '.join(FEATURES)}")
+    if unknown := [name for name in names if name not in FEATURES]:
+        raise DiversetError(f"there is no feature {unknown[0]!r}; choose among {', '.join(FEATURES)}")
+    if isinstance(images, str | os.PathLike):
+        files = [Path(images)] if os.path.isfile(images) else find_images(images)
+    else:
+        files = [Path(one) for one in images]
+    if not files:
+        raise DiversetError("there are no images; name a folder, or at least one file")
     store = cache if isinstance(cache, FeatureCache) or cache is None else FeatureCache(cache)
     jobs = check_count(n_jobs, name="n_jobs") if n_jobs is not None else (os.cpu_count() or 1)
     known = dict(vocabularies or {})
     parts = _parts(names, known)
-    tag = f"{longest} OpenCV {cv2().__version__} Pillow {pillow().__version__}"
+    tag = f"{longest} OpenCV {extra('cv2').__version__} Pillow {extra('PIL.Image').__version__}"
     before = 0 if store is None else store.damaged
     describe = partial(_describe, parts=parts, longest=longest, cache=store, tag=tag, budget=PixelBudget(max_pixels))
     with ThreadPoolExecutor(jobs) as pool, progress_bar("Images", len(files), progress) as advance:
@@ -175,48 +206,20 @@ def extract(
     )
 
 
-def _check_names(features: Sequence[str]) -> list[str]:
-    names = [features] if isinstance(features, str) else list(dict.fromkeys(features))
-    if not names:
-        raise DiversetError(f"no features are named; choose among {', '.join(FEATURES)}")
-    for name in names:
-        if name not in FEATURES:
-            raise DiversetError(f"there is no feature {name!r}; choose among {', '.join(FEATURES)}")
-    return names
-
-
-def _files(images: Any) -> list[Path]:
-    if isinstance(images, str | os.PathLike):
-        path = Path(images)
-        return [path] if path.is_file() else find_images(path)
-    files = [Path(one) for one in images]
-    if not files:
-        raise DiversetError("there are no images; name a folder, or at least one file")
-    return files
-
-
 def _parts(names: Sequence[str], known: Mapping[int, Vocabulary]) -> list[str]:
-    """What to compute from each image alone: words need descriptors, and to be learned those of the whole image."""
+    """What to compute from each image alone: descriptors for words, of whole images also if words are to be learned."""
     parts = []
     for name in names:
-        base, center = name.removesuffix(_CENTER), name.endswith(_CENTER)
+        base = name.removesuffix(_CENTER)
         if base in _WORDS:
-            parts.append("sift" + _CENTER * center)
-            if center and _WORDS[base] not in known:
-                parts.append("sift")
+            parts += [name.replace(base, "sift"), *(["sift"] if _WORDS[base] not in known else [])]
         else:
             parts.append(name)
     return list(dict.fromkeys(parts))
 
 
 def _describe(
-    path: Path,
-    *,
-    parts: Sequence[str],
-    longest: int,
-    cache: FeatureCache | None,
-    tag: str,
-    budget: PixelBudget,
+    path: Path, *, parts: Sequence[str], longest: int, cache: FeatureCache | None, tag: str, budget: PixelBudget
 ) -> dict[str, Array] | Skipped:
     arrays: dict[str, Array] = {}
     key = ""
@@ -245,12 +248,11 @@ def _describe(
 
 
 def _is_sound(name: str, array: Array) -> bool:
-    """Whether an array from the cache can be what its name says."""
+    """Whether an array from the cache has the type and shape that its name requires."""
     if name == "size":
         return array.shape == (2,) and array.dtype == np.int64 and bool((array > 0).all())
-    lengths = {"color-8": 8, "color-64": 64, "gist": 960, "sift": 128}
     base = name.removesuffix(_CENTER)
-    if array.ndim != (2 if base == "sift" else 1) or array.shape[-1] != lengths.get(base):
+    if array.ndim != (2 if base == "sift" else 1) or array.shape[-1] != _LENGTHS.get(base):
         return False
     return array.dtype.kind in "uif" and bool(np.isfinite(array).all())
 
@@ -259,8 +261,8 @@ def _words(descriptors: Sequence[Array], size: int, rng: int, cache: FeatureCach
     """Words of these descriptors, learned or found in the cache."""
     if cache is None:
         return learn_vocabulary(descriptors, size, rng=rng)
-    sample = subsample(descriptors, rng)
-    key = digest(sample.tobytes(), f"{size} words, seed {rng}, scikit-learn {sklearn_version()}")
+    version = extra("sklearn").__version__
+    key = digest(subsample(descriptors, rng).tobytes(), f"{size} words, seed {rng}, scikit-learn {version}")
     kept = cache.load(key)
     if kept is not None:
         centers = kept.get("centers", np.zeros(0))
@@ -273,14 +275,11 @@ def _words(descriptors: Sequence[Array], size: int, rng: int, cache: FeatureCach
 
 
 def _matrix(name: str, arrays: Sequence[Mapping[str, Array]], words: Mapping[int, Vocabulary]) -> FloatArray:
-    base, center = name.removesuffix(_CENTER), _CENTER * name.endswith(_CENTER)
+    base = name.removesuffix(_CENTER)
     if base in _WORDS:
-        size = _WORDS[base]
-        rows = [words[size].histogram(one["sift" + center]) for one in arrays]
+        rows = [words[_WORDS[base]].histogram(one[name.replace(base, "sift")]) for one in arrays]
     else:
-        size = 960 if base == "gist" else int(base.removeprefix("color-"))
         rows = [one[name] for one in arrays]
-    X = np.array(rows, dtype=np.float64).reshape(len(arrays), size)
-    lengths = np.linalg.norm(X, axis=1)
-    X[lengths == 0.0] = 1.0
+    X = np.array(rows, dtype=np.float64).reshape(len(arrays), (_WORDS | _LENGTHS)[base])
+    X[~X.any(axis=1)] = 1.0
     return np.asarray(X / np.linalg.norm(X, axis=1, keepdims=True), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Images from files: found by name, decoded, upright, in colour, and small enough to compare."""
+"""Reading images: find files by name, decode them, turn them upright, convert them to colour and reduce them."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from diverset.errors import DiversetError
-from diverset.images._extras import pillow
+from diverset.errors import DiversetError, MissingExtraError
 from diverset.io.files import open_file
 from diverset.numerics.validation import check_count
 
-__all__ = ["Image", "PixelBudget", "as_image", "center_crop", "decode_image", "find_images", "read_image"]
+__all__ = ["center_crop", "find_images", "read_image"]
 
 #: Height x width x (red, green, blue), one byte each.
 Image: TypeAlias = NDArray[np.uint8]
@@ -35,22 +35,30 @@ _FORMATS = {
     "BMP": "BmpImagePlugin",
     "TIFF": "TiffImagePlugin",
 }
-#: Pixels that are decoded at the same time by all threads together, unless the caller allows more.
+#: Pixels that are decoded at the same time by all threads together, and the environment variable that replaces this.
 MAX_PIXELS = 50_000_000
-#: Environment variable that replaces `MAX_PIXELS`.
 MAX_PIXELS_VARIABLE = "DIVERSET_MAX_PIXELS"
 _BYTES_PER_PIXEL = 16
 #: Pixels from which memory is returned to the system after decoding.
 _LARGE = 4_000_000
 
 
+def extra(module: str) -> Any:
+    """Import a module of OpenCV, Pillow or scikit-learn, or raise an error that names the command to install it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        name = {"cv2": "OpenCV", "PIL": "Pillow"}.get(module.partition(".")[0], "scikit-learn")
+        raise MissingExtraError(f'images need {name}: pip install "diverset[images]"') from error
+
+
 def find_images(folder: str | os.PathLike[str]) -> list[Path]:
-    """Files below a folder that are images by their names, in the order of their paths.
+    """Find the files of a folder that are images by their names, in the order of their paths.
 
     Parameters
     ----------
     folder : path-like
-        Searched with all folders in it; names that begin with a dot are passed over.
+        Searched with all its subfolders; names that begin with a dot are skipped.
 
     Returns
     -------
@@ -60,12 +68,11 @@ def find_images(folder: str | os.PathLike[str]) -> list[Path]:
     root = Path(folder)
     if not root.is_dir():
         raise DiversetError(f"{folder} is not a folder; name one that holds images")
-    found = []
+    found: list[Path] = []
     for place, folders, files in os.walk(root):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        found += [
-            Path(place) / name for name in files if name.lower().endswith(EXTENSIONS) and not name.startswith(".")
-        ]
+        named = [name for name in files if name.lower().endswith(EXTENSIONS) and not name.startswith(".")]
+        found += [Path(place) / name for name in named]
     if not found:
         raise DiversetError(f"{folder} holds no images; looked for {', '.join(EXTENSIONS)}")
     return sorted(found, key=lambda path: path.relative_to(root).parts)
@@ -74,14 +81,14 @@ def find_images(folder: str | os.PathLike[str]) -> list[Path]:
 def read_image(path: str | os.PathLike[str], *, longest: int = LONGEST, max_pixels: int | None = None) -> Image:
     """Read an image as red, green and blue bytes, upright, with its larger side reduced to `longest` pixels.
 
-    Transparent parts become white, the first frame stands for an animation, and small images stay as they are.
+    Transparent parts become white, an animation is represented by its first frame, and small images are not enlarged.
 
     Parameters
     ----------
     path : path-like
         The file: JPEG, PNG, WebP, GIF, BMP or TIFF, whatever its name.
     longest : int
-        Pixels of the larger side at most.
+        Largest side of the result, in pixels.
     max_pixels : int, optional
         Largest image that is decoded, in pixels; by default the environment variable ``DIVERSET_MAX_PIXELS``, or
         50 million. JPEG files are reduced while they are decoded and may be 64 times as large.
@@ -104,14 +111,9 @@ def read_image(path: str | os.PathLike[str], *, longest: int = LONGEST, max_pixe
 
 
 class PixelBudget:
-    """Pixels that threads may decode at the same time, so that memory stays bounded whatever a folder holds.
+    """Number of pixels that threads may decode at the same time, which bounds the memory.
 
     Decoding takes up to 16 bytes a pixel: the image, a copy in another mode, and the buffers of the decoder.
-
-    Parameters
-    ----------
-    max_pixels : int, optional
-        Pixels in all; by default the environment variable ``DIVERSET_MAX_PIXELS``, or 50 million.
     """
 
     def __init__(self, max_pixels: int | None = None) -> None:
@@ -126,7 +128,7 @@ class PixelBudget:
 
     @contextmanager
     def take(self, pixels: int) -> Iterator[None]:
-        """Wait until so many pixels are free, and hold them for the time of a block."""
+        """Wait until this number of pixels is free, and reserve them while the block runs."""
         if pixels > self.total:
             raise DiversetError(
                 f"decoding it takes memory for {pixels:,} pixels, and the limit is {self.total:,}; set "
@@ -148,7 +150,7 @@ def decode_image(
 ) -> tuple[Image, tuple[int, int]]:
     """An image from an open file, reduced, and its full width and height."""
     longest = check_count(longest, name="longest")
-    pil = pillow()
+    pil, ops = extra("PIL.Image"), extra("PIL.ImageOps")
     try:
         with _opened(file) as picture:
             width, height = picture.size
@@ -158,16 +160,17 @@ def decode_image(
                 pixels += width * height * 6 // _BYTES_PER_PIXEL
             pixels += os.fstat(file.fileno()).st_size // _BYTES_PER_PIXEL  # some decoders hold the whole file
             with (budget or PixelBudget()).take(pixels):
-                # Sides change places where the camera was held upright (EXIF orientations 5 to 8).
-                if picture.getexif().get(0x0112, 1) in (5, 6, 7, 8):  # which decodes the whole of a PNG file
+                # Width and height are swapped by EXIF orientations 5 to 8. This decodes the whole of a PNG file.
+                if picture.getexif().get(0x0112, 1) in (5, 6, 7, 8):
                     width, height = height, width
-                rgb = _on_white(pillow("ImageOps").exif_transpose(_reduced(picture, longest)))
+                rgb = _on_white(ops.exif_transpose(_reduced(picture, longest)))
                 picture.close()
-                if pixels > _LARGE:
-                    _return_free_memory()
+                if pixels > _LARGE:  # glibc keeps freed memory for every thread that once decoded a large image
+                    with suppress(OSError, AttributeError, TypeError):  # other systems do not have this function
+                        ctypes.CDLL(None).malloc_trim(0)
     except DiversetError:
         raise
-    except Exception as error:  # decoders raise what they like: OSError, SyntaxError, struct.error, EOFError, ...
+    except Exception as error:  # decoders raise many types: OSError, SyntaxError, struct.error, EOFError, ...
         reason = str(error).strip() or type(error).__name__
         raise DiversetError(f"the image is damaged ({reason})") from None
     if max(rgb.size) > longest:
@@ -177,22 +180,16 @@ def decode_image(
     return np.asarray(rgb, dtype=np.uint8), (int(width), int(height))
 
 
-def _return_free_memory() -> None:
-    """Return freed memory to the system: glibc keeps it for every thread that once decoded a large image."""
-    with suppress(OSError, AttributeError, TypeError):  # other systems have no such function, nor the need for it
-        ctypes.CDLL(None).malloc_trim(0)
-
-
 def _opened(file: BinaryIO) -> Any:
     """Parse the header of an image in one of the allowed formats.
 
     ``PIL.Image.open`` would try every format it knows, some of which start other programs, and would warn about large
-    images, which only a change of the warning filters of all threads could prevent.
+    images; warnings can only be suppressed for all threads at once.
     """
-    pil = pillow()
+    pil = extra("PIL.Image")
     for name, module in _FORMATS.items():
         if name not in pil.OPEN:
-            pillow(module)
+            extra(f"PIL.{module}")
     prefix = file.read(16)
     if not prefix:
         raise DiversetError("the file is empty")
@@ -205,7 +202,7 @@ def _opened(file: BinaryIO) -> Any:
 
 
 def _reduced(picture: Any, longest: int) -> Any:
-    """A large image reduced by a whole factor before anything is computed with its pixels."""
+    """A large image reduced by a whole factor, before more costly operations."""
     picture.load()
     factor = int(max(picture.size) / longest / 3.0)
     if factor < 2:
@@ -218,22 +215,22 @@ def _reduced(picture: Any, longest: int) -> Any:
 
 
 def _on_white(picture: Any) -> Any:
-    """Colours, with whatever is transparent on white paper."""
+    """An image in RGB, with transparent parts on white."""
     if picture.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in picture.info:
         drawn = picture.convert("RGBA")
-        paper = pillow().new("RGBA", drawn.size, "white")
-        return pillow().alpha_composite(paper, drawn).convert("RGB")
+        paper = extra("PIL.Image").new("RGBA", drawn.size, "white")
+        return extra("PIL.Image").alpha_composite(paper, drawn).convert("RGB")
     if picture.mode.startswith("I;16") or picture.mode in ("I", "F"):
-        # Sixteen bits or more a pixel: scaled to the values that occur, since Pillow would clip them.
+        # Sixteen bits or more per pixel: scaled to the range that occurs, since Pillow would clip them.
         values = np.asarray(picture, dtype=np.float64)
         low, high = float(values.min()), float(values.max())
         scaled = (values - low) / ((high - low) or 1.0) * 255.0
-        return pillow().fromarray(scaled.round().astype(np.uint8)).convert("RGB")
+        return extra("PIL.Image").fromarray(scaled.round().astype(np.uint8)).convert("RGB")
     return picture.convert("RGB")
 
 
 def as_image(image: Any) -> Image:
-    """Check an array that is to be a picture: bytes, or floats from 0 to 1; grey or in colour."""
+    """Check an image, bytes or floats from 0 to 1, grey or in colour, and convert it to RGB bytes."""
     array = np.asarray(image)
     if array.ndim == 3 and array.shape[2] == 1:
         array = array[:, :, 0]
@@ -254,11 +251,10 @@ def as_image(image: Any) -> Image:
 
 
 def center_crop(image: Any) -> Image:
-    """The middle of an image: the rectangle with half its height and half its width, at least one pixel.
+    """Return the middle of an image: the rectangle with half its height and half its width, at least one pixel.
 
     Examples
     --------
-    >>> import numpy as np
     >>> center_crop(np.zeros((100, 61, 3), dtype=np.uint8)).shape
     (50, 31, 3)
     """
