@@ -88,7 +88,7 @@ def lexrank_settings(item: Item) -> Iterator[Any]:
 
 def textrank_settings(item: Item) -> Iterator[Any]:
     terms = terms_of(item.cluster)
-    held = terms.held.astype(np.float64)
+    held = terms.counts.sign().astype(np.float64)
     size = np.log(np.maximum(terms.lengths, 1))
     total = size[:, None] + size
     weights = np.where(total > 0.0, (held @ held.T).toarray() / np.maximum(total, 1e-9), 0.0)

@@ -21,7 +21,8 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -70,12 +71,10 @@ def oracle_summary(
 
     Parameters
     ----------
-    sentences : sequence of str
-        Candidates.
-    references : sequence of str
-        Human summaries; the words of a taken sentence are removed from each of them.
+    sentences, references : sequence of str
+        Candidates, and human summaries.
     budget : Budget
-        Lengths and the limit.
+        The limit.
     scaling : float
         Exponent of the length: 0.5 as printed; 0 prefers longer sentences.
 
@@ -95,26 +94,35 @@ def oracle_summary(
         raise DiversetError("there are no references; an oracle summary is made from human ones")
     words = [rouge_words(sentence) for sentence in sentences]
     humans, vocabulary = count_terms(map(rouge_words, references))
-    left, counts = humans.toarray(), count_terms(words, vocabulary)[0].toarray()
+    wanted, counts = humans.toarray(), count_terms(words, vocabulary)[0].toarray()
     totals = np.array([len(found) for found in words], dtype=np.float64)
     exponent = check_nonnegative(scaling, name="scaling", most=50.0)
     weight = np.maximum(budget.lengths(sentences), 1).astype(np.float64) ** exponent
-    costs, room = budget.costs(sentences), budget.room
-    picked: list[int] = []
-    free = costs <= room
-    while free.any():
+
+    def score(Y: list[int]) -> FloatArray:
+        left = np.maximum(wanted - counts[Y].sum(axis=0), 0)
         hits = np.minimum(counts[:, None, :], left).sum(axis=(1, 2))
-        score = 2.0 * hits / np.maximum(left.sum() + len(left) * totals, 1.0) / weight
-        score[~free] = -1.0
-        best = int(score.argmax())
-        if score[best] <= 0.0:
+        rouge = 2.0 * hits / np.maximum(left.sum() + len(left) * totals, 1.0)
+        return np.where(hits > 0, rouge / weight, -np.inf)
+
+    return np.array(fill(budget, sentences, score), dtype=np.int64)
+
+
+def fill(budget: Budget, sentences: Sequence[str], score: Callable[[list[int]], FloatArray]) -> list[int]:
+    """Sentences of the highest score given those taken before, one at a time, until none fits or scores are -inf."""
+    costs, room = budget.costs(sentences), budget.room
+    free = costs <= room
+    chosen: list[int] = []
+    while free.any():
+        scores = np.where(free, score(chosen), -np.inf)
+        best = int(scores.argmax())
+        if scores[best] == -np.inf:
             break
-        picked.append(best)
-        left = np.maximum(left - counts[best], 0)
+        chosen.append(best)
         room -= int(costs[best])
         free &= costs <= room
         free[best] = False
-    return np.array(picked, dtype=np.int64)
+    return chosen
 
 
 def sentence_scores(cluster: Cluster) -> FloatArray:
@@ -201,6 +209,7 @@ def fit_given_budget(
     return np.asarray(np.mean(kept, axis=0))
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Summarizer(Estimator):
     r"""A DPP over the sentences of a cluster whose qualities are learned from human summaries.
 
@@ -247,34 +256,18 @@ class Summarizer(Estimator):
     The old mill burned.
     """
 
-    def __init__(
-        self,
-        *,
-        training: str = "regression",
-        groups: Sequence[str] = FEATURE_GROUPS,
-        late: float = 1.0,
-        prior_variance: float = 1.0,
-        max_bytes: int | None = None,
-        max_words: int | None = None,
-        max_sentences: int | None = None,
-        oracle_scaling: float = 0.5,
-        max_iter: int = 200,
-        tol: float = 1e-6,
-        n_jobs: int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.training = training
-        self.groups = groups
-        self.late = late
-        self.prior_variance = prior_variance
-        self.max_bytes = max_bytes
-        self.max_words = max_words
-        self.max_sentences = max_sentences
-        self.oracle_scaling = oracle_scaling
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    training: str = "regression"
+    groups: Sequence[str] = FEATURE_GROUPS
+    late: float = 1.0
+    prior_variance: float = 1.0
+    max_bytes: int | None = None
+    max_words: int | None = None
+    max_sentences: int | None = None
+    oracle_scaling: float = 0.5
+    max_iter: int = 200
+    tol: float = 1e-6
+    n_jobs: int | None = None
+    verbose: bool = False
 
     @property
     def _training_budget(self) -> Budget:
