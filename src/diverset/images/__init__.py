@@ -9,10 +9,6 @@ kernel of distances:
     picks = dv.select(dv.images.combine(found), k=12, similarity="rbf")
     kernels = dv.images.expert_kernels(found, rho=0.1)  # for learning from comparisons
 
-The features of :func:`combine` are centred, so the vectors of two groups of images can be opposite. Under the cosine a
-determinant penalises opposite vectors as much as equal ones, and picks are hardly better than random ones. Distances
-(``similarity="rbf"``) do not have this problem, and :func:`diverset.pick_images` uses them.
-
 ==========================================  =================================================================
 :func:`extract`                             ten features of all images of a folder, cached, on several threads
 :func:`expert_kernels`                      55 kernels, for :class:`diverset.learn.KDPPMixtureLearner`

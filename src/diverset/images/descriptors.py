@@ -1,21 +1,4 @@
-r"""Descriptors of a single image: colours, layout (GIST) and details (SIFT words).
-
-GIST evens out local contrast, filters the image with Gabor functions :math:`g_{s\theta}` of several scales and
-orientations, and averages the absolute value of each response over the cells of a grid ([OlivaTorralba2001]_):
-
-.. math::  v_{c s \theta} = \frac{1}{|c|} \sum_{x \in c} \left| (I * g_{s\theta})(x) \right|.
-
-The filters are Gaussians in polar coordinates of the frequency plane, :math:`f` cycles per pixel at angle
-:math:`\alpha`: with centre frequency :math:`f_s` and m orientations :math:`\theta_j = \pi j / m`,
-
-.. math::
-
-    \hat g_{s\theta}(f, \alpha) = \exp\left(-\frac{(f / f_s - 1)^2}{2 \sigma_f^2}
-        - \frac{(\alpha - \theta)^2}{2 \sigma_\alpha^2}\right),
-
-so a response costs one Fourier transform whatever the size of the filter. Three colour channels, orientations 8 + 8 + 4
-on three scales and a grid of 4 x 4 give the 960 numbers of the monograph's section 5.3.3.
-"""
+"""Descriptors of a single image: colours, layout (GIST) and details (SIFT words); see ``docs/image_search.rst``."""
 
 from __future__ import annotations
 

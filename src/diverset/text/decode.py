@@ -1,18 +1,6 @@
-r"""The law of summaries, a DPP over sentences given that their lengths fit, and decoding by expected ROUGE.
+"""The law of summaries, a DPP over sentences given that their lengths fit, and decoding by expected ROUGE.
 
-Draws from the law represent what people might have written. A summary Y that holds the word w :math:`c_w` times has
-
-.. math::  h(Y) = \sum_w a_w \sum_{t=1}^{c_w} \Pr(w \text{ occurs } t \text{ times or more})
-           + b \sum_{(v, w) \in Y} \Pr(v w \text{ occurs})
-
-expected hits, where probabilities are shares of the draws, :math:`a_w` is 1, or 0.5 for a stop word, and b is 0.5. h is
-monotone and submodular. The decoder maximises
-
-.. math::  F(Y) = \frac{2 h(Y)}{|Y| + m}
-
-with :math:`|Y|` the number of words and m 0.8 of the mean length of a draw, because people write shorter summaries than
-the limit allows. This is ROUGE-1F plus half of ROUGE-2F with the lengths of all draws replaced by one. Because of the
-denominator a sentence that says little is not added even if it fits.
+The formulas are in ``docs/summaries.rst``.
 """
 
 from __future__ import annotations

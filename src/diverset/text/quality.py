@@ -1,24 +1,7 @@
-r"""Quality of sentences: features, learned weights, and the file that holds them.
+"""Quality of sentences: features, learned weights, and the file that holds them.
 
-Every feature is measured within the cluster, then standardised there to mean 0 and variance 1 and clipped at four
-standard deviations. A weight therefore means the same for news, reviews and short opinions, and only weights are
-learned. With n sentences and :math:`n_w` of them that hold a stem w:
-
-===========  ==================================================================================================
-group        features
-===========  ==================================================================================================
-centrality   cosine to the mean of all sentences (square root); LexRank
-frequency    mean of :math:`n_w / n` over content words (square root); sum of :math:`\sqrt{n_w / n}`; share of
-             stop words
-pairs        the same mean over pairs of neighbouring words; mean share of documents that hold the pair, over
-             pairs in two sentences or more
-position     1 / (1 + place) in the document; place relative to the document's length (0 for one document)
-length       logarithm of the number of words; its squared distance to the mean; under 6 words; over 35 words
-person       share of pronouns; share of first-person pronouns
-form         begins with a pronoun that points back; quotation; question; exclamation; ends as a sentence does;
-             begins in lower case
-names        share of capitalised words after the first; share of numbers
-===========  ==================================================================================================
+``docs/summaries.rst`` describes the features. Each is standardised within the cluster, so a weight means the same for
+news, reviews and short opinions, and only weights are learned.
 """
 
 from __future__ import annotations
@@ -62,7 +45,7 @@ _LARGEST = 4.0
 
 
 def feature_matrix(cluster: Cluster) -> FloatArray:
-    """Standardised features of the sentences of a cluster, of shape (n, n_features), in the order of the table."""
+    """Standardised features of the sentences of a cluster, of shape (n, n_features), in the order of FEATURE_NAMES."""
     n, terms = len(cluster), cluster.terms
     if n == 0:
         return np.zeros((0, len(FEATURE_NAMES)))

@@ -1,20 +1,6 @@
-r"""The model behind summaries: what makes a sentence good, learned from human summaries.
+"""The model behind summaries: what makes a sentence good, learned from human summaries.
 
-``"dpp-budget"`` is maximum likelihood of summaries given that they fit the limit. Draws come from the DPP conditioned
-on a cost within the limit, so the weights are learned from the same law. With :math:`2 \log q_i = \theta^T f_i`,
-feature sums :math:`F(Y) = \sum_{i \in Y} f_i` and sets Y that fit,
-
-.. math::  \log \Pr(Y \mid \text{fits}) = \log\det L_Y - \log \sum_{Y' \text{ fits}} \det L_{Y'}
-           = \log \Pr(Y) - \log \Pr(\text{fits}), \qquad
-           \nabla_\theta = F(Y) - \mathbb E[F(Y') \mid \text{fits}].
-
-This is an exponential family, so the log-likelihood is concave. The expectation is a mean over draws that the sampler
-accepts. Draws at :math:`\theta_0` also give the change of the log-likelihood near :math:`\theta_0`,
-
-.. math::  (\theta - \theta_0)^T F(Y) - \log \tfrac1m \sum_j e^{(\theta - \theta_0)^T F(Y_j)},
-
-which is maximised within a box around :math:`\theta_0`; then new draws are made at the maximum (Geyer and Thompson
-1992). The scale of L is that of the law in use and is updated with the draws.
+``docs/summaries.rst`` has the likelihood given the limit, ``"dpp-budget"``.
 """
 
 from __future__ import annotations
