@@ -90,12 +90,12 @@ FLOOR = 0.2
 
 
 def gist(image: Any) -> FloatArray:
-    r"""Compute the GIST descriptor of an image: 960 mean absolute values of Gabor responses.
+    """Compute the GIST descriptor of an image: 960 mean absolute values of Gabor responses ([OlivaTorralba2001]_).
 
     Parameters
     ----------
-    image : array_like of shape (height, width, 3) or (height, width)
-        Red, green and blue: bytes, or floats from 0 to 1.
+    image : array_like
+        As for :func:`color_histogram`.
 
     Returns
     -------
@@ -170,8 +170,7 @@ def _low_pass() -> NDArray[np.float32]:
     return np.exp2(-(f[:, None] ** 2 + f[None, :] ** 2) / (COARSE / SIDE) ** 2).astype(np.float32)
 
 
-#: Number of descriptors from which words are learned.
-SAMPLE = 25_000
+SAMPLE = 25_000  # largest number of descriptors from which words are learned
 _LENGTH = 128
 #: Held while the number of threads is limited: two overlapping limits would be lifted in the wrong order.
 _ONE_AT_A_TIME = threading.Lock()
@@ -180,15 +179,7 @@ _ONE_AT_A_TIME = threading.Lock()
 def sift_descriptors(image: Any) -> NDArray[np.uint8]:
     """Compute SIFT descriptors of the distinctive points of an image ([Lowe2004]_), by OpenCV.
 
-    Parameters
-    ----------
-    image : array_like of shape (height, width, 3) or (height, width)
-        Bytes, or floats from 0 to 1; colours become grey.
-
-    Returns
-    -------
-    ndarray of uint8 of shape (n_points, 128)
-        One row for each point, none for an image without any.
+    The image is as for :func:`color_histogram`, and is converted to grey. The result has shape (n_points, 128).
     """
     cv2 = extra("cv2")
     found = cv2.SIFT_create().detectAndCompute(cv2.cvtColor(as_image(image), cv2.COLOR_RGB2GRAY), None)[1]

@@ -15,8 +15,7 @@ from diverset.numerics.validation import as_finite, as_number, check_nonnegative
 
 __all__ = ["combine", "expert_kernels", "near_duplicates"]
 
-#: Added so that an image equal to the mean of all images still has a direction; it changes cosines by 1e-4.
-_CONSTANT = 0.01
+_CONSTANT = 0.01  # an entry of all rows, so that an image equal to the mean has a direction; changes cosines by 1e-4
 
 
 def expert_kernels(features: Mapping[str, Any], *, rho: float = 0.0) -> dict[str, FloatArray]:

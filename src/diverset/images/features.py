@@ -38,8 +38,7 @@ _FUNCTIONS: dict[str, Callable[[Image], Array]] = {
     "gist": gist,
 }
 _WORDS = {"sift-256": 256, "sift-512": 512}
-#: Lengths of the vectors that are cached.
-_LENGTHS = {"color-8": 8, "color-64": 64, "gist": 960, "sift": 128}
+_LENGTHS = {"color-8": 8, "color-64": 64, "gist": 960, "sift": 128}  # of the vectors that are cached
 _CENTER = "-center"
 _WHOLE = ("color-8", "color-64", "sift-256", "sift-512", "gist")
 #: Names of the ten features of [KuleszaTaskar2012]_, section 5.3.3.
@@ -49,19 +48,7 @@ FEATURES = (*_WHOLE, *(name + _CENTER for name in _WHOLE))
 class FeatureCache(Cache):
     """Features of images on disk, found by the content of a file and by how they are computed, not by its name.
 
-    Parameters
-    ----------
-    folder : path-like, optional
-        Folder of the cache; by default the user's folder for caches.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     cache = FeatureCache(folder)
-    ...     cache.store("ab12", {"color-8": np.ones(8)})
-    ...     sorted(cache.load("ab12")), cache.load("ffff")
-    (['color-8'], None)
+    `folder` is by default the user's folder for caches.
     """
 
     def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
@@ -128,7 +115,7 @@ def extract(
     rng: int = 0,
     progress: bool = False,
 ) -> ImageFeatures:
-    r"""Compute features of images ([KuleszaTaskar2012]_, section 5.3.3).
+    """Compute features of images ([KuleszaTaskar2012]_, section 5.3.3).
 
     =================================  ==============================================================
     ``color-8``, ``color-64``          :func:`color_histogram` in Lab
@@ -152,8 +139,7 @@ def extract(
     n_jobs : int, optional
         Number of threads; by default that of cores. The result does not depend on it.
     max_pixels : int, optional
-        Pixels that all threads together decode at the same time, at up to 16 bytes each; a larger image is skipped. By
-        default the environment variable ``DIVERSET_MAX_PIXELS``, or 50 million.
+        Pixels that all threads together decode at the same time, as in :func:`read_image`; a larger image is skipped.
     rng : int
         Seed for the words.
     progress : bool

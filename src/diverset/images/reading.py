@@ -24,8 +24,7 @@ __all__ = ["center_crop", "find_images", "read_image"]
 Image: TypeAlias = NDArray[np.uint8]
 
 EXTENSIONS = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff")
-#: The larger side to which images are reduced, as the monograph's judges saw them.
-LONGEST = 250
+LONGEST = 250  # the larger side to which images are reduced, in pixels, as in the monograph
 #: Formats that are decoded, whatever the name of a file, and the modules of Pillow for them.
 _FORMATS = {
     "JPEG": "JpegImagePlugin",
@@ -39,8 +38,7 @@ _FORMATS = {
 MAX_PIXELS = 50_000_000
 MAX_PIXELS_VARIABLE = "DIVERSET_MAX_PIXELS"
 _BYTES_PER_PIXEL = 16
-#: Pixels from which memory is returned to the system after decoding.
-_LARGE = 4_000_000
+_LARGE = 4_000_000  # pixels from which memory is returned to the system after decoding
 
 
 def extra(module: str) -> Any:
@@ -53,17 +51,9 @@ def extra(module: str) -> Any:
 
 
 def find_images(folder: str | os.PathLike[str]) -> list[Path]:
-    """Find the files of a folder that are images by their names, in the order of their paths.
+    """Find the files of a folder and its subfolders that are images by their names, in the order of their paths.
 
-    Parameters
-    ----------
-    folder : path-like
-        Searched with all its subfolders; names that begin with a dot are skipped.
-
-    Returns
-    -------
-    list of Path
-        The same order on every machine.
+    Names that begin with a dot are skipped.
     """
     root = Path(folder)
     if not root.is_dir():
@@ -96,12 +86,7 @@ def read_image(path: str | os.PathLike[str], *, longest: int = LONGEST, max_pixe
     Returns
     -------
     ndarray of uint8 of shape (height, width, 3)
-        The picture.
-
-    Raises
-    ------
-    DiversetError
-        If the file cannot be read, or is not an image, or is damaged.
+        The image. Files that cannot be read, are damaged or are not images raise an error.
     """
     with open_file(path) as file:
         try:

@@ -22,16 +22,11 @@ from diverset.text.tfidf import Terms
 
 __all__ = ["mean_rouge", "pairwise_rouge", "word_counts"]
 
-#: Draws made at a time.
-_BATCH = 2000
-#: Expected cost of a draw before it is accepted or rejected, as a share of the room.
-_EXPECTED = 0.85
-#: Draws are kept if they use at least this share of the room.
-_FULL = 0.5
-#: Draws from which the least cost is found, and the share of them that must fit.
-_PILOT, _FEWEST = 2000, 0.02
-#: Added to the diagonal for sentences that were read, and how many of them, the nearest, are compared.
-_UNREAD, _MOST_READ = 0.1, 2000
+_BATCH = 2000  # draws made at a time
+_EXPECTED = 0.85  # expected cost of a draw before it is accepted or rejected, as a share of the room
+_FULL = 0.5  # draws are kept if they use at least this share of the room
+_PILOT, _FEWEST = 2000, 0.02  # draws from which the least cost is found, and the share of them that must fit
+_UNREAD, _MOST_READ = 0.1, 2000  # added to the diagonal for read sentences; how many, the nearest, are compared
 
 
 def _indicator(sets: Sequence[IntArray], n: int) -> Any:
@@ -223,10 +218,6 @@ def pairwise_rouge(sets: Sequence[Iterable[int]], counts: Any) -> Array:
     ndarray of float32, of shape (R, R)
         Symmetric.
 
-    Notes
-    -----
-    One product of a matrix of zeros and ones with its transpose; sums of ones are exact in float32.
-
     Examples
     --------
     >>> counts = word_counts(["a red cat", "a black dog", "red red wine"])
@@ -245,15 +236,7 @@ def pairwise_rouge(sets: Sequence[Iterable[int]], counts: Any) -> Array:
 def mean_rouge(sets: Sequence[Iterable[int]], counts: Any) -> FloatArray:
     r"""Compute the mean ROUGE-1F of each set of sentences against all sets: :math:`\frac1R \sum_r F(Y^{r'}, Y^r)`.
 
-    Parameters
-    ----------
-    sets, counts
-        As for :func:`pairwise_rouge`.
-
-    Returns
-    -------
-    ndarray of shape (R,)
-        Means of the rows of :func:`pairwise_rouge`, which is not formed.
+    These are the means of the rows of :func:`pairwise_rouge`, which is not formed, with the same arguments.
 
     Notes
     -----
@@ -288,12 +271,9 @@ def least_risk(sets: Sequence[IntArray], counts: Any) -> int:
 _STOP_WEIGHT = 0.5
 _PAIR_WEIGHT = 0.5
 _HUMAN_LENGTH = 0.8
-#: Further occurrences of a word in a draw are not counted.
-_MOST_REPEATED = 5
-#: Sentences of a higher similarity repeat each other.
-_SAME_FACT = 0.6
-#: Largest number of rounds of swaps.
-_ROUNDS = 20
+_MOST_REPEATED = 5  # further occurrences of a word in a draw are not counted
+_SAME_FACT = 0.6  # sentences of a higher similarity repeat each other
+_ROUNDS = 20  # largest number of rounds of swaps
 
 
 class _Hits:

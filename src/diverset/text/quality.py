@@ -115,10 +115,8 @@ def columns_of(groups: Iterable[str]) -> BoolArray:
 
 
 TRAININGS = ("regression", "dpp", "logistic", "dpp-budget")
-#: Standard deviation of :math:`2 \log q` within a cluster, for weights by regression.
-_SHARPNESS = 0.5
-#: In a cluster of several documents, sentences count less from this place of their document on.
-_EARLY = 5
+_SHARPNESS = 0.5  # standard deviation of 2 log q within a cluster, for weights by regression
+_EARLY = 5  # in a cluster of several documents, sentences after this place of their document count less
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,9 +180,7 @@ def default_weights() -> QualityWeights:
 DEFAULT_MODEL = Path(__file__).parents[1] / "data" / "summarizer.json"
 _NAME = "diverset summarizer"
 VERSION = 3
-#: Largest size of a file in bytes, and of a number in it.
-_LONGEST = 1 << 20
-_LARGEST_NUMBER = 1e9
+_LONGEST, _LARGEST_NUMBER = 1 << 20, 1e9  # largest size of a file in bytes, and of a number in it
 _TEXTS = frozenset(("format", "sha256", "card", "training"))
 _NUMBERS = frozenset("late prior_variance oracle_scaling max_bytes max_words max_sentences".split())
 

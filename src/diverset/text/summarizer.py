@@ -40,8 +40,7 @@ from diverset.text.tfidf import count_terms
 
 __all__ = ["Summarizer", "default_summarizer", "oracle_summary"]
 
-#: Ridge of the regression, for features of variance 1.
-_RIDGE = 0.05
+_RIDGE = 0.05  # of the regression, for features of variance 1
 #: Rounds of draws, draws for each cluster in a round, and the largest change of a weight in a round.
 _ROUNDS, _DRAWS, _STEP = 12, 400, 0.25
 
@@ -266,7 +265,7 @@ class Summarizer(Estimator):
         weights: Sequence[float] | None = None,
         limits: Sequence[int] | None = None,
     ) -> Summarizer:
-        """Learn the weights.
+        """Learn the weights, and return the model itself.
 
         Parameters
         ----------
@@ -277,10 +276,6 @@ class Summarizer(Estimator):
         limits : sequence of int, optional
             Limit of the oracle summary of each cluster, in the unit of the model's limit; by default that limit.
 
-        Returns
-        -------
-        Summarizer
-            The model itself.
         """
         listed = list(clusters)
         if not listed:
@@ -355,15 +350,7 @@ class Summarizer(Estimator):
         return summarize(documents, max_words, model=self, **options)
 
     def save(self, path: str | os.PathLike[str], *, card: str | None = None) -> None:
-        """Write the model to a JSON file, which holds weights and settings only.
-
-        Parameters
-        ----------
-        path : path-like
-            File to write.
-        card : str, optional
-            Description of the model, instead of ``card_``.
-        """
+        """Write the model to a JSON file, which holds weights, settings and a description, by default ``card_``."""
         check_fitted(self, "coef_")
         budget = self._training_budget
         entries = {
@@ -380,13 +367,7 @@ class Summarizer(Estimator):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Summarizer:
-        """Read a model that :meth:`save` wrote; nothing in the file is executed.
-
-        Raises
-        ------
-        DiversetError
-            If the file is not a model, comes from another version, or was changed.
-        """
+        """Read a model that :meth:`save` wrote. Files of other versions, and changed ones, raise an error."""
         stored = read_model(path)
         try:
             weights = QualityWeights.from_entries(stored)

@@ -28,18 +28,12 @@ if TYPE_CHECKING:
 __all__ = ["METHODS", "Summary", "summarize"]
 
 METHODS = ("coverage", "mbr", "sample", "greedy")
-#: Most sentences in the law of summaries; of more, the best by quality and by quality per length.
-MOST_CANDIDATES = 1000
-#: Gain of :math:`2 \log q` for the sentence most similar to the query.
-_QUERY_WEIGHT = 4.0
-#: Least share of a sentence that must be new, with ``update_since``.
-_LEAST_NEW = 0.3
-#: Median of the diagonal of L for ``"greedy"``.
-_GREEDY_SCALE = 8.0
-#: If a larger share of sentences begins in lower case, the writers are taken to use no capitals.
-_LOWER_CASE = 0.1
-#: Two sentences with a cosine above this mention the same thing.
-_SAME = 0.5
+MOST_CANDIDATES = 1000  # in the law of summaries; of more sentences the best, by quality and by quality per length
+_QUERY_WEIGHT = 4.0  # gain of 2 log q for the sentence most similar to the query
+_LEAST_NEW = 0.3  # least share of a sentence that must be new, with ``update_since``
+_GREEDY_SCALE = 8.0  # median of the diagonal of L for ``"greedy"``
+_LOWER_CASE = 0.1  # if a larger share of sentences begins in lower case, the writers are taken to use no capitals
+_SAME = 0.5  # two sentences with a cosine above this mention the same thing
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +51,7 @@ class Summary(Result):
     budget : Budget
         The limit.
     method : str
-        The decoder.
+        The decoder, as in :func:`diverset.summarize`.
     quality : ndarray of shape (n_sentences,)
         Quality of every sentence by the model, up to a constant factor.
     candidates : ndarray of int64

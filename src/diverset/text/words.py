@@ -56,20 +56,8 @@ def _matching(word: str, rules: list[tuple[str, str]]) -> tuple[str, str]:
 
 @lru_cache(maxsize=1 << 16)
 def stem(word: str) -> str:
-    """Return the stem of a lower-case English word, by Porter's algorithm.
+    """Return the stem of a lower-case English word, by Porter's algorithm; stems are cached.
 
-    Parameters
-    ----------
-    word : str
-        Lower-case letters or digits; words of fewer than three are not changed.
-
-    Returns
-    -------
-    str
-        Its stem, not always a word. Stems are cached.
-
-    Examples
-    --------
     >>> [stem(word) for word in ["relational", "hopping", "agreements", "sky", "technology"]]
     ['relat', 'hop', 'agreem', 'sky', 'technolog']
     """
@@ -158,19 +146,9 @@ STOP_WORDS = PRONOUNS | frozenset(
 def words(text: str) -> list[str]:
     """Return the words of a text in order, in lower case: runs of letters and digits.
 
-    Parameters
-    ----------
-    text : str
-        Any text. Scripts without spaces between words (Chinese, Japanese, Thai and others) give overlapping pairs of
-        characters instead; on English text the words are those of ROUGE.
+    Hyphens and apostrophes separate words, as in ROUGE. Scripts without spaces between words (Chinese, Japanese, Thai
+    and others) give overlapping pairs of characters instead.
 
-    Returns
-    -------
-    list of str
-        Hyphens and apostrophes separate words.
-
-    Examples
-    --------
     >>> words("The ex-mayor's plan, 2nd try")
     ['the', 'ex', 'mayor', 's', 'plan', '2nd', 'try']
     >>> words("東京都は")
@@ -197,22 +175,10 @@ def count_words(text: str) -> int:
 
 
 def content_words(text: str, *, stemmer: Callable[[str], str] | None = stem) -> list[str]:
-    """Return the stems of the words of a text that are not stop words.
+    """Return the stems of the words of a text that are not stop words, in order and with repetitions.
 
-    Parameters
-    ----------
-    text : str
-        Any text.
-    stemmer : callable, optional
-        From a lower-case word to its stem; Porter's by default. None leaves words as they are.
+    `stemmer` is a function from a lower-case word to its stem, or None to leave words as they are.
 
-    Returns
-    -------
-    list of str
-        In order, with repetitions.
-
-    Examples
-    --------
     >>> content_words("The markets were falling, and he sold everything.")
     ['market', 'fall', 'sold']
     """
@@ -222,14 +188,11 @@ def content_words(text: str, *, stemmer: Callable[[str], str] | None = stem) -> 
 
 #: An empty line, or a line break before a list item, ends a paragraph.
 _PARAGRAPH = re.compile(r"\n[ \t\r\f\v]*\n\s*|\n(?=[ \t]*(?:[-*\u2022] |\d{1,3}[.)] ))|\f|\u2029")
-#: A first line that ends without punctuation, shorter than this share of the longest line, is a headline or a byline.
-_HEADLINE = 0.75
+_HEADLINE = 0.75  # a first line below this share of the longest line, without punctuation at its end, is a headline
 _OPEN_ENDING = re.compile(r"[^\s.!?:;,\u3002\uff01\uff1f\u0964\u2026\"'\u201d\u2019)\-\u2013\u2014]\s*$")
 _BULLET = re.compile(r"\s*[-*\u2022]\s+(?=\S)")
-#: Largest length of a heading, in characters.
 _LONGEST_HEADING = 100
-#: The splitter takes quadratic time on texts with quotation marks, so it gets windows of this size.
-_WINDOW = 20_000
+_WINDOW = 20_000  # characters for the splitter, which takes quadratic time on texts with quotation marks
 
 
 def split_sentences(text: str, *, language: str = "en") -> list[str]:
@@ -241,16 +204,7 @@ def split_sentences(text: str, *, language: str = "en") -> list[str]:
         Plain text. Empty lines end sentences, so headlines are separate; single line breaks inside a paragraph do not,
         except after a short first line without a full stop. Bullets of lists are removed.
     language : str
-        Language code whose abbreviations are known; full stops of other languages are recognised as well.
-
-    Returns
-    -------
-    list of str
-        None of them empty.
-
-    Notes
-    -----
-    The rules for abbreviations, initials, numbers and quotations are those of the sentencex package. Linear time.
+        Language code of the rules for abbreviations, initials, numbers and quotations of the sentencex package.
 
     Examples
     --------
@@ -307,7 +261,6 @@ ENDINGS = tuple(".!?\"'\u201d\u2019)\u3002\uff01\uff1f\u0964\u06d4\u2026")
 _POINTS_BACK = frozenset("he she it they him her them his its their hers theirs".split())
 #: These refer to another sentence unless a noun follows: "this is why", but not "this hotel is clean".
 _DEMONSTRATIVES = frozenset("this that these those".split())
-_FEWEST_WORDS = 3
 _START = re.compile(r"[\"'\u201c\u2018`(\[\u00bf\u00a1]*\s*[^\W_]")
 _BYLINE = re.compile(r"^(?:by|photo|picture|image|video|source|editor|reporting by|read more|click)\b", re.IGNORECASE)
 #: "JONES : Good morning", as in transcripts.
@@ -337,9 +290,8 @@ def stands_alone(sentence: str, *, lower_case: bool = False) -> bool:
     text = sentence.strip()
     if not text.endswith(ENDINGS) or text.endswith(("?", "\uff1f")) or not _START.match(text):
         return False
-    if text[0].islower() and not lower_case:
-        return False
-    if (text.isascii() and len(text.split()) < _FEWEST_WORDS) or _BYLINE.match(text) or _SPEAKER.match(text):
+    is_short = text.isascii() and len(text.split()) < 3
+    if (text[0].islower() and not lower_case) or is_short or _BYLINE.match(text) or _SPEAKER.match(text):
         return False
     closed = all(text.count(a) == text.count(b) for a, b in (("``", "''"), "\u201c\u201d", "()"))
     return closed and text.count('"') % 2 == 0
