@@ -22,8 +22,16 @@ Images need OpenCV, Pillow and scikit-learn: ``pip install "diverset[images]"``.
 """
 
 from diverset.images.descriptors import Vocabulary, color_histogram, gist, learn_vocabulary, sift_descriptors
-from diverset.images.experts import combine, expert_kernels, near_duplicates
-from diverset.images.features import FEATURES, FeatureCache, ImageFeatures, Skipped, extract
+from diverset.images.features import (
+    FEATURES,
+    FeatureCache,
+    ImageFeatures,
+    Skipped,
+    combine,
+    expert_kernels,
+    extract,
+    near_duplicates,
+)
 from diverset.images.reading import center_crop, find_images, read_image
 
 __all__ = [

@@ -14,9 +14,8 @@ import numpy as np
 from diverset._result import Result, ending
 from diverset._typing import FloatArray, IntArray, RNGLike
 from diverset.errors import DiversetError, MissingExtraError
-from diverset.images.experts import THRESHOLD, combine, near_duplicates
-from diverset.images.features import FeatureCache, ImageFeatures, extract
-from diverset.images.reading import find_images, read_image
+from diverset.images.features import THRESHOLD, FeatureCache, ImageFeatures, combine, extract, near_duplicates
+from diverset.images.reading import extra, find_images, read_image
 from diverset.inference import select
 from diverset.inference.inputs import read_items
 from diverset.kernels import cosine
@@ -36,28 +35,9 @@ _TABLES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet")
 class ImageChoice(Result):
     """Images chosen from a folder; made by :func:`diverset.pick_images`.
 
-    Attributes
-    ----------
-    found : ImageFeatures
-        All images that could be read.
-    scores : ndarray of shape (n,), optional
-        Scores of the images.
-    picks : ndarray of int64 of shape (k,)
-        Positions of the picks among the images, in the order in which they were picked.
-    gains : ndarray of shape (k,)
-        Gain of the objective of :func:`diverset.select` by each pick.
-    copy_of : ndarray of int64 of shape (n,)
-        For every image the one it is a near-duplicate of, or itself.
-    stands_for : dict of int to list of int
-        For every pick the images it represents, the most similar first.
-    folder : Path or None
-        The folder that was searched.
-    diversity, method
-        As in :func:`diverset.select`.
-    compared_by : str
-        Features that the images were compared by.
-    notes : tuple of str
-        Remarks for the user.
+    `found` has all images that could be read. `picks` are positions among them, in the order in which they were picked,
+    `gains` the gains of the objective of :func:`diverset.select`, `copy_of` has for every image the one it is a
+    near-duplicate of, or itself, and `stands_for` for every pick the images it represents, the most similar first.
     """
 
     formats: ClassVar[tuple[str, ...]] = (*_PICTURES, *Result.formats)
@@ -318,13 +298,11 @@ def _by_model(name: str, paths: Sequence[Path]) -> FloatArray:
         package = import_module("sentence_transformers")
     except ImportError as error:
         raise MissingExtraError("embeddings by name need: pip install sentence-transformers") from error
-    from PIL import Image
-
     try:
         encode = package.SentenceTransformer(name, local_files_only=True).encode
     except (OSError, ValueError) as error:
         raise DiversetError(f"there is no installed sentence-transformers model {name!r}: {error}") from None
-    return np.asarray(encode([Image.fromarray(read_image(path)) for path in paths]), dtype=np.float64)
+    return np.asarray(encode([extra("PIL.Image").fromarray(read_image(path)) for path in paths]), dtype=np.float64)
 
 
 def choose_images(
@@ -332,17 +310,14 @@ def choose_images(
     k: int = 12,
     *,
     scores: FloatArray | None = None,
-    diversity: float = 0.5,
-    keep: float | None = None,
-    method: str = "greedy",
     threshold: float = THRESHOLD,
     features: FloatArray | None = None,
-    rng: RNGLike = None,
+    **options: Any,
 ) -> ImageChoice:
     """Pick images that differ from each other, and assign every other image to the pick it is most similar to.
 
     `features` are embeddings of the images, compared by their cosine instead of colours, details and layout. Only the
-    best, else the largest, of a group of near-duplicates can be picked. The rest is as in :func:`pick_images`.
+    best, else the largest, of a group of near-duplicates can be picked. `options` are those of :func:`diverset.select`.
     """
     n = len(found.paths)
     X = combine(found, COMPARED_BY) if features is None else features
@@ -350,18 +325,10 @@ def choose_images(
     order = np.lexsort((np.arange(n), -found.sizes.prod(axis=1), -worth))
     copy_of = near_duplicates(found, order=order, threshold=threshold)
     kept = np.flatnonzero(copy_of == np.arange(n))
-    # Not the cosine: centred vectors of two groups of images can be opposite, and a determinant penalises opposite
-    # vectors as much as equal ones.
-    selection = select(
-        X[kept],
-        k,
-        quality=None if scores is None else worth[kept],
-        diversity=diversity,
-        keep=keep,
-        similarity="rbf" if features is None else "cosine",
-        method=method,
-        rng=rng,
-    )
+    # Not the cosine for centred vectors: those of two groups of images can be opposite, which a determinant penalises
+    # as if they were equal.
+    similarity, quality = "rbf" if features is None else "cosine", None if scores is None else worth[kept]
+    selection = select(X[kept], k, quality=quality, similarity=similarity, **options)
     picks = kept[selection.indices]
     return ImageChoice(
         found,
@@ -370,8 +337,8 @@ def choose_images(
         selection.gains,
         copy_of,
         _followers(X, picks, copy_of),
-        diversity=diversity if selection.diversity is None else selection.diversity,
-        method=method,
+        diversity=options.get("diversity", 0.5) if selection.diversity is None else selection.diversity,
+        method=options.get("method", "greedy"),
         compared_by=ImageChoice.compared_by if features is None else "embeddings",
     )
 

@@ -25,15 +25,8 @@ Image: TypeAlias = NDArray[np.uint8]
 
 EXTENSIONS = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff")
 LONGEST = 250  # the larger side to which images are reduced, in pixels, as in the monograph
-#: Formats that are decoded, whatever the name of a file, and the modules of Pillow for them.
-_FORMATS = {
-    "JPEG": "JpegImagePlugin",
-    "PNG": "PngImagePlugin",
-    "WEBP": "WebPImagePlugin",
-    "GIF": "GifImagePlugin",
-    "BMP": "BmpImagePlugin",
-    "TIFF": "TiffImagePlugin",
-}
+#: Formats that are decoded, whatever the name of a file: prefixes of modules of Pillow.
+_FORMATS = ("Jpeg", "Png", "WebP", "Gif", "Bmp", "Tiff")
 #: Pixels that are decoded at the same time by all threads together, and the environment variable that replaces this.
 MAX_PIXELS = 50_000_000
 MAX_PIXELS_VARIABLE = "DIVERSET_MAX_PIXELS"
@@ -172,14 +165,13 @@ def _opened(file: BinaryIO) -> Any:
     images; warnings can only be suppressed for all threads at once.
     """
     pil = extra("PIL.Image")
-    for name, module in _FORMATS.items():
-        if name not in pil.OPEN:
-            extra(f"PIL.{module}")
     prefix = file.read(16)
     if not prefix:
         raise DiversetError("the file is empty")
     for name in _FORMATS:
-        factory, accept = pil.OPEN.get(name, (None, None))
+        if name.upper() not in pil.OPEN:
+            extra(f"PIL.{name}ImagePlugin")
+        factory, accept = pil.OPEN.get(name.upper(), (None, None))
         if factory is not None and accept(prefix) is True:
             file.seek(0)
             return factory(file, None)

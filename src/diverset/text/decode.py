@@ -44,7 +44,6 @@ class Draws:
     n_drawn: int
 
     def indicator(self, n: int) -> Any:
-        """The sets as rows of zeros and ones: CSR of shape (n_sets, n)."""
         return _indicator(self.sets, n)
 
 
@@ -151,17 +150,11 @@ def cosines(vectors: Any, others: Any) -> FloatArray:
 
 
 def given_read(vectors: Any, read: Any) -> FloatArray:
-    r"""Similarity of sentences, given that others were read.
+    r"""Similarity of sentences if others, A, were read: :math:`S - S_{\cdot A}(S_{AA} + 0.1 I)^{-1} S_{A\cdot}`.
 
-    The DPP conditioned on sentences A has the similarity
-
-    .. math::  S - S_{\cdot A}(S_{AA} + \sigma^2 I)^{-1} S_{A\cdot}
-
-    among the others, the Schur complement of conditioning on inclusion. With :math:`\sigma^2 = 0.1` every read sentence
-    keeps a part of its own: otherwise a few hundred read sentences would span the vector of any new one.
-
-    Both arguments hold unit vectors in rows, dense or CSR. The diagonal of the result is the part of each sentence that
-    is new: 1 if it shares no word with the read ones, 0.09 for a copy.
+    This is the Schur complement of conditioning on inclusion. With the term 0.1 I every read sentence keeps a part of
+    its own: otherwise a few hundred read sentences would span the vector of any new one. The diagonal of the result is
+    the part of each sentence that is new: 1 if it shares no word with the read ones, 0.09 for a copy.
     """
     S, cross = cosines(vectors, vectors), cosines(vectors, read)
     if cross.shape[1] > _MOST_READ:

@@ -275,7 +275,6 @@ class Summarizer(Estimator):
             Weight of each cluster, for ``"regression"`` and ``"dpp-budget"``; equal by default.
         limits : sequence of int, optional
             Limit of the oracle summary of each cluster, in the unit of the model's limit; by default that limit.
-
         """
         listed = list(clusters)
         if not listed:
@@ -330,13 +329,8 @@ class Summarizer(Estimator):
         if self.training == "dpp-budget":
             used = shares[[len(chosen) > 0 for chosen in sets]]
             return np.append(0.0, fit_given_budget(examples, used, self.prior_variance, d=features[0].shape[1]))
-        model = (QualityModel if self.training == "dpp" else LogisticQuality)(
-            prior_variance=self.prior_variance,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            n_jobs=self.n_jobs,
-            verbose=self.verbose,
-        )
+        options = {name: getattr(self, name) for name in ("prior_variance", "max_iter", "tol", "n_jobs", "verbose")}
+        model = (QualityModel if self.training == "dpp" else LogisticQuality)(**options)
         coef: FloatArray = model.fit(instances, sets).coef_
         return coef
 

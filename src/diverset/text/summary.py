@@ -241,29 +241,25 @@ def summarize(
         folder, is read as the command ``diverset summarize`` reads it. A pandas or polars frame has a document in each
         row, in a column such as ``text`` or ``body``, with names and dates in columns such as ``title`` and ``date``.
     max_words, max_bytes, max_sentences : int, optional
-        The limit, one of them; 100 words if none is given. It is never exceeded. A summary ends before the limit where
-        the sentences that are left add little.
+        The limit, one of them; 100 words if none is given. It is never exceeded. A summary is shorter than the limit
+        if the remaining sentences add little.
     method : {"coverage", "mbr", "sample", "greedy"}
-        Decoder: how the model gives a summary.
-
-        ``"coverage"``: the set of sentences whose words and word pairs are most expected, by draws from the model
-        (``diverset.text.decode``); only sentences of the better half by quality that can stand
-        alone. ``"mbr"``: the draw of highest mean ROUGE-1F against all draws. ``"sample"``: one draw. ``"greedy"``:
-        Algorithm 6 of [KuleszaTaskar2012]_.
+        Decoder. ``"coverage"``: the sentences of the better half by quality, able to stand alone, whose words and word
+        pairs are most expected by draws from the model. ``"mbr"``: the draw of highest mean ROUGE-1F against all draws.
+        ``"sample"``: one draw. ``"greedy"``: Algorithm 6 of [KuleszaTaskar2012]_.
     query : str, optional
         Subject of the summary: sentences that share its words gain quality.
     update_since : as documents, optional
-        Documents that the reader knows. The DPP is conditioned on their sentences, so the summary holds news.
+        Documents that the reader knows. The DPP is conditioned on their sentences, so the summary prefers what is new.
     model : Summarizer or path, optional
         A model of your own, or the file of one; the model that comes with the package by default.
     embeddings : array_like of shape (n_sentences, d) or str, optional
-        Vectors whose cosines say how alike two sentences are, in the order of ``Cluster(documents).sentences``; or the
-        name or folder of an installed sentence-transformers model that makes them. Stems by default. Nothing is
-        downloaded.
+        Vectors whose cosines are the similarity of sentences, in the order of ``Cluster(documents).sentences``; or the
+        name or folder of an installed sentence-transformers model (nothing is downloaded). Stems by default.
     n_draws : int
         Number of draws within the limit, for ``"coverage"`` and ``"mbr"`` and for the shown probabilities.
     rng : int, Generator or None
-        For draws. None gives the same summary each time, except for ``"sample"``, which draws anew.
+        Seed of the draws. None gives the same summary each time, except for ``"sample"``.
 
     Returns
     -------
@@ -301,7 +297,11 @@ def summarize(
     candidates = candidates if len(candidates) else np.flatnonzero(fits)
     if len(candidates) > MOST_CANDIDATES:
         notes.append(f"of {len(candidates):,} sentences, the {MOST_CANDIDATES:,} of highest quality were compared")
-        candidates = _best(candidates, quality, costs)
+        # Half of them by quality, the others by quality per cost: short ones that fill the limit.
+        order = candidates[np.argsort(-quality[candidates], kind="stable")]
+        good, rest = np.split(order, [MOST_CANDIDATES // 2])
+        filling = np.argsort(-quality[rest] / costs[rest], kind="stable")[: MOST_CANDIDATES - len(good)]
+        candidates = np.sort(np.concatenate([good, rest[filling]]))
     if not len(candidates):
         return finish(cluster, [], budget, method, quality=quality, notes=notes)
     allowed = np.ones(len(candidates), dtype=bool)
@@ -321,12 +321,21 @@ def summarize(
             notes.append("every sentence repeats what was read; the newest ones are given")
             allowed[:] = True
     law = SummaryLaw(quality[candidates], S, costs[candidates], budget.room)
+    own = Terms([terms.stems[i] for i in candidates])
     draws = None
-    if method == "sample":
-        draws = law.draw(1, rng)
-    elif method != "greedy":
-        draws = law.draw(n_draws, 0 if rng is None else rng)
-    chosen = _decode(method, law, draws, cluster, candidates, allowed, quality, notes)
+    if method != "greedy":
+        seed = 0 if rng is None and method != "sample" else rng
+        draws = law.draw(1 if method == "sample" else n_draws, seed)
+        if not draws.sets:
+            notes.append(f"no draw of {draws.n_drawn:,} fits the limit; the greedy summary is given instead")
+    if draws is None or not draws.sets:
+        chosen = _greedy(law)
+    elif method == "sample":
+        chosen = draws.sets[0]
+    elif method == "mbr":
+        chosen = draws.sets[least_risk(draws.sets, own.counts)]
+    else:
+        chosen = _covering(law, draws, own, cluster, candidates, allowed, float(np.median(quality)))
     return finish(
         cluster,
         candidates[chosen],
@@ -382,35 +391,22 @@ def _relevance(query: str, terms: Terms, notes: list[str]) -> FloatArray:
     return factor
 
 
-def _decode(
-    method: str,
-    law: SummaryLaw,
-    draws: Draws | None,
-    cluster: Cluster,
-    candidates: IntArray,
-    allowed: BoolArray,
-    quality: FloatArray,
-    notes: list[str],
-) -> IntArray:
-    """Chosen positions among the candidates."""
-    if draws is not None and not draws.sets:
-        notes.append(f"no draw of {draws.n_drawn:,} fits the limit; the greedy summary is given instead")
-        draws = None
-    if draws is None:
-        from diverset.core import DPP
-        from diverset.inference.budgeted import map_budgeted
+def _greedy(law: SummaryLaw) -> IntArray:
+    from diverset.core import DPP
+    from diverset.inference.budgeted import map_budgeted
 
-        # If no sentence makes a set more probable, Algorithm 6 takes the longest one. Scaling L prevents this, and
-        # does not change the order among sets of one size.
-        L = _GREEDY_SCALE / np.median(np.diagonal(law.L)) * law.L
-        return map_budgeted(DPP(L), law.costs, law.room, fill=True).indices
-    if method == "sample":
-        return draws.sets[0]
-    own = Terms([cluster.terms.stems[i] for i in candidates])
-    if method == "mbr":
-        return draws.sets[least_risk(draws.sets, own.counts)]
+    # If no sentence makes a set more probable, Algorithm 6 takes the longest one. Scaling L prevents this, and does not
+    # change the order among sets of one size.
+    L = _GREEDY_SCALE / np.median(np.diagonal(law.L)) * law.L
+    return map_budgeted(DPP(L), law.costs, law.room, fill=True).indices
+
+
+def _covering(
+    law: SummaryLaw, draws: Draws, own: Terms, cluster: Cluster, candidates: IntArray, allowed: BoolArray, least: float
+) -> IntArray:
+    """Chosen positions among the candidates, by :func:`covering_summary` and the rules for readable summaries."""
     # Only the better half by quality, among all sentences and among those that fit.
-    good = allowed & (quality[candidates] >= max(np.median(quality), np.median(law.quality)))
+    good = allowed & (law.quality >= max(least, np.median(law.quality)))
     depends = np.array([opens_dependent(cluster.words[i]) for i in candidates])
     # Each needs the sentence before it, if that is a candidate of the same document, else itself: never taken.
     before = np.searchsorted(candidates, candidates - 1)
@@ -423,11 +419,3 @@ def _decode(
         if len(chosen):
             return chosen
     return np.array([int(np.argmax(law.quality))])
-
-
-def _best(candidates: IntArray, quality: FloatArray, costs: IntArray) -> IntArray:
-    """Half of the candidates by quality, the other half by quality per cost: short ones that fill the limit."""
-    order = candidates[np.argsort(-quality[candidates], kind="stable")]
-    good, rest = order[: MOST_CANDIDATES // 2], order[MOST_CANDIDATES // 2 :]
-    filling = np.argsort(-quality[rest] / costs[rest], kind="stable")[: MOST_CANDIDATES - len(good)]
-    return np.sort(np.concatenate([good, rest[filling]]))

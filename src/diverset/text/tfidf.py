@@ -172,10 +172,10 @@ class Terms:
 def lexrank(
     similarity: Any = None, *, features: Any = None, threshold: float | None = None, damping: float = 0.15
 ) -> FloatArray:
-    r"""Centrality of texts: the stationary distribution of a random walk on their similarities.
+    r"""Compute the centrality of texts: the stationary distribution of a random walk on their similarities.
 
     From text i the walk moves to text j with probability proportional to :math:`s_{ij}`, or with probability
-    ``damping`` to any text:
+    ``damping`` to any text ([ErkanRadev2004]_):
 
     .. math::  p = d\,\tfrac1n \mathbf 1 + (1 - d)\, S D^{-1} p, \qquad D = \operatorname{diag}(S \mathbf 1).
 
@@ -186,8 +186,8 @@ def lexrank(
     features : ndarray or scipy.sparse of shape (n, d), optional
         Instead: nonnegative rows with :math:`S = F F^T`, which is not formed.
     threshold : float, optional
-        By default the walk uses the similarities themselves (*continuous* LexRank). With a threshold, links of weight
-        one join texts with a higher similarity; this needs ``similarity``.
+        By default the walk uses the similarities themselves (*continuous* LexRank). With a threshold, the similarity is
+        1 where it is above it, else 0; this needs ``similarity``.
     damping : float
         Probability d of a jump, from 0 to 1. Without jumps p is proportional to the row sums of S.
 
@@ -195,11 +195,6 @@ def lexrank(
     -------
     ndarray of shape (n,)
         Scores that sum to 1. A text without similar texts counts as similar to itself.
-
-    Notes
-    -----
-    With :math:`p = D^{1/2} z` the equation is symmetric positive definite with condition number at most
-    :math:`(2 - d)/d`, and conjugate gradients solve it: about 35 products with S for d = 0.15, to 12 digits.
 
     Examples
     --------
@@ -240,6 +235,7 @@ def lexrank(
     if jump == 0.0:
         scores: FloatArray = degree / degree.sum()
         return scores
+    # With p = D^1/2 z the system is positive definite, with condition number (2 - d) / d at most.
     root = np.sqrt(degree)
 
     def system(z: FloatArray) -> FloatArray:
