@@ -11,7 +11,7 @@ from scipy.stats import chisquare
 import diverset as dv
 from diverset.sampling import rejection
 from diverset.text import mean_rouge, pairwise_rouge, rouge, word_counts
-from diverset.text.decode import draw_between, least_risk
+from diverset.text.decode import draw_between, indicator, least_risk
 
 SENTENCES = [
     "The river rose and flooded the old town.",
@@ -96,7 +96,7 @@ def test_rejections_are_counted():
     L, costs = kernel(5, 3, 0.7), np.array([2, 3, 3, 4, 5])
     draws = draw_between(sampler_of(L), costs, 6, 8, 50, rng=0)
     assert len(draws.sets) == 50 < draws.n_drawn
-    assert draws.indicator(5).sum(axis=1).A1.tolist() == [len(items) for items in draws.sets]
+    assert indicator(draws.sets, 5).sum(axis=1).A1.tolist() == [len(items) for items in draws.sets]
     few = draw_between(sampler_of(L), costs, 17, 17, 50, rng=0, most=200)
     assert len(few.sets) < 50
     assert few.n_drawn == 200

@@ -244,6 +244,11 @@ def test_budgets_are_kept_to_the_byte(clusters, model, method, limit):
         assert " ".join(summary.sentences).startswith(summary.text)
 
 
+def test_lead_and_random_sentences():
+    assert Begin().summarize(["One two. Three four.", "Five six."], max_words=3).text == "One two."
+    assert Random().summarize(["One. Two. Three."], max_sentences=1, rng=0).text == "Three."
+
+
 @pytest.mark.parametrize(
     "rival", [Begin(), Random(), LexRank(), Submodular(), Oracle()], ids=lambda r: type(r).__name__
 )

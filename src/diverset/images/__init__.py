@@ -9,15 +9,6 @@ kernel of distances:
     picks = dv.select(dv.images.combine(found), k=12, similarity="rbf")
     kernels = dv.images.expert_kernels(found, rho=0.1)  # for learning from comparisons
 
-==========================================  =================================================================
-:func:`extract`                             ten features of all images of a folder, cached, on several threads
-:func:`expert_kernels`                      55 kernels, for :class:`diverset.learn.KDPPMixtureLearner`
-:func:`combine`                             several features in one matrix, for :func:`diverset.select`
-:func:`near_duplicates`                     which images are copies of which
-:func:`color_histogram`, :func:`gist`,      features of a single image, given as an array
-:func:`sift_descriptors`
-==========================================  =================================================================
-
 Images need OpenCV, Pillow and scikit-learn: ``pip install "diverset[images]"``.
 """
 

@@ -31,16 +31,7 @@ from diverset.io.files import open_file
 from diverset.kernels import add_constant, cosine, normalize_rows
 from diverset.numerics.validation import as_finite, as_number, check_count, check_nonnegative, check_rows
 
-__all__ = [
-    "FEATURES",
-    "FeatureCache",
-    "ImageFeatures",
-    "Skipped",
-    "combine",
-    "expert_kernels",
-    "extract",
-    "near_duplicates",
-]
+__all__ = ["FEATURES", "combine", "expert_kernels", "extract", "near_duplicates"]
 
 #: Features of a single image; words need the descriptors of all images.
 _FUNCTIONS: dict[str, Callable[[Image], Array]] = {
@@ -81,20 +72,16 @@ class ImageFeatures(Mapping[str, FloatArray]):
 
     Attributes
     ----------
-    paths : list of Path
-        Files that were read, one for each row of the matrices.
-    sizes : ndarray of int64 of shape (n, 2)
-        Width and height of the files.
+    paths, sizes : list of Path, ndarray of int64 of shape (n, 2)
+        Files that were read, one for each row of the matrices, and their widths and heights.
     matrices : dict of str to ndarray of shape (n, n_features)
         Features by name; every row has length 1.
     skipped : list of Skipped
         Files that could not be read.
     vocabularies : dict of int to Vocabulary
         Words by their number, which can be used for other images.
-    damaged : int
-        Number of damaged entries of the cache, which were computed again.
-    notes : list of str
-        Remarks, such as that the cache cannot be used.
+    damaged, notes : int, list of str
+        Number of damaged entries of the cache, which were computed again, and remarks.
     """
 
     paths: list[Path]
@@ -139,19 +126,17 @@ def extract(
     Parameters
     ----------
     images : path-like, or iterable of them
-        A folder, searched with all folders in it, or files.
+        A folder, searched with all its subfolders, or files.
     features : sequence of str
         Some of :data:`FEATURES`; all ten by default.
     cache : FeatureCache or path-like, optional
         Cache of features, or its folder.
     vocabularies : mapping of int to Vocabulary, optional
         Words learned from other images, by their number.
-    longest : int
-        Pixels to which the larger side of an image is reduced.
+    longest, max_pixels
+        As in :func:`read_image`; `max_pixels` is shared by all threads, and larger images are skipped.
     n_jobs : int, optional
         Number of threads; by default that of cores. The result does not depend on it.
-    max_pixels : int, optional
-        Pixels that all threads together decode at the same time, as in :func:`read_image`; a larger image is skipped.
     rng : int
         Seed for the words.
     progress : bool
@@ -306,15 +291,6 @@ def expert_kernels(features: Mapping[str, Any], *, rho: float = 0.0) -> dict[str
     -------
     dict of str to ndarray of shape (n, n)
         Kernels of the m features in their order, then of the m (m - 1) / 2 pairs ``"a & b"``; 55 for ten features.
-
-    Examples
-    --------
-    >>> kernels = expert_kernels({"x": [[1.0, 0.0], [0.0, 1.0]], "y": [[1.0], [2.0]]}, rho=0.5)
-    >>> list(kernels)
-    ['x', 'y', 'x & y']
-    >>> kernels["x & y"]
-    array([[1.5, 1. ],
-           [1. , 1.5]])
     """
     constant = check_nonnegative(rho, name="rho")
     single = {name: cosine(matrix) for name, matrix in features.items()}
@@ -349,13 +325,7 @@ def combine(features: Mapping[str, Any], names: Sequence[str] | None = None) -> 
     Returns
     -------
     ndarray of shape (n, total + 1)
-        One row for each image.
-
-    Examples
-    --------
-    >>> combine({"x": [[1.0, 0.0], [0.0, 1.0]], "y": [[1.0], [1.0]]}).round(3)
-    array([[ 0.5 , -0.5 ,  0.  ,  0.01],
-           [-0.5 ,  0.5 ,  0.  ,  0.01]])
+        One row for each image; the last column is a constant.
     """
     chosen = list(features if names is None else names)
     if not chosen:
@@ -409,10 +379,7 @@ def near_duplicates(features: Mapping[str, Any], *, threshold: float = THRESHOLD
         raise DiversetError(f"threshold is {least:g}; it lies between 0 (all alike) and 1 (equal features only)")
     rows = [normalize_rows(features[name]) for name in _FEATURES]
     n = len(rows[0])
-    if any(len(X) != n for X in rows):
-        raise DiversetError(
-            f"features have {' and '.join(str(len(X)) for X in rows)} rows; all describe the same images"
-        )
+    _check_lengths(zip(_FEATURES, rows, strict=True))
     sequence = np.arange(n) if order is None else check_rows(order, n, name="order")
     if not np.array_equal(np.sort(sequence), np.arange(n)):
         raise DiversetError(f"order must name each of the {n} images once")

@@ -181,17 +181,10 @@ def pick_images(
     features = _by_model(str(embeddings), found.paths) if by_model else None
     if vectors is not None:
         features = np.array([vectors[path] for path in found.paths], dtype=np.float64)
-    choice = choose_images(
-        found,
-        wanted,
-        scores=None if worth is None else np.array([worth[path] for path in found.paths]),
-        diversity=diversity,
-        keep=keep,
-        method=method,
-        threshold=THRESHOLD if threshold is None else threshold,
-        features=features,
-        rng=rng,
-    )
+    given = None if worth is None else np.array([worth[path] for path in found.paths])
+    least = THRESHOLD if threshold is None else threshold
+    options = {"diversity": diversity, "keep": keep, "method": method, "rng": rng}
+    choice = choose_images(found, wanted, scores=given, threshold=least, features=features, **options)
     if len(choice) < wanted:
         notes.append(f"{wanted} images asked for, and only {_images(len(choice))} can be picked; the others are copies")
     return replace(choice, folder=root, notes=tuple(notes))

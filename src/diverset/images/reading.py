@@ -73,8 +73,8 @@ def read_image(path: str | os.PathLike[str], *, longest: int = LONGEST, max_pixe
     longest : int
         Largest side of the result, in pixels.
     max_pixels : int, optional
-        Largest image that is decoded, in pixels; by default the environment variable ``DIVERSET_MAX_PIXELS``, or
-        50 million. JPEG files are reduced while they are decoded and may be 64 times as large.
+        Largest image that is decoded, in pixels, at up to 16 bytes each; by default the environment variable
+        ``DIVERSET_MAX_PIXELS``, or 50 million. JPEG files are reduced while decoding and may be 64 times larger.
 
     Returns
     -------

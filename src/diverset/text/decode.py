@@ -6,9 +6,8 @@ The formulas are in ``docs/summaries.rst``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -29,22 +28,18 @@ _PILOT, _FEWEST = 2000, 0.02  # draws from which the least cost is found, and th
 _UNREAD, _MOST_READ = 0.1, 2000  # added to the diagonal for read sentences; how many, the nearest, are compared
 
 
-def _indicator(sets: Sequence[IntArray], n: int) -> Any:
+def indicator(sets: Sequence[IntArray], n: int) -> Any:
     """Sets as rows of zeros and ones: CSR of float32, of shape (n_sets, n)."""
     ends = np.cumsum([0, *map(len, sets)])
     members = np.concatenate([np.zeros(0, dtype=np.int64), *sets])
     return sparse.csr_matrix((np.ones(len(members), dtype=np.float32), members, ends), (len(sets), n))
 
 
-@dataclass(frozen=True)
-class Draws:
+class Draws(NamedTuple):
     """Sets drawn from a DPP given that their cost is in a window, and the number of draws made to find them."""
 
     sets: list[IntArray]
     n_drawn: int
-
-    def indicator(self, n: int) -> Any:
-        return _indicator(self.sets, n)
 
 
 def draw_between(
@@ -180,7 +175,7 @@ def _indicators(sets: Sequence[Iterable[int]], counts: Any) -> tuple[Any, FloatA
     """For every set, which words it holds at least t times (CSR of 0 and 1), and its number of words."""
     # SciPy does not check column indices: one that is too large would be read outside the array.
     lists = [check_rows(list(items), counts.shape[0], name=f"set {i}") for i, items in enumerate(sets)]
-    together = (_indicator(lists, counts.shape[0]).astype(np.int64) @ counts).tocsr()
+    together = (indicator(lists, counts.shape[0]).astype(np.int64) @ counts).tocsr()
     total = np.asarray(together.sum(axis=1), dtype=np.float64).ravel()
     most = np.zeros(counts.shape[1], dtype=np.int64)
     np.maximum.at(most, together.indices, together.data)
@@ -209,7 +204,6 @@ def pairwise_rouge(sets: Sequence[Iterable[int]], counts: Any) -> Array:
     Returns
     -------
     ndarray of float32, of shape (R, R)
-        Symmetric.
 
     Examples
     --------
@@ -222,8 +216,7 @@ def pairwise_rouge(sets: Sequence[Iterable[int]], counts: Any) -> Array:
     ones, total = _indicators(sets, counts)
     dense = ones.toarray()
     lengths = total.astype(np.float32)
-    scores: Array = 2.0 * (dense @ dense.T) / np.maximum(lengths[:, None] + lengths, 1.0)
-    return scores
+    return np.asarray(2.0 * (dense @ dense.T) / np.maximum(lengths[:, None] + lengths, 1.0))
 
 
 def mean_rouge(sets: Sequence[Iterable[int]], counts: Any) -> FloatArray:
@@ -250,8 +243,7 @@ def mean_rouge(sets: Sequence[Iterable[int]], counts: Any) -> FloatArray:
     held = (by_length @ ones).toarray()
     hits = np.asarray(ones.astype(np.float64) @ held.T)
     weights = 2.0 / np.maximum(total[:, None] + lengths, 1.0)
-    scores: FloatArray = np.einsum("rl,rl->r", hits, weights) / max(R, 1)
-    return scores
+    return np.asarray(np.einsum("rl,rl->r", hits, weights) / max(R, 1))
 
 
 def least_risk(sets: Sequence[IntArray], counts: Any) -> int:
@@ -274,7 +266,7 @@ class _Hits:
 
     def __init__(self, draws: Draws, terms: Terms) -> None:
         self.counts, self.pairs = terms.counts, terms.pairs
-        chosen = draws.indicator(len(terms.stems))
+        chosen = indicator(draws.sets, len(terms.stems))
         held = chosen @ self.counts.astype(np.float32)
         times = range(1, _MOST_REPEATED + 1)
         share = [np.bincount(held.indices[held.data >= t], minlength=held.shape[1]) for t in times]

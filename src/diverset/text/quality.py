@@ -102,8 +102,7 @@ def feature_matrix(cluster: Cluster) -> FloatArray:
     flat = spread <= 1e-9 * np.maximum(np.abs(F).max(axis=0), 1e-300)
     F = (F - F.mean(axis=0)) / np.where(flat, 1.0, spread)
     F[:, flat] = 0.0
-    clipped: FloatArray = np.clip(F, -_LARGEST, _LARGEST)
-    return clipped
+    return np.asarray(np.clip(F, -_LARGEST, _LARGEST))
 
 
 def columns_of(groups: Iterable[str]) -> BoolArray:
@@ -160,8 +159,7 @@ class QualityWeights:
         if self.training == "regression" and len(score):
             score = _SHARPNESS * (score - score.mean()) / max(float(score.std()), 1e-9)
         score = score - late_penalty(cluster, self.late)
-        quality: FloatArray = np.exp(0.5 * np.clip(score, -200.0, 200.0))
-        return quality
+        return np.asarray(np.exp(0.5 * np.clip(score, -200.0, 200.0)))
 
 
 def late_penalty(cluster: Cluster, late: float) -> FloatArray:

@@ -49,26 +49,14 @@ class _Rival(Estimator, abc.ABC):
 
 
 class Begin(_Rival):
-    """Lead: the first sentences of the first document, then of the next, each if it fits.
-
-    Examples
-    --------
-    >>> Begin().summarize(["One two. Three four.", "Five six."], max_words=3).text
-    'One two.'
-    """
+    """Lead: the first sentences of the first document, then of the next, each if it fits."""
 
     def _choose(self, cluster: Cluster, budget: Budget, rng: RNGLike) -> list[int]:
         return fill(budget, cluster.sentences, lambda Y: -np.arange(float(len(cluster))))
 
 
 class Random(_Rival):
-    """Random sentences, each if it fits.
-
-    Examples
-    --------
-    >>> Random().summarize(["One. Two. Three."], max_sentences=1, rng=0).text
-    'Three.'
-    """
+    """Random sentences, each if it fits."""
 
     def _choose(self, cluster: Cluster, budget: Budget, rng: RNGLike) -> list[int]:
         order = as_generator(rng).permutation(len(cluster))
@@ -180,5 +168,4 @@ class RelevanceMMR(_Rival):
 def _nearest(cluster: Cluster, Y: list[int]) -> FloatArray:
     """Largest cosine of each sentence to those of a set."""
     vectors = cluster.terms.vectors
-    largest: FloatArray = cosines(vectors, vectors[Y]).max(axis=1, initial=0.0)
-    return largest
+    return np.asarray(cosines(vectors, vectors[Y]).max(axis=1, initial=0.0))

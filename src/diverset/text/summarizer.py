@@ -23,7 +23,7 @@ from diverset.learn.quality import QualityModel
 from diverset.learn.quality_baselines import LogisticQuality
 from diverset.numerics.validation import as_generator, check_nonnegative, check_positive
 from diverset.text.cluster import Budget, Cluster, read_budget
-from diverset.text.decode import SummaryLaw, cosines
+from diverset.text.decode import SummaryLaw, cosines, indicator
 from diverset.text.quality import (
     DEFAULT_MODEL,
     FEATURE_GROUPS,
@@ -66,8 +66,7 @@ def oracle_summary(
     Returns
     -------
     ndarray of int64
-        Positions in the order of picking. The algorithm ends when no sentence that fits holds a word that is left; as
-        printed it would go on with sentences that match nothing.
+        Positions in the order of picking. Sentences without any of the remaining words are not taken.
 
     Examples
     --------
@@ -150,8 +149,8 @@ class Example(NamedTuple):
 
 def accepted_sums(example: Example, theta: FloatArray, n_draws: int, rng: np.random.Generator) -> FloatArray:
     """Feature sums of draws that fit, of shape (n_accepted, n_features)."""
-    draws = example.law(theta).draw(n_draws, rng)
-    return np.asarray(draws.indicator(len(example.costs)).astype(np.float64) @ example.features)
+    sets = example.law(theta).draw(n_draws, rng).sets
+    return np.asarray(indicator(sets, len(example.costs)).astype(np.float64) @ example.features)
 
 
 def relative_likelihood(step: FloatArray, own: FloatArray, sums: FloatArray) -> tuple[float, FloatArray]:
@@ -199,7 +198,7 @@ class Summarizer(Estimator):
     r"""A DPP over the sentences of a cluster whose qualities are learned from human summaries.
 
     :math:`L_{ij} = q_i (\phi_i^T \phi_j) q_j`, where :math:`\phi_i` are unit vectors of weighted stems and the quality
-    :math:`q_i` is log-linear in features of the sentence (``diverset.text.quality.QualityWeights``).
+    :math:`q_i` is log-linear in features of the sentence.
 
     Parameters
     ----------
@@ -232,11 +231,8 @@ class Summarizer(Estimator):
 
     Examples
     --------
-    >>> import diverset as dv
-    >>> flood = ["Rain flooded the town. I like dogs.", "The town was flooded by rain. So it goes."]
-    >>> vote = ["The vote was close. My car is red.", "A close vote decided it. Tea is good."]
-    >>> clusters = [dv.text.Cluster(flood, "Rain flooded the town."), dv.text.Cluster(vote, "A close vote.")]
-    >>> model = dv.text.Summarizer().fit(clusters)
+    >>> flood = Cluster(["Rain flooded the town. I like dogs.", "The town was flooded by rain."], "Rain in the town.")
+    >>> model = Summarizer().fit([flood])
     >>> print(model.summarize(["The old mill burned. We had tea.", "Fire: the old mill burned down."], max_words=5))
     The old mill burned.
     """
@@ -331,8 +327,7 @@ class Summarizer(Estimator):
             return np.append(0.0, fit_given_budget(examples, used, self.prior_variance, d=features[0].shape[1]))
         options = {name: getattr(self, name) for name in ("prior_variance", "max_iter", "tol", "n_jobs", "verbose")}
         model = (QualityModel if self.training == "dpp" else LogisticQuality)(**options)
-        coef: FloatArray = model.fit(instances, sets).coef_
-        return coef
+        return np.asarray(model.fit(instances, sets).coef_)
 
     def quality_of(self, cluster: Cluster) -> FloatArray:
         """Quality of every sentence of a cluster."""

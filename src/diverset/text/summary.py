@@ -17,7 +17,7 @@ from diverset._typing import BoolArray, FloatArray, IntArray, RNGLike
 from diverset.errors import DiversetError, MissingExtraError
 from diverset.numerics.validation import as_finite, check_count
 from diverset.text.cluster import Budget, Cluster, as_cluster, read_budget
-from diverset.text.decode import Draws, SummaryLaw, cosines, covering_summary, given_read, least_risk
+from diverset.text.decode import Draws, SummaryLaw, cosines, covering_summary, given_read, indicator, least_risk
 from diverset.text.quality import default_weights
 from diverset.text.tfidf import Terms
 from diverset.text.words import opens_dependent, stands_alone
@@ -118,7 +118,7 @@ class Summary(Result):
         """Share of the draws within the budget that hold the sentence, for every sentence of the cluster."""
         share = np.zeros(len(self.cluster))
         if self.n_accepted:
-            held = self._probability_draws.indicator(len(self.candidates)).sum(axis=0)
+            held = indicator(self._probability_draws.sets, len(self.candidates)).sum(axis=0)
             share[self.candidates] = np.asarray(held).ravel() / self.n_accepted
         return share
 
@@ -133,8 +133,7 @@ class Summary(Result):
         places = np.searchsorted(self.candidates, self.indices)
         S = self.law.similarity[np.ix_(places, places)]
         inverse = np.linalg.pinv(S, hermitian=True)
-        share: FloatArray = np.clip(1.0 / (np.diagonal(inverse) * np.diagonal(S)), 0.0, 1.0)
-        return share
+        return np.asarray(np.clip(1.0 / (np.diagonal(inverse) * np.diagonal(S)), 0.0, 1.0))
 
     def explain(self) -> list[dict[str, Any]]:
         """Place, quality, novelty and probability of each chosen sentence.
@@ -336,19 +335,9 @@ def summarize(
         chosen = draws.sets[least_risk(draws.sets, own.counts)]
     else:
         chosen = _covering(law, draws, own, cluster, candidates, allowed, float(np.median(quality)))
-    return finish(
-        cluster,
-        candidates[chosen],
-        budget,
-        method,
-        by_events=True,
-        quality=quality,
-        notes=notes,
-        candidates=candidates,
-        law=law,
-        draws=None if method == "sample" else draws,  # one draw gives no probabilities
-        n_draws=n_draws,
-    )
+    draws = None if method == "sample" else draws  # one draw gives no probabilities
+    found = {"quality": quality, "candidates": candidates, "law": law, "draws": draws, "n_draws": n_draws}
+    return finish(cluster, candidates[chosen], budget, method, by_events=True, notes=notes, **found)
 
 
 def _vectors(embeddings: Any, cluster: Cluster, known: Sequence[str]) -> tuple[Any, Any]:
@@ -376,8 +365,7 @@ def _vectors(embeddings: Any, cluster: Cluster, known: Sequence[str]) -> tuple[A
 
 def _unit(E: FloatArray) -> FloatArray:
     norms = np.linalg.norm(E, axis=1, keepdims=True)
-    unit: FloatArray = E / np.where(norms > 0.0, norms, 1.0)
-    return unit
+    return np.asarray(E / np.where(norms > 0.0, norms, 1.0))
 
 
 def _relevance(query: str, terms: Terms, notes: list[str]) -> FloatArray:
@@ -387,8 +375,7 @@ def _relevance(query: str, terms: Terms, notes: list[str]) -> FloatArray:
     if top == 0.0:
         notes.append(f"no sentence holds a word of the query {query!r}; it was ignored")
         return np.ones(len(near))
-    factor: FloatArray = np.exp(0.5 * _QUERY_WEIGHT * near / top)
-    return factor
+    return np.asarray(np.exp(0.5 * _QUERY_WEIGHT * near / top))
 
 
 def _greedy(law: SummaryLaw) -> IntArray:

@@ -1,11 +1,7 @@
 r"""Texts as vectors of their words: counts, tf-idf, pairs of words, and LexRank.
 
-Every module of the package that compares texts by their words uses these functions: one tokeniser
-(:func:`diverset.text.words`), one formula. A term in :math:`n_w` of n texts has the weight
-
-.. math::  \operatorname{idf}(w) = \log\frac{1 + n}{n_w},
-
-which is positive even for a term that occurs in every text.
+Every module of the package that compares texts by their words uses these functions. A term in :math:`n_w` of n texts
+has the weight :math:`\log((1 + n)/n_w)`, which is positive even for a term that occurs in every text.
 """
 
 from __future__ import annotations
@@ -54,8 +50,7 @@ def count_terms(
 def idf(counts: Any) -> FloatArray:
     r"""Weight :math:`\log((1 + n)/n_w)` of each column of a CSR matrix of counts."""
     holders = np.bincount(counts.indices, minlength=counts.shape[1])
-    weights: FloatArray = np.log((1.0 + counts.shape[0]) / np.maximum(holders, 1))
-    return weights
+    return np.asarray(np.log((1.0 + counts.shape[0]) / np.maximum(holders, 1)))
 
 
 def unit_rows(counts: Any, weights: FloatArray) -> Any:
@@ -64,9 +59,8 @@ def unit_rows(counts: Any, weights: FloatArray) -> Any:
     rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
     norms = np.sqrt(np.bincount(rows, data**2, minlength=counts.shape[0]))
     norms[norms == 0.0] = 1.0
-    # Copies, since zeros are eliminated in place.
-    indices, ends = counts.indices.copy(), counts.indptr.copy()
-    matrix = sparse.csr_matrix((data / norms[rows], indices, ends), shape=counts.shape)
+    matrix = counts.copy()
+    matrix.data = data / norms[rows]
     matrix.eliminate_zeros()
     return matrix
 
@@ -184,7 +178,7 @@ def lexrank(
     similarity : array_like or scipy.sparse of shape (n, n), optional
         Symmetric, nonnegative similarities, diagonal included.
     features : ndarray or scipy.sparse of shape (n, d), optional
-        Instead: nonnegative rows with :math:`S = F F^T`, which is not formed.
+        Instead of the similarity: nonnegative rows with :math:`S = F F^T`, which is not formed.
     threshold : float, optional
         By default the walk uses the similarities themselves (*continuous* LexRank). With a threshold, the similarity is
         1 where it is above it, else 0; this needs ``similarity``.
@@ -233,8 +227,7 @@ def lexrank(
     lonely = degree <= 0.0
     degree = np.where(lonely, 1.0, degree)
     if jump == 0.0:
-        scores: FloatArray = degree / degree.sum()
-        return scores
+        return np.asarray(degree / degree.sum())
     # With p = D^1/2 z the system is positive definite, with condition number (2 - d) / d at most.
     root = np.sqrt(degree)
 
