@@ -77,6 +77,7 @@ fuzz: $(VENV)/.test
 
 MUTANTS ?= 20
 mutants: $(VENV)/.test
+	$(PIP_INSTALL) "coverage>=7.4"
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/trust/mutants.py --count $(MUTANTS)
 
 lint: $(VENV)/.test

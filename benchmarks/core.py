@@ -14,7 +14,7 @@ import scipy.linalg
 import diverset as dv
 from benchmarks.harness import Row, at_most, compare, peer, state
 from diverset.numerics import poisson_binomial, symmetric
-from diverset.numerics.selection import selection_probabilities
+from diverset.numerics.eigenvector_probabilities import selection_probabilities
 
 
 def kdpp_marginals() -> Iterator[Row]:

@@ -107,7 +107,7 @@ def test_every_citation_is_in_the_references():
         ".plots",
         ".poses",
         ".theory.processes",
-        *(f".numerics.{m}" for m in ("symmetric", "selection")),
+        *(f".numerics.{m}" for m in ("symmetric", "eigenvector_probabilities")),
     ],
 )
 def test_every_public_name_is_in_the_reference(module):

@@ -35,8 +35,8 @@ ALLOWED = {
     "integrations": BASE | {"numerics", "kernels", "core", "sampling", "inference"},
     "theory": BASE | {"numerics", "kernels", "core", "sampling", "inference", "structured"},
     "plots": BASE | {"numerics", "kernels", "core", "sampling", "inference", "structured", "diverset"},
-    "io": BASE | {"numerics", "text", "threads"},
-    "pages": BASE | {"numerics", "inference", "metrics", "diverset", "images", "io", "text", "threads", "cli"},
+    "io": BASE | {"numerics"},
+    "pages": BASE | {"numerics", "inference", "metrics", "diverset", "images", "io", "text", "threads"},
     "demo": BASE | {"numerics", "core", "diverset", "inference", "io", "pages", "plots", "text", "threads", "cli"},
     "cli": BASE
     | {"numerics", "core", "inference", "metrics", "diverset", "demo", "images", "io", "pages", "plots"}
@@ -50,8 +50,7 @@ ALLOWED_INSIDE_FUNCTIONS = {
     "core": {"sampling", "distributed"},
     "inference": {"distributed"},
     "cli": {"numerics"},
-    "text": {"io"},
-    "threads": {"io", "inference"},
+    "threads": {"inference"},
 }
 FILES = sorted(PACKAGE.rglob("*.py"))
 

@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import diverset as dv
-from diverset.numerics.selection import selection_probabilities
+from diverset.numerics.eigenvector_probabilities import selection_probabilities
 from diverset.numerics.symmetric import elementary_symmetric_tree, log_elementary_symmetric
 
 # %%

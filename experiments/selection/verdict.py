@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from experiments.selection.defaults import MEASURES, POOLS, SCALES, Found, Setting, held_back
-from experiments.selection.report import NAMES, list_table
-from experiments.selection.scores import interval
+from experiments.selection.report import NAMES
+from experiments.tables import interval, list_table
 
 __all__ = ["HEADINGS", "default_rows", "default_tables", "dial_table", "exactly_top", "scale_table"]
 

@@ -159,6 +159,20 @@ def test_an_option_of_one_name_is_of_one_kind():
 LISTED = {("select", "--embeddings"), ("sample", "--embeddings"), ("compare", "--embeddings")}
 
 
+@pytest.mark.parametrize("verb", ["select", "thread"])
+def test_raw_cells_leave_formulas_as_they_are(run, tmp_path, verb):
+    for name, column in (("rows", "note"), ("news", "title")):
+        path = tmp_path / f"{name}.jsonl"
+        rows = [json.loads(line) | {column: "=1+1"} for line in path.read_text().splitlines()]
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for flags, cell in (([], "'=1+1"), (["--raw-cells"], "=1+1")):
+        assert run(*COMMANDS[verb], *flags, "-o", "out.csv").exit_code == 0
+        with (tmp_path / "out.csv").open(newline="") as file:
+            assert {row.get("note", row.get("title")) for row in csv.DictReader(file)} == {cell}
+    piped = run(*COMMANDS["select"], "--raw-cells", "-o", "-").stdout
+    assert {row["note"] for row in csv.DictReader(io.StringIO(piped))} == {"=1+1"}
+
+
 def test_an_input_is_not_overwritten_without_force(run, tmp_path):
     before = (tmp_path / "rows.jsonl").read_bytes()
     result = run("select", *ROWS, "-o", "rows.jsonl")

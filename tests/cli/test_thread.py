@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import diverset as dv
 from diverset.cli import app
-from diverset.cli.thread import thread as command
+from diverset.cli.verbs import thread as command
 from diverset.demo.run import demo_threads
 from diverset.io.dates import parse_date as parse_time
 from diverset.threads import example_news

@@ -12,6 +12,7 @@ import diverset as dv
 from diverset.sampling import rejection
 from diverset.text import mean_rouge, pairwise_rouge, rouge, word_counts
 from diverset.text.decode import draw_between, indicator, least_risk
+from samplers_in_steps import draw_by_rejection
 
 SENTENCES = [
     "The river rose and flooded the old town.",
@@ -112,7 +113,7 @@ def test_draws_are_those_of_the_sampler_in_order():
     generator = np.random.default_rng(11)
     expected, drawn = [], 0
     while len(expected) < 700:
-        items = sampler.draw_plain(generator)
+        items = draw_by_rejection(sampler, generator)
         drawn += 1
         if 5 <= costs[items].sum() <= 7:
             expected.append(items.tolist())

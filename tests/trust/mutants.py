@@ -1,8 +1,8 @@
 """One fault at a time put into the source, to see whether the quick tests of its package notice: ``make mutants``.
 
 A fault changes one comparison, operator, number or ``and``/``or``. Compiled loops, messages of errors and docstrings
-are left alone. Survivors are printed. Some are harmless (a memory estimate, a faster route that gives the same
-answer); the others are holes in the tests.
+are left alone. A fault meets those tests of its package that execute its line. Survivors are printed. Some are
+harmless (a memory estimate, a faster route that gives the same answer); the others are holes in the tests.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from xml.etree import ElementTree
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("core", "numerics", "sampling", "inference", "structured", "learn")
@@ -41,11 +42,13 @@ class Mutant:
     old: str
     new: str
 
+    @property
+    def line(self) -> int:
+        return self.path.read_bytes()[: self.start].count(b"\n") + 1
+
     def __str__(self) -> str:
-        text = self.path.read_bytes()
-        line = text[: self.start].count(b"\n") + 1
-        where = text.splitlines()[line - 1].decode().strip()
-        return f"{self.path.relative_to(ROOT)}:{line}: {self.old} -> {self.new} in: {where}"
+        where = self.path.read_text().splitlines()[self.line - 1].strip()
+        return f"{self.path.relative_to(ROOT)}:{self.line}: {self.old} -> {self.new} in: {where}"
 
 
 def nodes(tree: ast.AST) -> Iterator[ast.AST]:
@@ -96,29 +99,68 @@ def mutants_of(path: Path) -> Iterator[Mutant]:
                 yield Mutant(path, at, at + len(old), old, new)
 
 
-def tested(mutant: Mutant, package: str, timeout: float) -> str:
-    """``caught``, ``survived``, or ``timeout``: the fault hangs, or the machine is too slow for the limit."""
-    with tempfile.TemporaryDirectory() as folder:
-        source = Path(folder) / "src"
-        shutil.copytree(ROOT / "src", source, ignore=shutil.ignore_patterns("__pycache__", "*.c"))
-        text = mutant.path.read_bytes()
-        changed = text[: mutant.start] + mutant.new.encode() + text[mutant.end :]
-        (source / mutant.path.relative_to(ROOT / "src")).write_bytes(changed)
-        # Tests that are named after the module come first.
-        folders = [
-            ROOT / "tests" / name for name in (package, *ALSO.get(package, ())) if (ROOT / "tests" / name).exists()
-        ]
-        files = sorted(
-            (file for name in folders for file in name.rglob("test_*.py")),
-            key=lambda file: mutant.path.stem.strip("_") not in file.stem,
-        )
-        options = ["-q", "-x", "-m", "not slow", "-p", "no:cacheprovider", "-p", "no:randomly"]
-        environment = {**os.environ, "PYTHONPATH": f"{source}{os.pathsep}{ROOT / 'tests'}"}
-        command = [sys.executable, "-m", "pytest", *options, *map(str, files)]
-        try:
-            done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, timeout=timeout, check=False)
-        except subprocess.TimeoutExpired:
-            return "timeout"
+def folders_of(package: str) -> list[str]:
+    """Folders of tests that belong to a package."""
+    return [str(ROOT / "tests" / name) for name in (package, *ALSO.get(package, ()))]
+
+
+def pytest_of(source: Path) -> tuple[list[str], dict[str, str]]:
+    """Options of pytest and an environment, for tests that import diverset from `source`."""
+    options = ["-q", "-x", "-m", "not slow", "-p", "no:cacheprovider"]
+    return options, {**os.environ, "PYTHONPATH": f"{source}{os.pathsep}{ROOT / 'tests'}"}
+
+
+def covering_tests(package: str, source: Path) -> dict[str, dict[int, list[str]]]:
+    """For each file of a package and each line, the test functions that execute the line, fastest first.
+
+    One run of the package's tests under ``coverage``, with one context per test function.
+    """
+    from coverage import CoverageData
+
+    folder = Path(tempfile.mkdtemp())
+    settings, data, report = folder / "coveragerc", folder / "data", folder / "times.xml"
+    settings.write_text(
+        f"[run]\ndynamic_context = test_function\nsource = {source / 'diverset' / package}\ndata_file = {data}\n"
+    )
+    options, environment = pytest_of(source)
+    command = [sys.executable, "-m", "coverage", "run", "--rcfile", str(settings), "-m", "pytest", *options]
+    command += [f"--junit-xml={report}", *folders_of(package)]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise SystemExit(f"the tests of {package} fail without any fault:\n{done.stdout[-2000:]}")
+    seconds: Counter[str] = Counter()
+    for case in ElementTree.parse(report).iter("testcase"):
+        name = f"{case.get('classname')}.{case.get('name', '').split('[')[0]}"
+        seconds[name] += float(case.get("time", "0"))
+    names = {name.removeprefix("tests."): name for name in seconds}
+    found = CoverageData(str(data))
+    found.read()
+    lines: dict[str, dict[int, list[str]]] = {}
+    for file in found.measured_files():
+        key = str(Path(file).relative_to(source))
+        for line, contexts in found.contexts_by_lineno(file).items():
+            tests = {names[c.removeprefix("tests.")] for c in contexts if c.removeprefix("tests.") in names}
+            lines.setdefault(key, {})[line] = sorted(tests, key=lambda name: (seconds[name], name))
+    shutil.rmtree(folder)
+    return lines
+
+
+def tested(mutant: Mutant, tests: list[str], source: Path, timeout: float) -> str:
+    """``caught``, ``survived``, ``timeout`` (the fault hangs) or ``not covered`` (no test executes the line)."""
+    if not tests:
+        return "not covered"
+    options, environment = pytest_of(source)
+    nodes_of_tests = [f"{name.rpartition('.')[0].replace('.', '/')}.py::{name.rpartition('.')[2]}" for name in tests]
+    command = [sys.executable, "-m", "pytest", *options, *nodes_of_tests]
+    path = source / mutant.path.relative_to(ROOT / "src")
+    text = mutant.path.read_bytes()
+    path.write_bytes(text[: mutant.start] + mutant.new.encode() + text[mutant.end :])
+    try:
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, timeout=timeout, check=False)
+    except subprocess.TimeoutExpired:
+        return "timeout"
+    finally:
+        path.write_bytes(text)
     return "survived" if done.returncode == 0 else "caught"
 
 
@@ -130,13 +172,18 @@ def main() -> None:
     parser.add_argument("--timeout", type=float, default=900.0, help="seconds for the tests of one fault")
     given = parser.parse_args()
     seen: Counter[str] = Counter()
-    for package in given.packages:
-        files = [path for path in sorted((ROOT / "src/diverset" / package).rglob("*.py")) if "_loops" not in path.stem]
-        found = [mutant for path in files for mutant in mutants_of(path)]
-        for mutant in random.Random(given.seed).sample(found, min(given.count, len(found))):
-            outcome = tested(mutant, package, given.timeout)
-            seen[outcome] += 1
-            print(f"{outcome:9} {mutant}", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "src"
+        shutil.copytree(ROOT / "src", source, ignore=shutil.ignore_patterns("__pycache__", "*.c"))
+        for package in given.packages:
+            covering = covering_tests(package, source)
+            files = sorted((ROOT / "src/diverset" / package).rglob("*.py"))
+            found = [mutant for path in files if "_loops" not in path.stem for mutant in mutants_of(path)]
+            for mutant in random.Random(given.seed).sample(found, min(given.count, len(found))):
+                lines = covering.get(str(mutant.path.relative_to(ROOT / "src")), {})
+                outcome = tested(mutant, lines.get(mutant.line, []), source, given.timeout)
+                seen[outcome] += 1
+                print(f"{outcome:11} {mutant}", flush=True)
     print(", ".join(f"{count} {outcome}" for outcome, count in seen.items()))
 
 

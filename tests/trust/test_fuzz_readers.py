@@ -16,9 +16,9 @@ import diverset as dv
 from diverset.cli.candidates import read_ids
 from diverset.errors import DiversetError
 from diverset.io.binary import load_npy
-from diverset.io.documents import read_corpus as read_dated
 from diverset.io.documents import read_documents
 from diverset.io.tables import read_table, write_table
+from diverset.threads.corpus import read_corpus as read_dated
 from trust.mutations import mutated
 
 #: Damaged files a reader; raised by DIVERSET_FUZZ for a long run.

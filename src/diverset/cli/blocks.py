@@ -1,4 +1,4 @@
-"""``diverset select --dask``: rows are picked where they are stored, and only the picks are fetched."""
+"""``diverset select --dask``: rows are compared in blocks, on a cluster or here, and only the picks are fetched."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
@@ -12,20 +12,20 @@ import numpy as np
 import diverset as dv
 from diverset._typing import IntArray
 from diverset.cli.candidates import Candidates, read_ids, refuse_unknown
-from diverset.cli.request import DEFAULT_SIZE, Request
+from diverset.cli.request import Request
 from diverset.errors import DiversetError, EnvironmentFault, MissingExtraError
 from diverset.io.features import find_columns, guess_id, guess_text, looks_like_id
 from diverset.io.tables import Table
 
 __all__ = ["HERE", "connected", "pick_blocks"]
 
-#: The address that means threads of this process.
+#: The address that stands for threads of this process.
 HERE = "here"
 
 
 @contextmanager
 def connected(address: str) -> Iterator[None]:
-    """Run what Dask does on the cluster at `address`, or on threads of this process."""
+    """Let Dask compute on the cluster at `address`, or on threads of this process."""
     if address == HERE:
         yield
         return
@@ -42,7 +42,7 @@ def connected(address: str) -> Iterator[None]:
         raise EnvironmentFault(f"--dask {address}: no scheduler answers there ({error})") from error
     try:
         yield
-    except (DiversetError, MissingExtraError, EnvironmentFault):
+    except EnvironmentFault:
         raise
     except (OSError, TimeoutError, CancelledError, distributed.KilledWorker) as error:
         reason = str(error) or type(error).__name__
@@ -56,34 +56,19 @@ def connected(address: str) -> Iterator[None]:
             client.close(timeout=2)
 
 
-def pick_blocks(
-    request: Request, *, step: Callable[[str], None] = lambda message: None
-) -> tuple[Candidates, dv.Selection, IntArray]:
-    """Pick rows of a Parquet or NPY file in blocks.
+def pick_blocks(request: Request, step: Callable[[str], None]) -> tuple[Candidates, dv.Selection, IntArray, int]:
+    """Pick rows of a Parquet, NPY or Zarr file in blocks.
 
-    Parameters
-    ----------
-    request : Request
-        The file, which of its columns rows are compared by (numbers, or one column of lists), and what to pick.
-    step : function of str
-        Told what is being done.
-
-    Returns
-    -------
-    candidates : Candidates
-        The picks alone, in pick order, and after them the rows given, all their columns with them.
-    selection : Selection
-        Positions among these: 0, 1, 2, ...
-    given : ndarray of int64
-        Positions among these of the rows given.
+    Returns the picks and then the rows given as candidates, the selection and the given rows as positions among these,
+    and the number of rows to pick.
     """
     unfit = {"--text": request.text, "--embeddings": request.embeddings, "--model": request.model}
-    named = next((name for name, value in unfit.items() if value is not None), None)
-    if named is not None:
-        raise DiversetError(
-            f"{named} does not go with --dask: rows in blocks are compared by numbers that the file holds; write "
-            "embeddings into a column of lists once, and name it with --features"
-        )
+    for name, value in unfit.items():
+        if value is not None:
+            raise DiversetError(
+                f"{name} does not go with --dask: rows in blocks are compared by numbers that the file holds; write "
+                "embeddings into a column of lists once, and name it with --features"
+            )
     if request.similarity == "rbf":
         raise DiversetError("--similarity rbf does not go with --dask; cosine and dot need no matrix of all pairs")
     step("Looking at the file")
@@ -102,38 +87,29 @@ def pick_blocks(
     )
     step("Picking")
     n = int(features.shape[0])
-    k = DEFAULT_SIZE if request.k is None else request.k
-    if k > n:
-        raise DiversetError(f"k = {k}, and {request.file} has {n} rows; ask for fewer")
+    k = request.size(n, n, request.file)
     similarity = request.similarity or "cosine"
     shown = _rows_named(request.given, rows, request, n, "--given")
     found = dv.select(
         features,
         k,
         quality=quality,
-        diversity=request.dial,
-        scale=request.scale,
-        keep=request.keep,
-        lower_is_better=request.lower_is_better,
         similarity=similarity,
-        method=request.method,
         given=shown,
         exclude=_rows_named(request.exclude, rows, request, n, "--exclude"),
-        min_quality=request.min_quality,
         costs=costs,
-        budget=request.budget,
         groups=groups,
-        per_group=request.per_group,
-        window=request.window,
-        rng=request.seed,
+        **request.calibration,
+        **request.search,
     )
     step("Fetching the picks")
     fetched = np.concatenate([found.indices, shown])
     columns = {} if rows is None else rows.take(fetched)
-    picked = Table(request.file, columns, len(fetched), types=None if rows is None else _types(rows))
+    types = None if rows is None else {field.name: field.type for field in rows.schema}
+    picked = Table(request.file, columns, len(fetched), types=types)
     id_name = request.id or guess_id(picked)
     if id_name is None:
-        # Numbers of rows in the file, not among the picks.
+        # Numbers of rows in the file, not positions among the picks.
         columns["row"] = (fetched + 1).tolist()
         id_name = "row"
     picked.column(id_name)
@@ -152,13 +128,13 @@ def pick_blocks(
         notes=notes,
         total=n,
     )
-    # A copy stores the share of quality kept, so its positions may change.
+    # copy() evaluates the share of quality kept, which needs the old positions.
     selection = replace(copy(found), indices=np.arange(len(found)))
-    return candidates, selection, np.arange(len(found), len(fetched))
+    return candidates, selection, np.arange(len(found), len(fetched)), k
 
 
 def _rows_named(wanted: str | None, rows: Any, request: Request, n: int, option: str) -> IntArray:
-    """Rows of the file that a list of ids, or a file of them, names; the ids are looked up where the rows are."""
+    """Rows named by a list of ids or a file of ids; the ids are looked up in the blocks."""
     if wanted is None:
         return np.zeros(0, dtype=np.int64)
     columns = [] if rows is None else rows.names
@@ -175,10 +151,6 @@ def _rows_named(wanted: str | None, rows: Any, request: Request, n: int, option:
     if several is not None and request.id is None:
         raise DiversetError(f"{option}: {several!r} is the {id_name} of several rows; give --id")
     return np.unique(np.array([place for i in ids for place in known.get(i, [])], dtype=np.int64))
-
-
-def _types(rows: Any) -> dict[str, Any]:
-    return {field.name: field.type for field in rows.schema}
 
 
 def _features(rows: Any, request: Request) -> tuple[list[str], list[str]]:

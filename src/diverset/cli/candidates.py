@@ -1,4 +1,4 @@
-"""The rows of a file, read and made comparable."""
+"""Rows of a file, read and turned into features."""
 
 import warnings
 from collections.abc import Callable, Container, Iterable
@@ -32,10 +32,10 @@ __all__ = ["Candidates", "find_rows", "read_candidates", "read_ids", "refuse_unk
 
 @dataclass(eq=False)
 class Candidates:
-    """The rows that can be picked, ready to be compared.
+    """The rows that can be picked.
 
-    ``rows`` are those of the table that take part; ``features`` (an array, or a sparse matrix of words) and
-    ``quality`` have one entry for each of them.
+    ``rows`` are their numbers in the table; ``features`` (an array, or a sparse matrix of words) and ``quality`` have
+    one entry for each of them.
     """
 
     table: Table
@@ -49,7 +49,7 @@ class Candidates:
     text_name: str | None
     axes: tuple[str, str] | None = None
     notes: list[str] = field(default_factory=list)
-    #: Rows that were looked at, where not all of them are held here.
+    #: Number of rows of the file, if only some of them are in the table.
     total: int | None = None
 
     @property
@@ -57,13 +57,17 @@ class Candidates:
         """Number of rows that could be picked."""
         return len(self.rows) if self.total is None else self.total
 
+    def size(self, request: Request) -> int:
+        """How many rows to pick."""
+        return request.size(self.table.n, len(self.rows), self.table.name)
+
     def label(self, position: int) -> str:
-        """What a row is called: its id, or its number."""
+        """The id of a row, or its number."""
         row = int(self.rows[position])
         return str(row + 1) if self.id_name is None else str(self.table.columns[self.id_name][row])
 
     def text(self, position: int) -> str:
-        """What a row says, if there is a column of text."""
+        """The text of a row, if there is a column of text."""
         if self.text_name is None:
             return ""
         cell = self.table.columns[self.text_name][int(self.rows[position])]
@@ -77,23 +81,10 @@ def read_candidates(
     within: str | None = None,
     step: Callable[[str], None] = lambda message: None,
 ) -> Candidates:
-    """Read the file and turn its rows into features.
+    """Read the file and turn its rows into features; remarks on guesses and skipped rows are in ``notes``.
 
-    Parameters
-    ----------
-    request : Request
-        The file, and what its rows are compared by.
-    reserved : iterable of str
-        Columns that mean something else, and are no features unless named.
-    within : str, optional
-        Column within whose values ids tell rows apart; ids must do so over all rows if left out.
-    step : function of str
-        Told what is being done.
-
-    Returns
-    -------
-    Candidates
-        At least one row; remarks about what was left out or assumed are in ``notes``.
+    Columns in `reserved` are not features unless the user names them. Ids must differ in all rows, or in all rows with
+    the same value of the column `within`. `step` is called with a description of each step.
     """
     table = read_table(request.file, encoding=request.encoding)
     quality = None if request.quality is None else table.numbers(request.quality)
@@ -165,7 +156,7 @@ def read_candidates(
 
 
 def find_rows(wanted: str | None, candidates: Candidates, option: str) -> IntArray:
-    """Positions of the candidates named by a list of ids, or by a file of them; see :func:`read_ids`."""
+    """Positions of the candidates named by a list of ids or a file of ids; see :func:`read_ids`."""
     table = candidates.table
     found = np.zeros(table.n, dtype=bool)
     if wanted is None:
@@ -182,10 +173,7 @@ def find_rows(wanted: str | None, candidates: Candidates, option: str) -> IntArr
 
 
 def read_ids(wanted: str, id_name: str | None, option: str) -> list[str]:
-    """Ids in a list with commas between, or in a file.
-
-    A table with the id column, such as an earlier output, names its rows; any other file has one id a line.
-    """
+    """Ids from a list with commas, or from a file: the id column of a table, or one id per line of any other file."""
     if not _is_file(wanted):
         ids = wanted.split(",")
     elif kind_of(wanted) in READABLE:
@@ -198,23 +186,22 @@ def read_ids(wanted: str, id_name: str | None, option: str) -> list[str]:
 
 
 def _is_file(wanted: str) -> bool:
-    """Whether a list of ids is the name of a file; the system refuses to look for a name that is too long."""
     try:
         return Path(wanted).is_file()
-    except (OSError, ValueError):
+    except (OSError, ValueError):  # too long for a name
         return False
 
 
 def refuse_unknown(
     ids: list[str], known: Container[str], wanted: str, option: str, id_name: str | None, name: str, n: int
 ) -> None:
-    """Ids that the table lacks: an error in a list, a remark for a file, which may well name items of another day."""
+    """Raise an error for unknown ids in a list; warn of those in a file, which may contain older items."""
     unknown = [i for i in ids if i not in known]
     if not unknown:
         return
     if _is_file(wanted):
         note = f"{option} {wanted}: {len(unknown)} of {len(ids)} ids are not in {name}"
-        warnings.warn(note, DiversetWarning, stacklevel=2)  # remarks reach the terminal and the page
+        warnings.warn(note, DiversetWarning, stacklevel=2)  # becomes a note of the result
         return
     kind = f"no {id_name} of {name}" if id_name else f"no row of {name}"
     hint = "" if id_name else f" (rows are numbered 1 to {n}; --id names a column of ids)"
@@ -223,13 +210,10 @@ def refuse_unknown(
 
 def _without_direction(table: Table, features: Array) -> list[str]:
     """A remark about rows of zeros."""
-    step = max(1, (1 << 22) // max(1, features.shape[1]))
-    empty: list[int] = []
-    for start in range(0, len(features), step):
-        empty += (start + np.flatnonzero(~np.any(features[start : start + step], axis=1))).tolist()
-    if not empty:
+    empty = np.flatnonzero(~np.any(features, axis=1))
+    if not len(empty):
         return []
-    which = table.where(empty[0])
+    which = table.where(int(empty[0]))
     if len(empty) == 1:
         return [f"{which} has 0 for all features; it counts as unlike every other row"]
     return [f"{len(empty)} rows have 0 for all features, {which} is the first; they count as unlike every other row"]

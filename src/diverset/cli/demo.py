@@ -13,17 +13,14 @@ __all__ = ["cache", "completion", "demo"]
 
 @app.command(epilog="Example:  diverset demo -k 12 --seed 1 -o demo/cities.svg")
 def demo(
-    k: Annotated[int, option("-k", "--size", help="How many cities to pick, 1 to 200.")] = 10,
+    k: Annotated[int, option("-k", "--size", "How many cities to pick, 1 to 200.")] = 10,
     seed: Seed = None,
     output: Annotated[
-        Path,
-        option(
-            "-o", "--output", metavar="FILE", help="Where to write the map: .png, .svg or .pdf; pages go beside it."
-        ),
+        Path, option("-o", "--output", "Where to write the map: .png, .svg or .pdf; pages go beside it.", "FILE")
     ] = Path("diverset-demo.png"),
-    length_scale: Annotated[float, option(help="Distance in km over which cities resemble each other.")] = 500.0,
+    length_scale: Annotated[float, option("Distance in km over which cities resemble each other.")] = 500.0,
     population_power: Annotated[
-        float, option(help="Weight of population: 0 is distance only, 3 is nearly the plain top k.")
+        float, option("Weight of population: 0 is distance only, 3 is nearly the plain top k.")
     ] = 0.5,
 ) -> None:
     """Pick diverse U.S. cities out of 200 for a map, summarise five reports, and thread half a year of news.
@@ -38,10 +35,8 @@ def demo(
 
 @app.command(epilog="Example:  diverset cache --clear")
 def cache(
-    clear: Annotated[bool, option("--clear", help="Delete what is kept.")] = False,
-    folder: Annotated[
-        Path | None, option("--cache", metavar="FOLDER", help="Another folder than the user's.", show_default=False)
-    ] = None,
+    clear: Annotated[bool, option("--clear", "Delete what is kept.")] = False,
+    folder: Annotated[Path | None, option("--cache", "Another folder.", "FOLDER", show_default=False)] = None,
 ) -> None:
     """Say where features of images are kept between runs, or delete them."""
     from diverset.errors import EnvironmentFault

@@ -17,7 +17,7 @@ import numpy as np
 from diverset._typing import BoolArray, FloatArray, IntArray, RNGLike
 from diverset.core.cache import Model
 from diverset.core.sets import read_indicator, read_sets
-from diverset.errors import LabelError
+from diverset.errors import ImpossibleEventError, LabelError
 from diverset.numerics.validation import find_positions
 
 if TYPE_CHECKING:
@@ -57,6 +57,13 @@ class SetDistribution(Model, abc.ABC):
         if len(both):
             raise LabelError(f"item {self._items[both[0]]} is in both include and exclude")
         return inside, outside
+
+    def _impossible(self, inside: IntArray, outside: IntArray, where: str = "") -> ImpossibleEventError:
+        """The error for conditioning on an event of probability zero."""
+        included, excluded = self._labels(inside).tolist(), self._labels(outside).tolist()
+        return ImpossibleEventError(
+            f"cannot condition on including {included} and excluding {excluded}: its probability is 0{where}"
+        )
 
     def _pairs(self, pairs: Any) -> tuple[IntArray, IntArray]:
         array = np.asarray(pairs)
@@ -111,7 +118,7 @@ class SetDistribution(Model, abc.ABC):
         return np.array([self._log_prob(inside) for inside in sets], dtype=np.float64)
 
     @abc.abstractmethod
-    def _log_probability(self, inside: IntArray, outside: IntArray) -> float: ...
+    def _log_event_probability(self, inside: IntArray, outside: IntArray) -> float: ...
 
     @overload
     def marginal(self, A: Iterable[int]) -> float: ...
@@ -121,21 +128,21 @@ class SetDistribution(Model, abc.ABC):
         """Probability that all of `A` appear; of each set of a batch, as in :meth:`log_prob`."""
         return self._evaluate(
             A,
-            lambda inside: math.exp(self._log_probability(inside, _NONE)),
+            lambda inside: math.exp(self._log_event_probability(inside, _NONE)),
             lambda sets: np.exp(self._log_marginals(sets)),
         )
 
     def _log_marginals(self, sets: IntArray) -> FloatArray:
         """Log-probabilities that sets of one size appear, given as rows of ascending positions."""
-        return np.array([self._log_probability(inside, _NONE) for inside in sets], dtype=np.float64)
+        return np.array([self._log_event_probability(inside, _NONE) for inside in sets], dtype=np.float64)
 
     def probability(self, include: Iterable[int] = (), exclude: Iterable[int] = ()) -> float:
         """Probability that all of `include` and none of `exclude` appear: any partial assignment."""
-        return math.exp(self.log_probability(include, exclude))
+        return math.exp(self.log_event_probability(include, exclude))
 
-    def log_probability(self, include: Iterable[int] = (), exclude: Iterable[int] = ()) -> float:
+    def log_event_probability(self, include: Iterable[int] = (), exclude: Iterable[int] = ()) -> float:
         """Logarithm of :meth:`probability`, for events too rare for a float."""
-        return self._log_probability(*self._assignment(include, exclude))
+        return self._log_event_probability(*self._assignment(include, exclude))
 
     @property
     @abc.abstractmethod

@@ -1,4 +1,4 @@
-"""The determinantal point process over a finite ground set, and everything that can be asked of it."""
+"""The determinantal point process over a finite ground set."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ class DPP(SetDistribution):
             what=f"the kernel of {n} items",
             remedy="project the features to fewer than n dimensions",
         )
-        # A product of rounded features is positive semidefinite: rounding in it is felt squared.
+        # A product of rounded features is positive semidefinite, so its eigenvalues err by the square of the rounding.
         L = factor.outer()
         return cls._wrap(likelihood_of_matrix(L, max(EPS, SLACK * factor.rounding**2) * np.diagonal(L).real))
 
@@ -336,8 +336,8 @@ class DPP(SetDistribution):
     def _log_marginals(self, sets: IntArray) -> FloatArray:
         return np.minimum(self._representation.log_marginals(sets), 0.0)
 
-    def _log_probability(self, inside: IntArray, outside: IntArray) -> float:
-        return min(self._representation.log_probability(inside, outside), 0.0)
+    def _log_event_probability(self, inside: IntArray, outside: IntArray) -> float:
+        return min(self._representation.log_event_probability(inside, outside), 0.0)
 
     @property
     def inclusion_probabilities(self) -> FloatArray:
@@ -386,9 +386,6 @@ class DPP(SetDistribution):
 
     # new DPPs from this one ------------------------------------------------------------------------------
 
-    def _name_event(self, inside: IntArray, outside: IntArray) -> str:
-        return f"including {self._labels(inside).tolist()} and excluding {self._labels(outside).tolist()}"
-
     def condition(self, include: Iterable[int] = (), exclude: Iterable[int] = ()) -> DPP:
         r"""DPP of the other items, given that `include` appear and `exclude` do not.
 
@@ -404,9 +401,7 @@ class DPP(SetDistribution):
         try:
             representation = self._representation.condition(inside, outside)
         except ImpossibleEventError:
-            raise ImpossibleEventError(
-                f"cannot condition on {self._name_event(inside, outside)}: its probability is 0"
-            ) from None
+            raise self._impossible(inside, outside) from None
         return self._wrap(representation, self._labels(open_positions(inside, outside, self.n_items)))
 
     def restrict(self, A: Iterable[int]) -> DPP:
@@ -468,10 +463,10 @@ class DPP(SetDistribution):
 
 
 def check_orthonormal(V: Array) -> None:
-    """Refuse columns that are not orthonormal, by one random combination of them: O(nm), not O(nm^2).
+    """Raise an error for columns that are not orthonormal, by one random combination of them: O(nm), not O(nm^2).
 
-    If :math:`E = V^*V - I` is not zero, then :math:`Ex` is not zero for almost every x, and is about as large
-    as E's Frobenius norm.
+    If :math:`E = V^*V - I` is not zero, then :math:`Ex` is not zero for almost every x, and about as large as the
+    Frobenius norm of E.
     """
     if V.shape[1] == 0:
         return

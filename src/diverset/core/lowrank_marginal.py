@@ -91,9 +91,9 @@ class LowRankMarginal(LowRank):
 
     def log_marginals(self, sets: IntArray) -> FloatArray:
         """Squared volumes of many sets of rows at once."""
-        return self.factor.log_volumes(sets, None, lambda Y: self.log_probability(Y, Y[:0]))
+        return self.factor.log_volumes(sets, None, lambda Y: self.log_event_probability(Y, Y[:0]))
 
-    def log_probability(self, inside: IntArray, outside: IntArray) -> float:
+    def log_event_probability(self, inside: IntArray, outside: IntArray) -> float:
         """Log-probability of a partial assignment, in time free of n."""
         if self.n - len(outside) < self._least:
             return -math.inf
@@ -109,7 +109,7 @@ class LowRankMarginal(LowRank):
 
     def condition(self, inside: IntArray, outside: IntArray) -> Representation:
         """Rows projected off those included, then stretched for those excluded."""
-        if self.log_probability(inside, outside) == -math.inf:
+        if self.log_event_probability(inside, outside) == -math.inf:
             raise impossible(inside, outside)
         M = null_basis(self.factor.take(inside))
         if len(outside):

@@ -31,7 +31,6 @@ from diverset.core.nonsymmetric_checks import (
 from diverset.core.nonsymmetric_forms import DenseForm, Form
 from diverset.core.nonsymmetric_low_rank import factored_form, gram_if_tall
 from diverset.core.representation import open_positions
-from diverset.errors import ImpossibleEventError
 from diverset.numerics.linalg import add_to_diagonal
 from diverset.numerics.validation import LARGEST, as_finite, as_real, check_fits_in_memory, check_squares
 
@@ -212,8 +211,8 @@ class NonsymmetricDPP(SetDistribution):
     def _log_prob(self, inside: IntArray) -> float:
         return self._form.log_prob(inside)
 
-    def _log_probability(self, inside: IntArray, outside: IntArray) -> float:
-        return self._form.log_probability(inside, outside)
+    def _log_event_probability(self, inside: IntArray, outside: IntArray) -> float:
+        return self._form.log_event_probability(inside, outside)
 
     @property
     def inclusion_probabilities(self) -> FloatArray:
@@ -277,11 +276,8 @@ class NonsymmetricDPP(SetDistribution):
         """
         inside, outside = self._assignment(include, exclude)
         keep = open_positions(inside, outside, self.n_items)
-        if self._log_probability(inside, outside) == -math.inf:
-            raise ImpossibleEventError(
-                f"cannot condition on including {self._items[inside].tolist()} and excluding "
-                f"{self._items[outside].tolist()}: its probability is 0"
-            )
+        if self._log_event_probability(inside, outside) == -math.inf:
+            raise self._impossible(inside, outside)
         form = self._form
         if form.holds_likelihood or not len(inside):
             # Leaving rows of L out cancels nothing.

@@ -41,17 +41,17 @@ import numpy as np
 from diverset._typing import Array, BoolArray, FloatArray, IntArray
 from diverset.core.cache import Model
 from diverset.core.spectrum import Spectrum
-from diverset.errors import ImpossibleEventError, NoLikelihoodKernelError
-from diverset.numerics import symmetric
+from diverset.errors import ImpossibleEventError, KernelError, NoLikelihoodKernelError
 from diverset.numerics.linalg import (
+    BLOCK,
     block_length,
     cholesky_lower,
     log_det_psd,
+    log_dets,
     positions_outside,
     solve_lower,
     squared_modulus,
 )
-from diverset.numerics.stacks import BLOCK, log_dets
 from diverset.numerics.validation import check_fits_in_memory
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ __all__ = [
     "log_assignment_probability",
     "no_likelihood_kernel",
     "open_positions",
-    "without_dropped",
+    "out_of_range",
 ]
 
 
@@ -74,8 +74,6 @@ T = TypeVar("T")
 _MANY = 2048
 #: Relative rounding error of a diagonal entry up to which it is beyond doubt.
 _CLEAR = 1e-8
-#: Relative change of a probability that is felt.
-_FELT = 1e-10
 
 
 class Representation(Model, abc.ABC):
@@ -144,7 +142,7 @@ class Representation(Model, abc.ABC):
         """Log-probability that the set is exactly `inside`."""
 
     @abc.abstractmethod
-    def log_probability(self, inside: IntArray, outside: IntArray) -> float:
+    def log_event_probability(self, inside: IntArray, outside: IntArray) -> float:
         """Log-probability that all of `inside` and none of `outside` appear."""
 
     def log_probs(self, sets: IntArray) -> FloatArray:
@@ -162,7 +160,7 @@ class Representation(Model, abc.ABC):
         items = np.unique(sets)
 
         def careful(inside: IntArray) -> float:
-            return self.log_probability(inside, np.zeros(0, dtype=np.int64))
+            return self.log_event_probability(inside, np.zeros(0, dtype=np.int64))
 
         if len(items) > _MANY or sets.shape[1] == 0:
             return np.array([careful(inside) for inside in sets], dtype=np.float64)
@@ -294,31 +292,14 @@ def _by_blocks(
     return values
 
 
-def without_dropped(representation: Representation, k: int, rounding: Callable[[], float]) -> Representation:
-    r"""`representation`, or its eigenpairs where rounding in its entries is felt in the law of sets of k items.
-
-    Adding :math:`\delta` to an eigenvalue, zero or not, changes :math:`e_k` by about a factor of
-    :math:`1 + a\delta` at most, with a the factor that makes k the expected size of the DPP of :math:`aL`. `rounding`
-    gives the sum of all such :math:`\delta`.
-    """
-    from diverset.core.eigenpairs import from_eigenpairs
-
-    spectrum = representation.spectrum
-    finite = spectrum.support[: spectrum.rank - spectrum.n_certain]
-    wanted = k - spectrum.n_certain
-    if not 0 < wanted <= len(finite):
-        return representation
-    log_factor = -float(finite[0]) if wanted == len(finite) else symmetric.tilt(finite, wanted)
-    if log_factor + math.log(max(rounding(), np.finfo(np.float64).tiny)) < math.log(_FELT):
-        return representation
-    return representation.keep(
-        "without rounding", lambda: from_eigenpairs(Spectrum(spectrum.support.copy()), representation.eigenvectors())
-    )
-
-
 def impossible(inside: IntArray, outside: IntArray) -> ImpossibleEventError:
     """The error for conditioning on an event of probability zero, in positions."""
     return ImpossibleEventError(f"including {inside.tolist()} and excluding {outside.tolist()} has probability 0")
+
+
+def out_of_range(log_factor: float) -> KernelError:
+    """The error for scaling a kernel beyond the largest float."""
+    return KernelError(f"the kernel times exp({log_factor:.6g}) leaves the range of floats; ask for a smaller size")
 
 
 def no_likelihood_kernel() -> NoLikelihoodKernelError:
@@ -347,13 +328,7 @@ def log_assignment_probability(
 
 
 def half_solve(a: Array, b: Array) -> Array:
-    r""":math:`R^{-1}B` with :math:`A = RR^*`; A is scaled to unit diagonal first.
-
-    Raises
-    ------
-    ImpossibleEventError
-        If A is singular to rounding, though its determinant was found positive.
-    """
+    r""":math:`R^{-1}B` with :math:`A = RR^*`; raises `ImpossibleEventError` if A is singular up to rounding."""
     root = np.sqrt(np.maximum(np.diagonal(a).real, np.finfo(np.float64).tiny))
     R = cholesky_lower(a / root[:, None] / root, overwrite=True)
     if R is None:

@@ -16,8 +16,9 @@ from diverset.core.distribution import SetDistribution
 from diverset.core.dpp import DPP
 from diverset.core.kdpp import KDPP, UNLIKELY, near_size
 from diverset.core.representation import Representation
-from diverset.errors import DiversetError, ImpossibleEventError, SizeError
-from diverset.numerics import poisson_binomial, selection
+from diverset.errors import DiversetError, SizeError
+from diverset.numerics import poisson_binomial
+from diverset.numerics.eigenvector_probabilities import selection_probabilities
 from diverset.numerics.validation import as_probability_vector
 
 if TYPE_CHECKING:
@@ -123,14 +124,14 @@ class SizedDPP(SetDistribution):
         for base, all_sizes, all_ratios in self._near_sizes:
             fits = (all_sizes >= len(inside)) & (all_sizes <= self.n_items - len(outside))
             sizes, log_ratio = all_sizes[fits], all_ratios[fits]
-            log_event = base.log_probability(inside, outside) if len(sizes) else -math.inf
+            log_event = base.log_event_probability(inside, outside) if len(sizes) else -math.inf
             if log_event > -math.inf:
                 rest = base.condition(inside, outside)
                 natural = poisson_binomial.log_pmf_many(rest.spectrum.log_odds, sizes - len(inside))
                 joint[sizes] = log_event + natural + log_ratio
         return joint
 
-    def _log_probability(self, inside: IntArray, outside: IntArray) -> float:
+    def _log_event_probability(self, inside: IntArray, outside: IntArray) -> float:
         if len(inside) + len(outside) == self.n_items:
             return self._log_prob(inside)
         return min(float(np.logaddexp.reduce(self._conditioned_sizes(inside, outside))), 0.0)
@@ -141,7 +142,7 @@ class SizedDPP(SetDistribution):
         representation = self._base
         weights = np.zeros(representation.spectrum.rank)
         for k in self._sizes:
-            weights += self._pmf[k] * selection.selection_probabilities(representation.spectrum.support, int(k))
+            weights += self._pmf[k] * selection_probabilities(representation.spectrum.support, int(k))
         return np.clip(representation.spectral_diagonal(weights), 0.0, 1.0)
 
     def pair_probabilities(self, pairs: Sequence[tuple[int, int]] | None = None) -> FloatArray:
@@ -164,8 +165,6 @@ class SizedDPP(SetDistribution):
         joint = self._conditioned_sizes(inside, outside)
         log_event = np.logaddexp.reduce(joint)
         if log_event == -math.inf:
-            raise ImpossibleEventError(
-                f"cannot condition on {self._dpp._name_event(inside, outside)}: its probability is 0"
-            )
+            raise self._impossible(inside, outside)
         sizes = np.exp(joint - log_event)[len(inside) :]
         return SizedDPP(DPP._wrap(self._base, self._items).condition(include, exclude), sizes)

@@ -3,6 +3,7 @@ r"""Nystroem features, blockwise: any kernel over many items, as a dask array of
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from diverset._typing import Array, FloatArray, RNGLike
 from diverset.distributed.blocks import Blocks, as_block, lazy_array, task
 from diverset.errors import KernelError
 from diverset.numerics.linalg import EPS
-from diverset.numerics.validation import as_real_or_complex, check_count, check_positive, is_sparse
+from diverset.numerics.validation import as_generator, as_real, check_count, check_positive, is_sparse
 
 __all__ = ["nystroem"]
 
@@ -35,19 +36,20 @@ def nystroem(
     features : dask array of shape (n_items, n_features)
         One row per item.
     landmarks : int or array_like of shape (m, n_features)
-        How many items to take as landmarks, all alike likely, or the landmarks themselves.
+        Number of items to draw as landmarks, uniformly, or the landmarks themselves.
     kernel : callable, optional
         ``kernel(X, Z)`` gives the (len(X), len(Z)) similarities; :func:`diverset.kernels.rbf` by default.
     length_scale : float, optional
-        Of that default; the median distance of the landmarks if left out.
+        Of the default kernel; by default the median distance of the landmarks.
     rng : int, Generator or None
         Seed or generator for the landmarks.
 
     Returns
     -------
     dask array of shape (n_items, m)
-        Not computed yet: O(m(D + m)) an item, where the item is. For :meth:`diverset.DPP.from_features`,
-        ``select(..., similarity="dot")`` and whatever takes features. Fewer columns if landmarks depend on one another.
+        Not computed yet; O(m(D + m)) an item, on the worker that has it. Pass it to
+        :meth:`diverset.DPP.from_features` or ``select(..., similarity="dot")``. Linearly dependent landmarks give fewer
+        columns.
 
     Examples
     --------
@@ -63,10 +65,8 @@ def nystroem(
     if len(Z) == 0:
         raise KernelError("there are no landmarks; give at least one, or features of at least one item")
     if kernel is None:
-        scale = (
-            kernels.median_heuristic(Z) if length_scale is None else check_positive(length_scale, name="length_scale")
-        )
-        kernel = _Rbf(scale)
+        known = None if length_scale is None else check_positive(length_scale, name="length_scale")
+        kernel = partial(kernels.rbf, length_scale=kernels.median_heuristic(Z) if known is None else known)
     K = np.asarray(kernel(Z, Z), dtype=np.float64)
     if K.shape != (len(Z), len(Z)) or not np.isfinite(K).all():
         raise KernelError(f"kernel(Z, Z) has shape {K.shape} for {len(Z)} landmarks; it must be square and finite")
@@ -79,23 +79,13 @@ def nystroem(
     return lazy_array(parts, blocks.lengths, np.float64, half.shape[1])
 
 
-class _Rbf:
-    """The default kernel; a class, so that it can be sent to workers."""
-
-    def __init__(self, length_scale: float) -> None:
-        self.length_scale = length_scale
-
-    def __call__(self, X: Array, Z: Array) -> FloatArray:
-        return kernels.rbf(X, Z, length_scale=self.length_scale)
-
-
 def _landmarks(blocks: Blocks, landmarks: Any, rng: RNGLike) -> FloatArray:
     n, width = blocks.shape
     if np.ndim(landmarks) == 0:
         m = min(check_count(landmarks, name="landmarks"), n)
-        rows = np.sort(np.random.default_rng(rng).choice(n, size=m, replace=False))
+        rows = np.sort(as_generator(rng).choice(n, size=m, replace=False))
         return np.asarray(blocks.fetch(rows))
-    Z = np.array(as_real_or_complex(landmarks, name="landmarks", ndim=2), dtype=np.float64)
+    Z = as_real(landmarks, name="landmarks", shape=(None, None))
     if Z.shape[1] != width:
         raise KernelError(f"landmarks have {Z.shape[1]} features and the items {width}; they must have as many")
     return Z

@@ -1,8 +1,4 @@
-r"""Two rounds, whatever n and k: every part picks for itself, then one machine picks from the picks.
-
-Cheaper than the exact greedy of :mod:`diverset.distributed.greedy` where round trips are dear, and no longer the picks
-of one machine; what is lost is bounded, see :func:`greedi`.
-"""
+"""Selection in two rounds, for any n and k: every block picks for itself, then one machine picks from these picks."""
 
 from __future__ import annotations
 
@@ -12,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from diverset._typing import Array, FloatArray, IntArray
+from diverset._typing import Array, FloatArray
 from diverset.distributed.blocks import Blocks, as_block, compute, task
 from diverset.errors import DiversetError
 from diverset.inference.inputs import as_column
@@ -22,8 +18,6 @@ from diverset.inference.select import select
 from diverset.numerics.validation import check_size, is_blocked, is_sparse
 
 __all__ = ["greedi"]
-
-_METHODS = ("greedy", "local-search")
 
 
 def greedi(
@@ -66,7 +60,8 @@ def greedi(
       :math:`O(k)^{-2k}` for ``"local-search"`` ([MahabadiIndykOveisGharanRezaei2019]_). Greedy then finds a set within
       :math:`(k!)^2` of the best of the union ([CivrilMagdonIsmail2009]_).
 
-    In practice the value is nearly that of greedy over everything. Two round trips; each part sends k rows.
+    In practice the value is nearly that of greedy over everything (:func:`diverset.select`, which takes more round
+    trips). Two round trips; each part sends k rows.
 
     Examples
     --------
@@ -76,8 +71,8 @@ def greedi(
     >>> len(found), bool(found.log_det > dv.select(X, 5, diversity=1.0).log_det - 0.1)
     (5, True)
     """
-    if method not in _METHODS:
-        raise DiversetError(f"method is {method!r}; choose one of {', '.join(_METHODS)}")
+    if method not in ("greedy", "local-search"):
+        raise DiversetError(f"method is {method!r}; choose one of greedy, local-search")
     if similarity not in ("cosine", "dot"):
         raise DiversetError(f"similarity is {similarity!r}; parts are compared by cosine or dot")
     wanted = check_size(k)
@@ -88,33 +83,29 @@ def greedi(
         raw = as_column(quality, blocks.shape[0], name="quality")
         scores = calibrated(raw, check_scale(scale))
     options: dict[str, Any] = {"diversity": diversity, "scale": None, "similarity": similarity, "method": method}
-    found = compute(
+    found: list[tuple[Selection, Array]] = compute(
         [
             task(_picks_of, part, None if scores is None else scores[a:b], wanted, options)
             for part, (a, b) in zip(blocks.parts, pairwise(blocks.starts), strict=True)
         ]
     )
-    items = np.concatenate([start + part[0] for start, part in zip(blocks.starts, found, strict=False)])
-    rows = np.concatenate([part[1] for part in found])
-    own = None if scores is None else np.concatenate([part[2] for part in found])
+    parts = [replace(own, indices=start + own.indices) for start, (own, _) in zip(blocks.starts, found, strict=False)]
+    items = np.concatenate([part.indices for part in parts])
     order = np.argsort(items)
-    second = select(rows[order], wanted, quality=None if own is None else own[order], **options)
-    best = replace(second, indices=items[order][second.indices], upper_bound=None)
-    # The best part by itself is one of the two sets that the guarantee is about.
-    for start, part in zip(blocks.starts, found, strict=False):
-        selection: Selection = part[3]
-        if len(selection) == len(best) and selection.objective > best.objective:
-            best = replace(selection, indices=start + selection.indices, upper_bound=None)
-    return replace(best, scale=None if scores is None else scale, notes=(), _facts=None)
+    items, rows = items[order], np.concatenate([rows for _, rows in found])[order]
+    second = select(rows, wanted, quality=None if scores is None else scores[items], **options)
+    best = replace(second, indices=items[second.indices])
+    # The guarantee is about the better of this set and the best part by itself.
+    for part in parts:
+        if len(part) == len(best) and part.objective > best.objective:
+            best = part
+    return replace(best, scale=None if scores is None else scale, upper_bound=None, notes=(), _facts=None)
 
 
-def _picks_of(
-    block: Any, scores: FloatArray | None, k: int, options: dict[str, Any]
-) -> tuple[IntArray, Array, FloatArray | None, Selection]:
-    """Picks of one part, on the worker that has it: places, rows, qualities, and the selection itself."""
+def _picks_of(block: Any, scores: FloatArray | None, k: int, options: dict[str, Any]) -> tuple[Selection, Array]:
+    """Picks of one block, on the worker that has it, and their rows."""
     X = as_block(block)
     # Facts about the selection refer to the block, and would keep it in memory.
     selection = replace(select(X, k, quality=scores, **options), _facts=None)
     rows = X[selection.indices]
-    rows = rows.toarray() if is_sparse(rows) else np.array(rows)
-    return selection.indices, rows, None if scores is None else scores[selection.indices], selection
+    return selection, rows.toarray() if is_sparse(rows) else np.array(rows)

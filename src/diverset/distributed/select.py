@@ -12,20 +12,15 @@ from diverset._typing import FloatArray, IntArray
 from diverset.core.dpp import DPP
 from diverset.core.factor import RowFactor
 from diverset.distributed.blocks import Blocks, persist, task
-from diverset.distributed.greedy import BlockProblem, Columns, greedy_blocks, readable
+from diverset.distributed.greedy import Columns, greedy_blocks, readable
 from diverset.distributed.model import BlockFactor, BlockLikelihood
 from diverset.errors import DiversetError, KernelError
 from diverset.inference.engine import Picks
 from diverset.inference.limits import Limits
 from diverset.inference.rows import squared_norms
-from diverset.inference.similarity import Similarity
-from diverset.numerics.linalg import EPS, log_det_gram, row_norms_squared
+from diverset.inference.similarity import Rows, Similarity
 
 __all__ = ["BlockRows", "greedy_factor"]
-
-_NONE = np.zeros(0, dtype=np.int64)
-_NO_COSTS = np.zeros(0)
-
 
 # map_greedy --------------------------------------------------------------------------------------------------------
 
@@ -33,23 +28,17 @@ _NO_COSTS = np.zeros(0)
 def greedy_factor(factor: RowFactor, k: int, stop: float) -> Picks:
     """Greedy picks among the rows of a DPP in blocks, in its positions; ends at the rank."""
     assert isinstance(factor, BlockFactor)
-    blocks, kind = factor.base, "rows"
+    blocks = factor.base
+    pairs = list(zip(blocks.parts, blocks.quality, strict=True))
     if factor.transform is not None:
-        # A conditioned or thinned DPP: its rows are what the workers make of theirs.
-        parts = [task(_transformed, part, q, factor.transform) for part, q in _pairs(blocks)]
+        # A conditioned or thinned DPP: the workers transform the rows.
+        parts = [task(_transformed, part, q, factor.transform) for part, q in pairs]
         blocks = Blocks(parts, blocks.lengths.tolist(), factor.width, np.float64)
-    columns = [
-        task(_unscored, int(n), q, inline=True) for n, (_, q) in zip(blocks.lengths, _pairs(blocks), strict=True)
-    ]
-    problem = BlockProblem(blocks, kind, columns)
+    columns = [task(_unscored, n, q, inline=True) for n, q in zip(blocks.lengths.tolist(), blocks.quality, strict=True)]
     limits = Limits(np.zeros(0, dtype=bool), stop=stop)
-    picks = greedy_blocks(problem, k, limits=limits, closed=factor.removed, beyond_rank=False)
+    picks = greedy_blocks(blocks, columns, k, cosine=False, limits=limits, closed=factor.removed, beyond_rank=False)
     removed_before = np.searchsorted(factor.removed, picks.positions)
     return replace(picks, positions=picks.positions - removed_before)
-
-
-def _pairs(blocks: Blocks) -> list[tuple[Any, Any]]:
-    return list(zip(blocks.parts, blocks.quality, strict=True))
 
 
 def _transformed(block: Any, quality: FloatArray | None, transform: FloatArray) -> FloatArray:
@@ -59,14 +48,14 @@ def _transformed(block: Any, quality: FloatArray | None, transform: FloatArray) 
 
 def _unscored(n: int, quality: FloatArray | None) -> Columns:
     """Columns of a block in which every item may be picked and none earns anything for itself."""
-    return Columns(quality, np.zeros(n), np.ones(n, dtype=bool), _NONE, _NO_COSTS)
+    return Columns(quality, np.zeros(n), np.ones(n, dtype=bool), np.zeros(0, dtype=np.int64), np.zeros(0))
 
 
 # select ------------------------------------------------------------------------------------------------------------
 
 
 class BlockRows(Similarity):
-    """Cosines or inner products of rows in blocks; scores and limits are here, the rows are not."""
+    """Cosines or inner products of rows in blocks; scores and limits are in this process, the rows are not."""
 
     methods = ("greedy", "sample")
     has_columns = False
@@ -78,11 +67,12 @@ class BlockRows(Similarity):
                 "dv.distributed.nystroem, whose features are a dask array again)"
             )
         self._blocks = Blocks.of(features)
-        self._kind = similarity
+        self._cosine = similarity == "cosine"
         super().__init__(self._blocks.shape[0], rank=self._blocks.shape[0])
 
-    def _items(self, items: IntArray) -> FloatArray:
-        return BlockProblem(self._blocks, self._kind, []).items(items)
+    def _fetched(self, items: IntArray) -> Rows:
+        """Some items, in the memory of this process."""
+        return Rows(readable(self._blocks.fetch(items).astype(self._blocks.dtype)), cosine=self._cosine)
 
     def columns(self, items: IntArray) -> FloatArray:
         """Not available: it would need all rows."""
@@ -90,49 +80,34 @@ class BlockRows(Similarity):
 
     def diagonal(self) -> FloatArray:
         """Not available."""
-        return self.columns(_NONE)
+        return self.columns(np.zeros(0, dtype=np.int64))
 
     def among(self, items: IntArray) -> FloatArray:
         """Similarities among `items`."""
-        B = self._items(items)
-        S: FloatArray = B @ B.T
-        if self._kind == "cosine":
-            np.fill_diagonal(S, 1.0)
-        return S
+        return self._fetched(items).among(np.arange(len(items)))
 
     def log_det(self, items: IntArray) -> float:
         """Log-determinant over `items`; -inf where they are dependent."""
-        B = self._items(items)
-        norms = np.sqrt(row_norms_squared(B))
-        if self._kind == "cosine":
-            B, norms = B[norms > 0.0], norms[norms > 0.0]
-        return log_det_gram(B, EPS * norms)
+        return self._fetched(items).log_det(np.arange(len(items)))
 
     def greedy(self, k: int, bonus: FloatArray, weight: float, limits: Limits, given: IntArray) -> Picks:
         """Exact greedy picks; see :mod:`diverset.distributed.greedy`."""
-        columns = persist(
-            [
-                task(
-                    Columns, None, bonus[a:b], limits.available[a:b], limits.groups[a:b], limits.costs[a:b], inline=True
-                )
-                for a, b in pairwise(self._blocks.starts)
-            ]
+        tables = (bonus, limits.available, limits.groups, limits.costs)
+        columns = persist([task(Columns, None, *(a[i:j] for a in tables)) for i, j in pairwise(self._blocks.starts)])
+        shown = self._fetched(given)._unit_rows(np.arange(len(given))) if len(given) else None
+        return greedy_blocks(
+            self._blocks, columns, min(k, self.n), cosine=self._cosine, weight=weight, limits=limits, given=shown
         )
-        problem = BlockProblem(self._blocks, self._kind, columns)
-        shown = self._items(given) if len(given) else None
-        return greedy_blocks(problem, min(k, self.n), weight=weight, limits=limits, given=shown)
 
     def dpp(self, quality: FloatArray) -> DPP:
         """The DPP of the similarity with these weights."""
-        weights = persist(
-            [
-                task(_weights, part, quality[a:b], self._kind == "cosine", int(a))
-                for part, (a, b) in zip(self._blocks.parts, pairwise(self._blocks.starts), strict=True)
-            ]
-        )
-        (n, D), lengths = self._blocks.shape, self._blocks.lengths.tolist()
-        weighted = Blocks(self._blocks.parts, lengths, D, self._blocks.dtype, weights)
-        return DPP._wrap(BlockLikelihood.from_rows(BlockFactor(weighted)), range(n))
+        blocks = self._blocks
+        weights = [
+            task(_weights, part, quality[a:b], self._cosine, int(a))
+            for part, (a, b) in zip(blocks.parts, pairwise(blocks.starts), strict=True)
+        ]
+        weighted = Blocks(blocks.parts, blocks.lengths.tolist(), blocks.shape[1], blocks.dtype, persist(weights))
+        return DPP._wrap(BlockLikelihood.from_rows(BlockFactor(weighted)), range(self.n))
 
 
 def _weights(block: Any, quality: FloatArray, cosine: bool, start: int) -> FloatArray:

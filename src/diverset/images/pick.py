@@ -54,6 +54,7 @@ class ImageChoice(Result):
     method: str = "greedy"
     compared_by: str = "colours (Lab), details (SIFT words), layout (GIST)"
     notes: tuple[str, ...] = ()
+    max_pixels: int | None = None
 
     @property
     def files(self) -> list[Path]:
@@ -103,12 +104,12 @@ class ImageChoice(Result):
             "notes": list(self.notes),
         }
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str], *, raw_cells: bool = False) -> None:
         """Write a contact sheet (.html, .png, .jpg) or the picks (.csv, .json, .jsonl, .parquet, .md)."""
         if ending(path, self.formats) in _PICTURES:
             import_module("diverset.pages.sheet").write_picture(self, Path(path))
         else:
-            super().save(path)
+            super().save(path, raw_cells=raw_cells)
 
 
 def pick_images(
@@ -122,6 +123,8 @@ def pick_images(
     method: str = "greedy",
     threshold: float | None = None,
     cache: bool | str | Path = True,
+    max_pixels: int | None = None,
+    encoding: str | None = None,
     progress: bool = False,
     rng: RNGLike = None,
 ) -> ImageChoice:
@@ -148,6 +151,10 @@ def pick_images(
         Least similarity of near-duplicates; see :func:`diverset.images.near_duplicates`.
     cache : bool or path
         Cache features in the user's folder for caches, in another folder, or (False) not at all.
+    max_pixels : int, optional
+        Largest image to decode; see :func:`diverset.images.read_image`.
+    encoding : str, optional
+        Encoding of the tables of scores and vectors, if they are text; UTF-8 is tried first by default.
     progress : bool
         Show a progress bar on a terminal.
 
@@ -164,12 +171,12 @@ def pick_images(
     notes: list[str] = []
     is_name = isinstance(embeddings, str | os.PathLike)
     by_model = is_name and Path(embeddings).suffix.lower() not in (".npy", *_TABLES)
-    vectors = None if embeddings is None or by_model else _given_vectors(embeddings, files, root, notes)
-    worth = None if scores is None else _given_scores(scores, files, root, notes)
+    vectors = None if embeddings is None or by_model else _given_vectors(embeddings, files, root, notes, encoding)
+    worth = None if scores is None else _given_scores(scores, files, root, notes, encoding)
     if worth is not None:
         files = [path for path in files if path in worth]
     store = FeatureCache() if cache is True else FeatureCache(cache) if cache else None
-    found = extract(files, COMPARED_BY, cache=store, progress=progress)
+    found = extract(files, COMPARED_BY, cache=store, max_pixels=max_pixels, progress=progress)
     if found.skipped:
         reasons = [f"{_name(one.path, root)} ({one.reason})" for one in found.skipped]
         notes.append(f"{_images(len(reasons))} could not be read: {_few(reasons)}")
@@ -187,7 +194,7 @@ def pick_images(
     choice = choose_images(found, wanted, scores=given, threshold=least, features=features, **options)
     if len(choice) < wanted:
         notes.append(f"{wanted} images asked for, and only {_images(len(choice))} can be picked; the others are copies")
-    return replace(choice, folder=root, notes=tuple(notes))
+    return replace(choice, folder=root, notes=tuple(notes), max_pixels=max_pixels)
 
 
 def _name(path: Path, folder: Path | None) -> str:
@@ -212,19 +219,27 @@ def _column(table: Any, name: Any, what: str, among: Sequence[str]) -> str:
     return found
 
 
+def _table(name: Any, notes: list[str], encoding: str | None) -> tuple[Any, str]:
+    """A table, and its column of files."""
+    table = import_module("diverset.io.tables").read_table(str(name), encoding=encoding)
+    notes += table.notes
+    return table, _column(table, name, "files", FILE_COLUMNS)
+
+
 def _given_scores(
-    scores: Mapping[str, float] | str | Path, files: Sequence[Path], folder: Path | None, notes: list[str]
+    scores: Any, files: Sequence[Path], folder: Path | None, notes: list[str], encoding: str | None
 ) -> dict[Path, float]:
     if isinstance(scores, Mapping):
         pairs = [(str(key), float(value)) for key, value in scores.items()]
         return _matched(pairs, "scores", files, folder, notes)
-    table = import_module("diverset.io.tables").read_table(str(scores))
-    names = table.texts(_column(table, scores, "files", FILE_COLUMNS))
+    table, column = _table(scores, notes, encoding)
     numbers = table.numbers(_column(table, scores, "scores", SCORE_COLUMNS)).tolist()
-    return _matched(zip(names, numbers, strict=True), str(scores), files, folder, notes, table.where)
+    return _matched(zip(table.texts(column), numbers, strict=True), str(scores), files, folder, notes, table.where)
 
 
-def _given_vectors(embeddings: Any, files: Sequence[Path], folder: Path | None, notes: list[str]) -> dict[Path, Any]:
+def _given_vectors(
+    embeddings: Any, files: Sequence[Path], folder: Path | None, notes: list[str], encoding: str | None
+) -> dict[Path, Any]:
     """Vectors by image: from an array, a file of one, or a table with a column of files."""
     is_name = isinstance(embeddings, str | os.PathLike)
     if not is_name or Path(embeddings).suffix.lower() == ".npy":
@@ -233,8 +248,7 @@ def _given_vectors(embeddings: Any, files: Sequence[Path], folder: Path | None, 
         if len(rows) != len(files):
             raise DiversetError(f"embeddings has {len(rows)} rows for {len(files)} images; give one per image")
         return dict(zip(files, rows, strict=True))
-    table = import_module("diverset.io.tables").read_table(str(embeddings))
-    column = _column(table, embeddings, "files", FILE_COLUMNS)
+    table, column = _table(embeddings, notes, encoding)
     names = [name for name in table.columns if name != column]
     vectors = [name for name in names if table.vectors(name) is not None][:1]
     vectors = vectors or [name for name in names if table.is_numeric(name)]

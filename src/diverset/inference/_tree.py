@@ -4,7 +4,7 @@ A node of the tree fixes some items in, A, and some out. With a set S of the fre
 :math:`\log\det L_A + \log\det C_S`, where C is the Schur complement of :math:`L_A`; the factorisation bound of
 :mod:`diverset.inference.bounds` says how large that can be. Nodes whose bound is not above the best set known are
 dropped; the node of largest bound is split next, so that this bound holds for everything at any time. Probing
-(:mod:`diverset.inference.probing`) fixes items and finds conflicts before a node is split.
+fixes items and finds conflicts before a node is split.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from __future__ import annotations
 import heapq
 import math
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +28,9 @@ from diverset.inference.bounds import (
     SPLIT,
     eigenvalues_from_above,
     factorization,
+    probe,
 )
 from diverset.inference.local_search import TOLERANCE, best_move
-from diverset.inference.probing import probe
 from diverset.numerics.linalg import (
     EPS,
     cholesky_lower,
@@ -48,8 +50,7 @@ _WELL_CONDITIONED = 1e6
 _STARTS, _ROUND_EVERY = 24, 50
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class _Effort:
+class _Effort(NamedTuple):
     """How hard a node is looked at: eigendecompositions, accuracy of the bound, rounds of fixing, smallest weight."""
 
     max_iter: int
@@ -60,8 +61,6 @@ class _Effort:
 
 # Few items with weight are fewer in the eigenvalue problem, and what is lost in the bound does not show in the tree.
 _ROOT, _INNER = _Effort(60, 0.01, 8, NO_WEIGHT), _Effort(7, 0.5, 2, 1e-2)
-#: Items from which the compiled loops are worth the seconds it takes to compile them.
-_COMPILE_FROM = 33
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -85,8 +84,7 @@ class _Node:
         return np.unpackbits(self.conflict, count=m * m).reshape(m, m).astype(bool)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class _Side:
+class _Side(NamedTuple):
     """One way to see the problem: choose what is in, by L, or what is out, by its inverse."""
 
     kernel: Array
@@ -102,19 +100,7 @@ def _cumulative_logs(values: FloatArray) -> FloatArray:
 
 
 class Search:
-    """The tree, the best set known, and the bound on all others.
-
-    Parameters
-    ----------
-    L : ndarray of shape (n, n)
-        Kernel.
-    sizes : list of int
-        Sizes to search, none above the rank.
-    full_rank : bool
-        Whether L is nonsingular.
-    deadline : float
-        Value of ``time.monotonic()`` at which to stop.
-    """
+    """The tree for a kernel L and some sizes, none above the rank; `deadline` is a value of ``time.monotonic()``."""
 
     def __init__(self, L: Array, sizes: list[int], full_rank: bool, deadline: float) -> None:
         self.n = len(L)
@@ -122,7 +108,7 @@ class Search:
         scale = float(diagonal.max(initial=0.0)) or 1.0
         self.log_scale = math.log(scale)
         self.deadline = deadline
-        self.compiled = self.n >= _COMPILE_FROM and not np.iscomplexobj(L)
+        self.compiled = not np.iscomplexobj(L)
         C = np.ascontiguousarray(L / scale)
         self.sides = [_Side(C, 64.0 * self.n * EPS * np.diagonal(C).real, 0.0, False)]
         condition = float(np.linalg.cond(C)) if full_rank and self.n else math.inf
@@ -157,22 +143,19 @@ class Search:
 
     def offer(self, members: IntArray) -> None:
         """Take a set for the best one, if it is."""
-        C = self.sides[0].kernel
-        block = C[np.ix_(members, members)]
-        value = log_det_psd(block, EPS * np.diagonal(block).real) + len(members) * self.log_scale
+        value = self._log_det(members) + len(members) * self.log_scale
         if value > self.value:
             self.value, self.chosen = value, np.sort(members)
 
-    def _offer_from(self, side: _Side, members: IntArray) -> None:
-        self.offer(positions_outside(members, self.n) if side.flipped else members)
+    def _log_det(self, members: IntArray) -> float:
+        block = self.sides[0].kernel[np.ix_(members, members)]
+        return log_det_psd(block, EPS * np.diagonal(block).real)
 
     def _polish(self, members: IntArray) -> None:
         """Offer what exchanges make of a set."""
-        C = self.sides[0].kernel
-        block = C[np.ix_(members, members)]
-        if log_det_psd(block, EPS * np.diagonal(block).real) == -math.inf:
+        if self._log_det(members) == -math.inf:
             return
-        state = SubsetState(np.diagonal(C).real.copy(), lambda j: C[j], members)
+        state = self._state(members)
         for _ in range(4 * self.n):
             factor, a, j = best_move(state, sized=True)
             if factor <= 1.0 + TOLERANCE or time.monotonic() > self.deadline:
@@ -180,12 +163,15 @@ class Search:
             state.exchange(a, j)
         self.offer(state.positions)
 
+    def _state(self, members: Iterable[int] = ()) -> SubsetState:
+        C = self.sides[0].kernel
+        return SubsetState(np.diagonal(C).real.copy(), lambda j: C[j], members)
+
     def multistart(self, k: int, deadline: float) -> None:
         """Local searches from greedy sets whose gains are blurred, each time differently."""
         rng = np.random.default_rng(0)
-        C = self.sides[0].kernel
         for _ in range(_STARTS):
-            state = SubsetState(np.diagonal(C).real.copy(), lambda j: C[j])
+            state = self._state()
             while len(state.members) < k and time.monotonic() < deadline:
                 gains = state.addition_ratios() * np.exp(0.3 * rng.standard_normal(self.n))
                 if gains.max() <= 0.0:
@@ -205,9 +191,8 @@ class Search:
             if not 0 < s < len(usable):
                 best = min(best, (math.inf, i))
                 continue
-            linear = factorization(
-                side.kernel[np.ix_(usable, usable)], s, max_iter=12, accuracy=0.1, deadline=self.deadline
-            )
+            C = side.kernel[np.ix_(usable, usable)]
+            linear = factorization(C, s, max_iter=12, accuracy=0.1, deadline=self.deadline)
             assert linear is not None
             best = min(best, (linear.value + side.offset + k * self.log_scale, i))
         found, i = best
@@ -215,14 +200,16 @@ class Search:
         blank = np.packbits(np.zeros((self.n, self.n), dtype=bool))
         self._push(min(bound, found), _Node(i, size, nothing, everything, blank, np.zeros(self.n), 2.0))
 
+    def _seen_from(self, side: _Side, members: IntArray) -> IntArray:
+        return positions_outside(members, self.n) if side.flipped else members
+
     def _condition(self, side: _Side, inside: IntArray, free: IntArray) -> tuple[Array, float]:
         """Schur complement of the block `inside` on `free`, and that block's log-determinant, -inf if singular."""
         C = side.kernel
         if self.compiled:
             from diverset.inference._exact_loops import schur_complement
 
-            given: tuple[Array, float] = schur_complement(C, side.floor, inside, free)
-            return given
+            return schur_complement(C, side.floor, inside, free)  # type: ignore[no-any-return]
         A = C[np.ix_(free, free)]
         R = cholesky_lower(C[np.ix_(inside, inside)], overwrite=True)
         if R is None:
@@ -241,28 +228,17 @@ class Search:
         effort: _Effort,
         step: float,
     ) -> tuple[float, FloatArray, FloatArray, FloatArray, int, float]:
-        """Bound, weights, bounds with and without each item, conflicts found, step: compiled where it pays."""
+        """Bound, weights, bounds with and without each item, conflicts found, step; compiled for real kernels."""
+        max_iter, accuracy, _, no_weight = effort
         if self.compiled and effort is not _ROOT:
             from diverset.inference._exact_loops import bound_and_probe
 
-            weights = (LARGEST_STEP, POTENTIAL_RANGE, effort.no_weight, SPLIT)
-            limits = (target, effort.max_iter, effort.accuracy, step, *weights)
-            looked: tuple[float, FloatArray, FloatArray, FloatArray, int, float] = bound_and_probe(
-                A, s, blocks, int(blocks.max()) + 1, potential, conflict, limits
-            )
-            return looked
+            limits = (target, max_iter, accuracy, step, LARGEST_STEP, POTENTIAL_RANGE, no_weight, SPLIT)
+            return bound_and_probe(A, s, blocks, potential, conflict, limits)  # type: ignore[no-any-return]
         linear = factorization(
-            A,
-            s,
-            blocks=blocks,
-            potential=potential,
-            target=target,
-            max_iter=effort.max_iter,
-            accuracy=effort.accuracy,
-            step=step,
-            no_weight=effort.no_weight,
-            deadline=self.deadline,
-        )
+            A, s, blocks=blocks, potential=potential, target=target, max_iter=max_iter, accuracy=accuracy, step=step,
+            no_weight=no_weight, deadline=self.deadline,
+        )  # fmt: skip
         assert linear is not None  # there are at least s blocks
         if linear.value <= target:
             return linear.value, linear.weights, linear.g, linear.g, 0, linear.step
@@ -291,15 +267,16 @@ class Search:
                 return
             if s in (0, 1, m):
                 last = free if s == m else free[[int(np.diagonal(A).real.argmax())]] if s else free[:0]
-                self._offer_from(side, np.concatenate([inside, last]))
+                self.offer(self._seen_from(side, np.concatenate([inside, last])))
                 return
             blocks = clique_partition(conflict, np.argsort(-potential, kind="stable"))
             target = self.value + self.tolerance - log_det - shift
             if int(blocks.max()) + 1 < s:
                 return
             step = min(max(step, 0.5), 15.0)
-            looked = self._look(A, s, blocks, potential, conflict, target, effort, step)
-            value, weights, with_item, without_item, found, step = looked
+            value, weights, with_item, without_item, found, step = self._look(
+                A, s, blocks, potential, conflict, target, effort, step
+            )
             bound = min(bound, value + log_det + shift)
             if bound <= self.value + self.tolerance:
                 return
@@ -326,24 +303,16 @@ class Search:
             return
         if self.expanded % _ROUND_EVERY == 1:
             guess = np.concatenate([inside, free[np.argsort(-weights, kind="stable")[:s]]])
-            self._polish(positions_outside(guess, self.n) if side.flipped else guess)
+            self._polish(self._seen_from(side, guess))
         # A heavy item, the more so the more either answer costs: without it most is lost, with it the others shrink.
         j = int((weights + 0.3 * (bound - with_item) + (bound - without_item)).argmax())
         others = np.arange(len(free)) != j
         for taken in (False, True):
             keep = others & ~conflict[j] if taken else others
-            self._push(
-                min(bound, float((with_item if taken else without_item)[j])),
-                _Node(
-                    node.side,
-                    node.size,
-                    np.append(inside, free[j]) if taken else inside,
-                    free[keep],
-                    np.packbits(conflict[np.ix_(keep, keep)]),
-                    potential[keep],
-                    step,
-                ),
-            )
+            held = np.append(inside, free[j]) if taken else inside
+            packed = np.packbits(conflict[np.ix_(keep, keep)])
+            child = _Node(node.side, node.size, held, free[keep], packed, potential[keep], step)
+            self._push(min(bound, float((with_item if taken else without_item)[j])), child)
 
     def run(self, gap: float) -> None:
         """Split the node of largest bound until the gap is closed or the time is up."""

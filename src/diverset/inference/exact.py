@@ -1,7 +1,7 @@
 """The most probable set, proven: branch and bound.
 
-The tree is in :mod:`diverset.inference._tree`, its bounds in :mod:`diverset.inference.bounds`, and what keeps it small
-in :mod:`diverset.inference.probing`.
+The tree is in :mod:`diverset.inference._tree`, its bounds, and the probing that keeps it small, in
+:mod:`diverset.inference.bounds`.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def map_exact(
     Finding the mode is NP-hard ([KuleszaTaskar2012]_, Theorem 2.9), so the time can grow exponentially. Branch and
     bound as in [KoLeeQueyranne1995]_, with the factorisation bound ([Nikolov2015]_, [ChenFampaLee2023]_, augmented as
     in [Li2024]_) in the place of their spectral one, over the kernel or over its inverse, whichever bound is better;
-    items are fixed, and pairs ruled out, by probing (see ``diverset.inference.probing``). The search starts from local
+    items are fixed, and pairs ruled out, by probing (see ``diverset.inference.bounds``). The search starts from local
     search, and splits the node of largest bound first. With free size, all sizes share one queue. Which instances of 75
     items are proven in a minute is measured in :doc:`/exact`.
 

@@ -14,8 +14,8 @@ from diverset.errors import ImpossibleEventError
 from diverset.learn._estimator import Convergence, check_fitted
 from diverset.learn.basket_model import BasketModel
 from diverset.learn.baskets import Baskets
+from diverset.numerics.eigenvector_probabilities import selection_probabilities
 from diverset.numerics.linalg import positions_outside
-from diverset.numerics.selection import selection_probabilities
 from diverset.numerics.symmetric import log_elementary_symmetric, log_elementary_symmetric_all
 from diverset.numerics.validation import check_count, check_nonnegative
 

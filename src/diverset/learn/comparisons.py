@@ -25,7 +25,7 @@ from diverset.core import DPP, KDPP, KDPPMixture
 from diverset.errors import DiversetError, LabelError, SizeError
 from diverset.learn._estimator import Estimator, check_fitted
 from diverset.learn.simplex import minimize_on_simplex
-from diverset.numerics.logistic import expit
+from diverset.numerics.symmetric import expit
 from diverset.numerics.validation import as_hermitian, check_count, check_nonnegative, check_positive, find_positions
 
 __all__ = ["Comparison", "ComparisonTable", "KDPPMixtureLearner", "MMRMixtureLearner"]

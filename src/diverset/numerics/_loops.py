@@ -30,6 +30,7 @@ __all__ = [
     "count_distribution",
     "instruction_set",
     "places",
+    "prefix_table",
     "selection_masses",
     "standardize",
 ]
@@ -180,6 +181,24 @@ def count_distribution(p: cython.const[cython.double][::1], r: cython.const[cyth
     law = np.zeros(m + 1)
     law[lo : hi + 1] = table[now, lo : hi + 1]
     return law
+
+
+def prefix_table(success: cython.const[cython.double][::1], failure: cython.const[cython.double][::1], k):
+    """Probabilities (r + 1, k + 1): entry (n, l) is the chance of l successes among the first n of r trials.
+
+    f(n, l) = failure[n-1] f(n-1, l) + success[n-1] f(n-1, l-1), with f(0, 0) = 1.
+    """
+    result = np.zeros((success.shape[0] + 1, k + 1))
+    f: cython.double[:, ::1] = result
+    n: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    f[0, 0] = 1.0
+    with cython.nogil:
+        for n in range(success.shape[0]):
+            f[n + 1, 0] = failure[n] * f[n, 0]
+            for j in range(1, f.shape[1]):
+                f[n + 1, j] = failure[n] * f[n, j] + success[n] * f[n, j - 1]
+    return result
 
 
 @cython.cfunc

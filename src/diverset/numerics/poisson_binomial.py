@@ -1,9 +1,9 @@
-r"""The Poisson-binomial law: the number of successes among independent trials of unlike probabilities.
+r"""The Poisson-binomial law: the number of successes among independent trials with different probabilities.
 
 It is the law of the size of a DPP: trial n, whether eigenvector n is chosen, succeeds with probability
-:math:`p_n = \lambda_n / (1 + \lambda_n)` ([KuleszaTaskar2012]_, section 2.3). Trials are given by their log
-odds :math:`\log \lambda_n`: ``-inf`` never succeeds, ``+inf`` (eigenvalue 1 of the marginal kernel) always
-does, and both :math:`p_n` and :math:`1 - p_n` keep all their digits however small they are.
+:math:`p_n = \lambda_n / (1 + \lambda_n)` ([KuleszaTaskar2012]_, section 2.3). In all functions, `log_lam` are the log
+odds :math:`\log \lambda_n` of the trials, array_like of shape (m,): ``-inf`` never succeeds, ``+inf`` (eigenvalue 1 of
+the marginal kernel) always does, and both :math:`p_n` and :math:`1 - p_n` keep all their digits however small they are.
 """
 
 import math
@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from diverset._typing import FloatArray
-from diverset.numerics.logistic import expit
-from diverset.numerics.symmetric import tilted_log_mass
+from diverset.numerics.symmetric import expit, tilted_log_mass
 
 __all__ = ["log_pmf", "log_pmf_many", "mean", "pmf", "variance"]
 
@@ -27,20 +26,6 @@ _TRUSTED = 1e-250
 def mean(log_lam: ArrayLike) -> float:
     r"""Expected number of successes, :math:`\sum_n \lambda_n / (1 + \lambda_n)`.
 
-    Parameters
-    ----------
-    log_lam : array_like of shape (m,)
-        Log odds of the trials.
-
-    Returns
-    -------
-    mean : float
-        The expectation.
-
-    Notes
-    -----
-    O(m). [KuleszaTaskar2012]_, section 2.3 (cardinality): the expected size of a DPP.
-
     Examples
     --------
     >>> import numpy as np
@@ -53,20 +38,8 @@ def mean(log_lam: ArrayLike) -> float:
 def variance(log_lam: ArrayLike) -> float:
     r"""Variance of the number of successes, :math:`\sum_n \lambda_n / (1 + \lambda_n)^2`.
 
-    Parameters
-    ----------
-    log_lam : array_like of shape (m,)
-        Log odds of the trials.
-
-    Returns
-    -------
-    variance : float
-        The variance.
-
-    Notes
-    -----
-    O(m). Each term is a success probability times the one at minus the log odds, hence accurate for nearly
-    certain trials too. [KuleszaTaskar2012]_, section 2.3 (cardinality).
+    Each term is a success probability times the one at minus the log odds, hence accurate for nearly certain trials
+    too.
 
     Examples
     --------
@@ -85,11 +58,6 @@ def pmf(log_lam: ArrayLike) -> FloatArray:
 
     .. math::  \Pr(N = j) = \sum_{|J| = j} \prod_{n \in J} p_n \prod_{n \notin J} (1 - p_n),
                \qquad p_n = \lambda_n / (1 + \lambda_n).
-
-    Parameters
-    ----------
-    log_lam : array_like of shape (m,)
-        Log odds of the trials.
 
     Returns
     -------
@@ -140,25 +108,13 @@ def _divergence(x: FloatArray, t: float) -> FloatArray:
 
 
 def log_pmf(log_lam: ArrayLike, k: int) -> float:
-    r"""Log probability of one number of successes, however small.
+    r"""Log probability of k successes, however small; ``-inf`` if k is impossible.
 
     .. math::  \log \Pr(N = k) = -\sum_n \mathrm{KL}(q_n \,\|\, p_n) + t \Big(\sum_n q_n - k\Big)
                + \log \Pr(N_q = k),
 
     with :math:`q_n = e^t \lambda_n / (1 + e^t \lambda_n)` and t such that :math:`\sum_n q_n = k`, KL the
     divergence between two trials and :math:`N_q` the number of successes among trials of probabilities q.
-
-    Parameters
-    ----------
-    log_lam : array_like of shape (m,)
-        Log odds of the trials.
-    k : int
-        Number of successes.
-
-    Returns
-    -------
-    log_prob : float
-        The log probability; ``-inf`` where the count is impossible.
 
     Notes
     -----
@@ -190,24 +146,10 @@ def log_pmf(log_lam: ArrayLike, k: int) -> float:
 
 
 def log_pmf_many(log_lam: ArrayLike, ks: ArrayLike) -> FloatArray:
-    r"""Log probabilities of several numbers of successes, :math:`\log \Pr(N = k)` for each k.
+    r"""Log probabilities of several numbers of successes, :math:`\log \Pr(N = k)` for each k; an array of their shape.
 
-    Parameters
-    ----------
-    log_lam : array_like of shape (m,)
-        Log odds of the trials.
-    ks : array_like of int, of shape (c,)
-        Numbers of successes.
-
-    Returns
-    -------
-    log_prob : ndarray of shape (c,)
-        The log probabilities; ``-inf`` where the count is impossible.
-
-    Notes
-    -----
-    One pass of :func:`pmf`, O(m s), serves every count whose probability exceeds 1e-250, where its rounding
-    is still relative; each count beyond costs a pass of its own, :func:`log_pmf`. Once per distinct count.
+    One pass of :func:`pmf`, O(m s), serves every count whose probability exceeds 1e-250. Each distinct count
+    beyond costs a pass of its own, :func:`log_pmf`.
 
     Examples
     --------

@@ -1,7 +1,6 @@
 """Steps of the add, delete and exchange walk; arrays in, arrays out.
 
-The plain twin is :class:`diverset.sampling.mcmc.Walk`, which takes the same steps from the same uniforms. Real and
-complex kernels share the source.
+Real and complex kernels share the source.
 
 The module is compiled by Cython and also runs uncompiled.
 """
@@ -36,17 +35,7 @@ number = cython.fused_type(cython.double, cython.doublecomplex)
 @cython.final
 @cython.cclass
 class State:
-    """The set of a walk; items are numbered within the window.
-
-    Parameters
-    ----------
-    slots : ndarray of intp
-        The items, at the first `size` places.
-    size : int
-        How many.
-    inside : ndarray of uint8, of shape (n_items,)
-        1 for items of the set.
-    """
+    """The set of a walk: items of the window at the first `size` places of `slots`; `inside` is 1 for these items."""
 
     slots: cython.Py_ssize_t[::1]
     size: cython.Py_ssize_t
@@ -61,19 +50,7 @@ class State:
 @cython.final
 @cython.cclass
 class Record:
-    """States written on the way, one row each, every `every` steps; `wait` steps before the first.
-
-    Parameters
-    ----------
-    visited : ndarray of intp, of shape (rows, capacity)
-        Slots.
-    sizes : ndarray of intp, of shape (rows,)
-        Number of items.
-    log_weights : ndarray of shape (rows,)
-        Log weights.
-    wait, every : int
-        Steps.
-    """
+    """States written on the way, one row each, every `every` steps; `wait` steps before the first."""
 
     visited: cython.Py_ssize_t[:, ::1]
     sizes: cython.Py_ssize_t[::1]
@@ -94,7 +71,7 @@ class Record:
     @cython.nogil
     @cython.exceptval(check=False)
     def after_step(self, state: State, log_weight: cython.double) -> cython.void:
-        """Count a step, and write the state if its time has come."""
+        """Count a step, and write the state if it is due."""
         a: cython.Py_ssize_t
         self.wait -= 1
         if self.wait == 0:
@@ -197,7 +174,7 @@ def _product(
 @cython.nogil
 @cython.exceptval(check=False)
 def _take_out(M: number[:, ::1], slot: cython.Py_ssize_t, size: cython.Py_ssize_t) -> cython.void:
-    """Inverse without the item at `slot`; what is left in row and column `slot` has no meaning."""
+    """Inverse without the item at `slot`; row and column `slot` become meaningless."""
     pivot: cython.double = _real(M[slot, slot])
     a: cython.Py_ssize_t
     for a in range(size):

@@ -1,7 +1,6 @@
 """Loops of the rejection sampler: alias tables, and whole batches of draws.
 
-Arrays and a NumPy generator in, arrays out. The loops take the numbers of ``rng.random()``, so the plain twins in
-:mod:`diverset.sampling.rejection` and :mod:`diverset.sampling.eigenvectors` make the same draws.
+Arrays and a NumPy generator in, arrays out. The loops take the numbers of ``rng.random()``.
 
 Real and complex eigenvectors share the source: every number is one or two doubles, its *parts*.
 
@@ -14,7 +13,7 @@ except ImportError:
     from diverset import _plain_cython as cython
 import numpy as np
 
-from diverset.sampling.eigenvectors import TABLE, TILTED
+from diverset.sampling.eigenvector_law import TABLE, TILTED
 
 if cython.compiled:
     from cython.cimports.diverset.numerics.kernels import choose_kernels, kernels, prefetch
@@ -31,7 +30,7 @@ else:
 
     _uncompiled.warn_once()
 
-__all__ = ["fill_alias_tables", "run"]
+__all__ = ["fill_alias_tables", "run", "walk_table"]
 
 
 def fill_alias_tables(
@@ -85,6 +84,46 @@ def fill_alias_tables(
                     alias[j, heavy] = following
                     left = weights[j, following] - (1.0 - left)
                     heavy = following
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _walk(
+    bits: Bits,
+    success: cython.const[cython.double][::1],
+    failure: cython.const[cython.double][::1],
+    table: cython.const[cython.double][:, ::1],
+    wanted: cython.Py_ssize_t,
+    J: cython.Py_ssize_t[::1],
+) -> cython.Py_ssize_t:
+    """Walk back through the prefix table and write the chosen eigenvectors to ``J``, ascending; return ``wanted``."""
+    n: cython.Py_ssize_t = success.shape[0]
+    left: cython.Py_ssize_t = wanted
+    with_n: cython.double
+    without_n: cython.double
+    while 0 < left < n:
+        n -= 1
+        with_n = success[n] * table[n, left - 1]
+        without_n = failure[n] * table[n, left]
+        # Where one of the two has no weight the other is certain, whatever rounding does to the uniform number.
+        if uniform(bits) * (with_n + without_n) < with_n or without_n == 0.0:
+            left -= 1
+            J[left] = n
+    # The walk ends with none left to choose, or with all of the remaining eigenvectors.
+    while left > 0:
+        left -= 1
+        J[left] = left
+    return wanted
+
+
+def walk_table(rng, success, failure, table, wanted: cython.Py_ssize_t):
+    """Ascending indices of the eigenvectors that one walk through the prefix table chooses."""
+    chosen = np.empty(wanted, dtype=np.intp)
+    J: cython.Py_ssize_t[::1] = chosen
+    with lock_of(rng):
+        _walk(open_generator(rng), success, failure, table, wanted, J)
+    return chosen.astype(np.int64, copy=False)
 
 
 @cython.final
@@ -179,28 +218,9 @@ class _Draws:
         """Phase one: fill J, return how many."""
         f: cython.Py_ssize_t = self.success.shape[0]
         m: cython.Py_ssize_t = 0
-        n: cython.Py_ssize_t = f
-        left: cython.Py_ssize_t = self.wanted
         i: cython.Py_ssize_t
-        with_n: cython.double
-        without_n: cython.double
         if self.by_table:
-            while 0 < left < n:
-                with_n = self.success[n - 1] * self.table[n - 1, left - 1]
-                without_n = self.failure[n - 1] * self.table[n - 1, left]
-                n -= 1
-                if uniform(self.bits) * (with_n + without_n) < with_n or without_n == 0.0:
-                    self.J[m] = n
-                    m += 1
-                    left -= 1
-            if left > 0:
-                for i in range(n - 1, -1, -1):
-                    self.J[m] = i
-                    m += 1
-            for i in range(m // 2):
-                n = self.J[i]
-                self.J[i] = self.J[m - 1 - i]
-                self.J[m - 1 - i] = n
+            m = _walk(self.bits, self.success, self.failure, self.table, self.wanted, self.J)
         else:
             while True:
                 m = 0

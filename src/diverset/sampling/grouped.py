@@ -1,4 +1,4 @@
-"""Draws of mixtures: first a label for each draw (a size, a component), then all draws of one label together."""
+"""Draws of mixtures: first a label (a size or a component) for each draw, then all draws of one label together."""
 
 from __future__ import annotations
 
@@ -13,19 +13,7 @@ __all__ = ["GroupedSampler"]
 
 
 class GroupedSampler(Sampler):
-    """Draws of a mixture.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (m,)
-        Probability of each label.
-    sampler_of : callable
-        Gives the sampler of a label, which whoever owns it keeps.
-    name : str
-        The method asked for.
-    exact : bool
-        Whether all of them are exact.
-    """
+    """Draws of a mixture: labels with these `weights`, and for each label the sampler `sampler_of(label)`."""
 
     def __init__(self, weights: FloatArray, sampler_of: Callable[[int], Sampler], name: str, exact: bool) -> None:
         self._weights = weights

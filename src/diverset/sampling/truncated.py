@@ -61,19 +61,8 @@ _SMALL = 1500
 def truncation_bound(log_odds: FloatArray, rank: int, k: int | None = None) -> float:
     r"""Bound on the total variation when only the `rank` largest eigenvalues are kept.
 
-    Parameters
-    ----------
-    log_odds : ndarray of shape (m,)
-        Ascending log eigenvalues of L, as in :class:`Spectrum`.
-    rank : int
-        How many are kept.
-    k : int, optional
-        Size of the sets of a k-DPP; a DPP by default.
-
-    Returns
-    -------
-    float
-        :math:`1 - \prod 1/(1+\lambda_n)` over the dropped ones, or :math:`1 - e_k(kept)/e_k(all)`.
+    :math:`1 - \prod 1/(1+\lambda_n)` over the dropped ones, or for a k-DPP :math:`1 - e_k(kept)/e_k(all)`, from
+    ascending log eigenvalues of L.
 
     Examples
     --------
@@ -104,31 +93,11 @@ def _smallest_rank(log_odds: FloatArray, k: int | None, tolerance: float) -> int
 
 
 class TruncatedSampler(Sampler):
-    r"""Draws of the DPP or k-DPP of a kernel of low rank just below L. Approximate, by no more than it says.
+    """Draws of the DPP or k-DPP of a kernel of low rank just below L. Approximate, with a bound on the error.
 
-    Parameters
-    ----------
-    source : Representation or KernelFunction
-        The DPP, or its kernel as a function.
-    k : int, optional
-        Size of the sets; a DPP by default.
-    rank : int, optional
-        Eigenvectors to keep; by default as many as `tolerance` asks for.
-    tolerance : float
-        Bound on the error, in total variation, that is let pass.
-
-    Attributes
-    ----------
-    rank : int
-        Eigenvectors kept.
-    total_variation_bound : float
-        Bound on the distance between the law of the draws and the law asked for.
-
-    Notes
-    -----
-    Where the spectrum is at hand or cheap (features, up to 1500 dense items) its top eigenvectors are kept, else a
-    partial Cholesky factor; see the module docstring. Draws are those of the rejection sampler, at a rank that is often
-    a small part of n.
+    If the spectrum is known or cheap (features, up to 1500 dense items) its top eigenvectors are kept, otherwise a
+    partial Cholesky factor; see the module docstring. ``rank`` eigenvectors are kept, by default as many as `tolerance`
+    requires, and ``total_variation_bound`` bounds the distance between the law of the draws and the law of L.
     """
 
     name = "truncated"
@@ -208,12 +177,12 @@ class TruncatedSampler(Sampler):
 
     @property
     def nbytes(self) -> int:
-        """With the eigenvectors kept and their tables, which nobody shares."""
+        """Bytes held, including the eigenvectors kept and their tables."""
         return super().nbytes + 20 * self._low_rank.n * self.rank
 
     @property
     def chunk(self) -> int:
-        """As the sampler it draws with."""
+        """That of the sampler it draws with."""
         return self._sampler.chunk
 
     def draw(self, rng: np.random.Generator) -> IntArray:

@@ -161,21 +161,20 @@ class FactorGraph:
     @property
     def is_forest(self) -> bool:
         """Whether no two parts are joined in two ways, so that messages pass exactly."""
-        root = list(range(self.n_parts))
+        edges = sum(len(factor.parts) for factor in self._factors)
+        return len(np.unique(self._components)) == self.n_parts + len(self._factors) - edges
 
-        def find(r: int) -> int:
-            while root[r] != r:
-                root[r] = root[root[r]]
-                r = root[r]
-            return r
+    @property
+    def _components(self) -> IntArray:
+        """Number of the connected component of each part, then of each factor; parts of lower number come first."""
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import connected_components
 
-        for factor in self._factors:
-            for r in factor.parts[1:]:
-                a, b = find(factor.parts[0]), find(r)
-                if a == b:
-                    return False
-                root[a] = b
-        return True
+        n = self.n_parts + len(self._factors)
+        parts = [r for factor in self._factors for r in factor.parts]
+        of = np.repeat(np.arange(self.n_parts, n), [len(factor.parts) for factor in self._factors])
+        edges = coo_array((np.ones(len(parts)), (parts, of)), shape=(n, n))
+        return np.asarray(connected_components(edges, directed=False)[1], dtype=np.int64)
 
     def __repr__(self) -> str:
         kind = "a forest" if self.is_forest else "with cycles"

@@ -11,9 +11,9 @@ import numpy as np
 from diverset._typing import FloatArray
 from diverset.core.spectrum import Spectrum
 from diverset.errors import ImpossibleEventError, SizeError
-from diverset.numerics import selection
+from diverset.numerics.eigenvector_probabilities import selection_probabilities
 from diverset.numerics.validation import check_size
-from diverset.sampling.eigenvectors import EigenvectorLaw
+from diverset.sampling.eigenvector_law import EigenvectorLaw
 from diverset.structured.model import StructuredModel
 from diverset.structured.sdpp import StructuredDPP
 
@@ -66,7 +66,7 @@ class StructuredKDPP(StructuredModel):
         return self._dpp._vectors
 
     def _weights(self) -> FloatArray:
-        return selection.selection_probabilities(self._spectrum.support, self._k)
+        return selection_probabilities(self._spectrum.support, self._k)
 
     def _law(self) -> EigenvectorLaw:
         return EigenvectorLaw.of(self._spectrum.support, self._k)

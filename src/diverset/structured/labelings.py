@@ -13,7 +13,7 @@ import numpy as np
 
 from diverset._typing import FloatArray, IntArray, RNGLike
 from diverset.errors import DiversetError, KernelError
-from diverset.numerics.validation import LARGEST, as_real_or_complex, check_positive, check_size
+from diverset.numerics.validation import LARGEST, as_real, check_positive, check_size
 from diverset.structured.best import best_set
 from diverset.structured.graph import FactorGraph
 from diverset.structured.sdpp import StructuredDPP
@@ -55,7 +55,7 @@ def chain_graph(unary: Any, pairwise: Any = None, *, temperature: float = 1.0, f
         Features of a label at a position. By default each is a direction of its own, so that the similarity of two
         labelings is the number of positions where they agree.
     """
-    scores = np.array(as_real_or_complex(unary, name="unary", ndim=2), dtype=np.float64)
+    scores = as_real(unary, name="unary", shape=(None, None))
     n, m = scores.shape
     half = 0.5 / check_positive(temperature, name="temperature")
     if half > LARGEST:
@@ -67,14 +67,14 @@ def chain_graph(unary: Any, pairwise: Any = None, *, temperature: float = 1.0, f
     if features is None:
         phi = np.eye(n * m).reshape(n, m, n * m)
     else:
-        phi = np.array(as_real_or_complex(features, name="features", ndim=3), dtype=np.float64)
+        phi = as_real(features, name="features", shape=(None, None, None))
         if phi.shape[:2] != (n, m):
             raise KernelError(f"features has shape {phi.shape}; expected ({n}, {m}, D), one vector per score")
     graph = FactorGraph([m] * n)
     for r in range(n):
         graph.add_factor([r], log_quality=half * scores[r], features=phi[r], name=f"position {r}")
     if pairwise is not None and n > 1:
-        steps = np.asarray(pairwise, dtype=np.float64)
+        steps = as_real(pairwise, name="pairwise", shape=(None,) * (3 if np.ndim(pairwise) == 3 else 2))
         if steps.shape not in ((m, m), (n - 1, m, m)):
             raise KernelError(f"pairwise has shape {steps.shape}; expected ({m}, {m}) or ({n - 1}, {m}, {m})")
         for r in range(n - 1):

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from diverset._typing import FloatArray, IntArray, RNGLike
-from diverset.numerics.validation import check_positive, check_size
+from diverset.numerics.validation import as_generator, check_positive, check_size
 from diverset.structured.graph import FactorGraph
 from diverset.structured.messages import Messages, check_possible, pass_both_ways, pass_up
+from diverset.structured.model import StructureSpace
 from diverset.structured.semirings import MaxProduct, SumProduct
-from diverset.structured.space import StructureSpace
 from diverset.structured.tree import FactorTree, PairNode
 from diverset.structured.walk import WalkPlan, draw_structures
 
@@ -82,7 +82,7 @@ class QualityModel:
         check_possible(plan.messages)
         n = np.zeros(check_size(size, name="size"), dtype=np.int64)
         # A function that is 1 all over: squares of it change nothing.
-        return self._space.decode(draw_structures(plan, n, np.random.default_rng(rng), constant=1.0))
+        return self._space.decode(draw_structures(plan, n, as_generator(rng), constant=1.0))
 
     def best(self) -> IntArray:
         """The best structure, of shape (n_parts,)."""

@@ -23,12 +23,11 @@ from diverset.errors import (
 from diverset.numerics import poisson_binomial, symmetric
 from diverset.numerics.graded import eigh_graded, graded_right_vectors, is_graded
 from diverset.numerics.linalg import EPS, log_det_gram, null_basis, row_norms_squared
-from diverset.numerics.logistic import expit
+from diverset.numerics.symmetric import expit
 from diverset.numerics.validation import check_count, check_positive
-from diverset.sampling.eigenvectors import EigenvectorLaw
+from diverset.sampling.eigenvector_law import EigenvectorLaw
 from diverset.structured.graph import FactorGraph
-from diverset.structured.model import StructuredModel
-from diverset.structured.space import StructureSpace
+from diverset.structured.model import StructuredModel, StructureSpace
 
 if TYPE_CHECKING:
     from diverset.structured.best import BestSet

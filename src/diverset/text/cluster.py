@@ -8,13 +8,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC
 from functools import cached_property
-from importlib import import_module
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from diverset._typing import BoolArray, IntArray
 from diverset.errors import DiversetError
+from diverset.io.documents import read_documents
 from diverset.numerics.validation import check_count, check_size
 from diverset.text.tfidf import Terms, stems_of
 from diverset.text.words import count_words, sentences_and_headings, words
@@ -145,19 +145,21 @@ def _date(given: Any) -> np.datetime64 | None:
     return None if np.isnat(found) else found
 
 
-def as_cluster(documents: Any) -> Cluster:
-    """A cluster itself, or one made of texts, of a frame, or of the files at a path.
+def as_cluster(documents: Any, **options: Any) -> Cluster:
+    """A cluster itself, or one made of texts, of a frame, or of files, read with the options of `read_documents`.
 
-    A string is a path if a file or folder of that name exists, else the text of one document.
+    A string is a path if a file or folder of that name exists, else the text of one document; lists of paths are files.
     """
     if isinstance(documents, Cluster):
         return documents
-    is_path = isinstance(documents, os.PathLike)
+    several = documents if isinstance(documents, list | tuple) and documents else [documents]
+    is_path = all(isinstance(each, os.PathLike) for each in several)
     if isinstance(documents, str) and 0 < len(documents) < 4096 and not {"\n", "\0"} & set(documents):
         is_path = os.path.exists(documents)
-    if is_path or (hasattr(documents, "columns") and hasattr(documents, "to_dict")):
-        return cast(Cluster, import_module("diverset.io.documents").read_cluster(documents))
-    return Cluster(documents)
+    if not is_path and not (hasattr(documents, "columns") and hasattr(documents, "to_dict")):
+        return Cluster(documents)
+    found = read_documents(documents, **options)
+    return Cluster([each.text for each in found], names=[each.name for each in found], dates=[d.date for d in found])
 
 
 UNITS = ("bytes", "words", "sentences")

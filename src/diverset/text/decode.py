@@ -15,7 +15,7 @@ from scipy import sparse
 
 from diverset._typing import Array, BoolArray, FloatArray, IntArray, RNGLike
 from diverset.numerics.validation import as_generator, check_rows, is_sparse
-from diverset.sampling.eigenvectors import EigenvectorLaw
+from diverset.sampling.eigenvector_law import EigenvectorLaw
 from diverset.sampling.rejection import Proposals, RejectionSampler, alias_tables
 from diverset.text.tfidf import Terms
 

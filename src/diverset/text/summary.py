@@ -230,6 +230,9 @@ def summarize(
     embeddings: ArrayLike | str | None = None,
     n_draws: int = 20_000,
     rng: RNGLike = None,
+    text: str | None = None,
+    label: str | None = None,
+    encoding: str | None = None,
 ) -> Summary:
     """Summarise documents about one subject by some of their sentences.
 
@@ -259,6 +262,10 @@ def summarize(
         Number of draws within the limit, for ``"coverage"`` and ``"mbr"`` and for the shown probabilities.
     rng : int, Generator or None
         Seed of the draws. None gives the same summary each time, except for ``"sample"``.
+    text, label : str, optional
+        Columns of texts and of names, if a table or frame is read; by default found by their names.
+    encoding : str, optional
+        Encoding of text files; by default UTF-8, and cp1252 with a note if a file is not UTF-8.
 
     Returns
     -------
@@ -277,10 +284,11 @@ def summarize(
     """
     if method not in METHODS:
         raise DiversetError(f"method is {method!r}; choose one of {', '.join(METHODS)}")
-    cluster, budget = as_cluster(documents), read_budget(max_bytes, max_words, max_sentences)
+    notes: list[str] = []
+    read_as: dict[str, Any] = {"text": text, "label": label, "encoding": encoding, "notes": notes}
+    cluster, budget = as_cluster(documents, **read_as), read_budget(max_bytes, max_words, max_sentences)
     n_draws = check_count(n_draws, name="n_draws")
     terms = cluster.terms
-    notes: list[str] = []
     if model is None:
         quality = default_weights().quality_of(cluster)
     else:
@@ -304,7 +312,7 @@ def summarize(
     if not len(candidates):
         return finish(cluster, [], budget, method, quality=quality, notes=notes)
     allowed = np.ones(len(candidates), dtype=bool)
-    known = () if update_since is None else as_cluster(update_since).sentences
+    known = () if update_since is None else as_cluster(update_since, **read_as).sentences
     vectors, read = _vectors(embeddings, cluster, known)
     rows = vectors[candidates]
     if update_since is None:

@@ -18,17 +18,20 @@ import numpy as np
 from diverset._typing import BoolArray, FloatArray, IntArray, RNGLike
 from diverset.errors import DiversetError, LabelError, SizeError
 from diverset.numerics.validation import as_number, check_count, check_nonnegative
-from diverset.threads.corpus import Corpus
+from diverset.threads.corpus import Corpus, read_corpus
 from diverset.threads.events import Similar, cluster, pile_vectors, similar_documents, spectral_plane
 from diverset.threads.found import FoundThreads
 from diverset.threads.paths import EventModel, EventPaths
 from diverset.threads.series import COPY, COPY_DAYS, find_series, forms, is_series, name_series
-from diverset.threads.steps import StepRules, choose_beta, event_paths
+from diverset.threads.steps import LEAST_SHARE, StepRules, choose_beta, event_paths, usual_similarity
 
 __all__ = ["find_threads"]
 
-#: Numbers of events that are tried, as multiples of k, and the modularity that each must gain over k events.
-_MULTIPLES = {1: 0.0, 2: 0.02, 4: 0.03, 8: 0.04}
+#: Numbers of events that are tried, as multiples of k: the largest whose modularity is at least this share of the
+#: highest is taken.
+_MULTIPLES, _NEAR_BEST = (1, 2, 4, 8), 0.9
+#: With ``shared=True`` an event also takes documents with at least this share of their similarity to their own event.
+_BETWEEN = 0.5
 
 Progress = Callable[[str, int, int], None]
 
@@ -70,8 +73,8 @@ def find_threads(
     min_length : int, optional
         An event with too few documents gets a shorter thread, down to this length; half of `length` by default.
     events : int, optional
-        Number of events to divide the pile into, at least k. By default k, 2k, 4k and 8k are tried. The division
-        with the highest modularity is taken, less 0.02 for 2k events, 0.03 for 4k and 0.04 for 8k.
+        Number of events to divide the pile into, at least k. By default the largest of k, 2k, 4k and 8k whose
+        modularity is at least nine tenths of the highest.
     beta : float, optional
         How much the similarity of neighbours counts; chosen from the pile by held-back words if left out.
     burst : float
@@ -175,6 +178,9 @@ def find_threads(
         rest = [labels == e for e in np.unique(labels).tolist() if e not in useful]
         series += [name_series(documents.texts, kept[own]) for own in rest if own.sum() >= shortest and routine(own)]
         series.sort(key=lambda each: (-len(each), int(each.documents[0])))
+    # Documents between two events count if they are half as similar to one of them as to the other.
+    least = LEAST_SHARE * (_BETWEEN if shared else 1.0)
+    rules = replace(rules, min_similarity=least * usual_similarity(groups, vectors.details) if groups else 0.0)
     if beta is None:
         beta, tried = choose_beta(groups, vectors.details, F, t, length, rules, generator)
     else:
@@ -207,8 +213,8 @@ def find_threads(
     copies = {int(kept[i]): kept[own[own != i]] for i, own in _groups(first)}
     settings = {
         "k": k, "length": length, "events": n_events, "modularity": round(modularity, 3), "beta": beta,
-        "beta_tried": tried, "burst": rules.burst, "max_gap": rules.max_gap, "keep_series": keep_series,
-        "shared": shared, "sample": sample, "through": through,
+        "beta_tried": tried, "min_similarity": round(rules.min_similarity, 3), "burst": rules.burst,
+        "max_gap": rules.max_gap, "keep_series": keep_series, "shared": shared, "sample": sample, "through": through,
     }  # fmt: skip
     return FoundThreads(
         corpus=documents,
@@ -227,8 +233,6 @@ def find_threads(
 def _read(corpus: Any, **options: Any) -> tuple[Corpus, IntArray, list[str]]:
     if isinstance(corpus, Corpus):
         return corpus, np.arange(len(corpus)), []
-    from diverset.io.documents import read_corpus
-
     return read_corpus(corpus, **options)
 
 
@@ -276,17 +280,17 @@ def _divide(
     rng: np.random.Generator,
     members: Callable[[IntArray], list[IntArray]],
 ) -> tuple[IntArray, float, int]:
-    """Labels of events: of the numbers tried, the division with the highest modularity among those with k threads."""
+    """Labels of events, their modularity and their number: the finest division that is nearly as good as the best."""
     n = len(t)
     if events is not None:
-        wanted = {check_count(events, name="events"): 0.0}
+        wanted = [check_count(events, name="events")]
         if events < k:
             raise SizeError(f"events is {events}, fewer than the {k} threads")
     else:
-        wanted = {m * k: gain for m, gain in _MULTIPLES.items() if m == 1 or 2 * m * k * length <= n}
+        wanted = [m * k for m in _MULTIPLES if m == 1 or 2 * m * k * length <= n]
     plane = spectral_plane(similar, t, min(max(wanted) + k, n))
     found: list[tuple[IntArray, float, int]] = []
-    for size, gain in wanted.items():
+    for size in wanted:
         # Events with too few documents are no use: a few more are tried until k others are left.
         for more in range(0, k + 1, max(1, k // 4)):
             count = min(size + more, n)
@@ -295,13 +299,12 @@ def _divide(
                 break
         else:
             continue
-        value = _modularity(similar, labels) - gain
-        found.append((labels, value, count))
-    if found:
-        labels, _, count = max(found, key=lambda each: each[1])
-    else:
-        labels, count = cluster(plane[:, : min(k, n)], min(k, n), rng=rng), k
-    return labels, _modularity(similar, labels), count
+        found.append((labels, _modularity(similar, labels), count))
+    if not found:
+        labels = cluster(plane[:, : min(k, n)], min(k, n), rng=rng)
+        return labels, _modularity(similar, labels), k
+    least = _NEAR_BEST * max(value for _, value, _ in found)
+    return next(each for each in reversed(found) if each[1] >= least)
 
 
 def _modularity(similar: Similar, labels: IntArray) -> float:
@@ -322,14 +325,16 @@ def _between(similar: Similar, labels: IntArray, alone: BoolArray, told: Sequenc
     total = np.zeros((len(labels), int(labels.max()) + 1))
     for a, b in ((similar.rows, similar.columns), (similar.columns, similar.rows)):
         np.add.at(total, (a, labels[b]), similar.cosines)
-    near = (total > 0.0) & (total >= 0.5 * total[np.arange(len(labels)), labels][:, None]) & alone[:, None]
+    near = (total > 0.0) & (total >= _BETWEEN * total[np.arange(len(labels)), labels][:, None]) & alone[:, None]
     return [np.flatnonzero(near[:, e]) for e in told]
 
 
 def _importance(
     paths: Sequence[EventPaths], labels: IntArray, told: Sequence[int], details: Any, t: FloatArray
 ) -> FloatArray:
-    r"""How much each event matters: its burst, times the squared mean cosine of neighbours along its best thread.
+    r"""How much each event matters: its burst, times the cube of how well its best thread holds together.
+
+    A thread holds together as much as its weakest item does, by the mean cosine of that item with all others.
 
     The burst is :math:`n_e\,\mathrm{KL}(p_e \| p) / \sqrt{n_e}`, where :math:`p_e` and p are the shares of the days in
     the documents of the event and of the pile. An event that goes on as everything does has hardly any.
@@ -344,9 +349,11 @@ def _importance(
         excess = float((own[some] * np.log(own[some] / own.sum() / usual[some])).sum())
         # A random sample of the pile has an expected excess of about half the number of days.
         burst = max(excess - 0.5 * (np.count_nonzero(usual) - 1), 1.0) / np.sqrt(own.sum())
-        thread = event.nodes[event.best()[0]]
-        steps = np.asarray(details[thread[:-1]].multiply(details[thread[1:]]).sum(axis=1)).ravel()
-        weights.append(burst * max(float(steps.mean()) if len(steps) else 0.0, 1e-3) ** 2)
+        X = details[event.nodes[event.best()[0]]]
+        S = (X @ X.T).toarray()
+        np.fill_diagonal(S, 0.0)
+        weakest = float(S.sum(axis=1).min()) / max(len(S) - 1, 1)
+        weights.append(burst * max(weakest, 1e-3) ** 3)
     return np.array(weights)
 
 

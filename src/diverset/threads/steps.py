@@ -17,7 +17,7 @@ from diverset._typing import FloatArray, IntArray
 from diverset.threads.paths import EventPaths
 from diverset.threads.series import form_overlap
 
-__all__ = ["BETAS", "StepRules", "choose_beta", "event_paths"]
+__all__ = ["BETAS", "LEAST_SHARE", "StepRules", "choose_beta", "event_paths", "usual_similarity"]
 
 #: Edges kept for each document: the most similar later ones.
 _MOST_EDGES = 50
@@ -30,6 +30,8 @@ _REPEAT = 0.25
 #: unless another one does better by the given share.
 BETAS, _BETTER = (8.0, 4.0, 16.0), 0.01
 _MOST_JUDGED, _MOST_READ = 12, 300
+#: Least cosine of a step, as a share of the pile's usual cosine (:func:`usual_similarity`).
+LEAST_SHARE = 0.6
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,8 @@ class StepRules:
         Weight of the cosine of neighbours.
     burst : float
         Weight of the log of how much the event is written about around a document, relative to its mean.
+    min_similarity : float
+        Least cosine of a step; ignored only where an event has no thread otherwise.
     max_similarity : float
         Documents more alike than this repeat each other, and are no step.
     max_gap : float
@@ -52,6 +56,7 @@ class StepRules:
 
     beta: float = 8.0
     burst: float = 0.5
+    min_similarity: float = 0.0
     max_similarity: float = 0.9
     max_gap: float = 5.0
     slowness: float = 0.5
@@ -86,19 +91,21 @@ def event_paths(
     # Threads move on by a day at a time if the event lasts long enough, and within the day if not.
     apart = 1.0 if _chain(t, 1.0) >= length else min(1.0, beat / 2.0)
     found: EventPaths | None = None
-    # Where an event has no thread, the rules are given up one after the other; the last lets any two documents follow.
+    # Rules on time and repeats are relaxed one after the other until threads have the full length. A thread of related
+    # documents may stay shorter; unrelated ones may follow each other only if there is no thread of `min_length`.
     free = replace(rules, max_similarity=np.inf)
-    for least, most, own_rules in (
-        (apart, rules.max_gap, rules), (1e-9, 2.0 * rules.max_gap, rules), (1e-9, np.inf, rules), (0.0, np.inf, rules),
-        (0.0, np.inf, free),
+    loose = replace(rules, min_similarity=0.0)
+    for least, most, own_rules, wanted in (
+        (apart, rules.max_gap, rules, length), (1e-9, 2.0 * rules.max_gap, rules, length),
+        (1e-9, np.inf, rules, length), (0.0, np.inf, rules, length), (0.0, np.inf, free, length),
+        (1e-9, np.inf, loose, min_length), (0.0, np.inf, replace(free, min_similarity=0.0), min_length),
     ):  # fmt: skip
-        edges = _edges(X, forms, t, least, most * beat, beat, own_rules)
-        made = EventPaths(own, weights, edges, length)
-        reach = made.longest(length)
-        if found is None or reach > found.length:
-            found = EventPaths(own, weights, edges, reach) if reach else found
-        if reach == length:
+        if found is not None and found.length >= wanted:
             break
+        edges = _edges(X, forms, t, least, most * beat, beat, own_rules)
+        reach = EventPaths(own, weights, edges, wanted).longest(wanted)
+        if reach > (0 if found is None else found.length):
+            found = EventPaths(own, weights, edges, reach)
     return found if found is not None and found.length >= min_length else None
 
 
@@ -142,7 +149,8 @@ def _edges(X: Any, F: Any, t: FloatArray, least: float, most: float, beat: float
         S = (X[start:stop] @ across).toarray().astype(np.float64)
         gap = t[None, :] - t[start:stop, None]
         # At equal times, where these are allowed, the order is that of the documents.
-        allowed = (gap >= least) & (gap <= most) & (S <= rules.max_similarity) & (place > place[start:stop, None])
+        allowed = (gap >= least) & (gap <= most) & (place > place[start:stop, None])
+        allowed &= (S >= rules.min_similarity) & (S <= rules.max_similarity)
         score = np.where(allowed, S, -np.inf)
         if m > _MOST_EDGES:
             top = np.argpartition(score, m - _MOST_EDGES, axis=1)[:, m - _MOST_EDGES :]
@@ -159,6 +167,17 @@ def _edges(X: Any, F: Any, t: FloatArray, least: float, most: float, beat: float
     edges = csr_array((np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))), shape=(m, m))
     edges.sort_indices()
     return edges
+
+
+def usual_similarity(groups: Sequence[IntArray], details: Any) -> float:
+    """Median, over documents, of the cosine with the most similar document of the same event that is no copy."""
+    nearest = []
+    for own in groups:
+        own = own[np.unique(np.linspace(0, len(own) - 1, min(len(own), _MOST_READ)).astype(np.int64))]
+        S = (details[own] @ details[own].T).toarray()
+        S[S > StepRules.max_similarity] = 0.0  # the diagonal, too
+        nearest.append(S.max(axis=1))
+    return float(np.median(np.concatenate(nearest)))
 
 
 def choose_beta(

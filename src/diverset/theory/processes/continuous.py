@@ -23,7 +23,7 @@ from diverset._typing import Array, FloatArray, IntArray, RNGLike
 from diverset.errors import DiversetError, KernelError, NoLikelihoodKernelError
 from diverset.numerics import poisson_binomial
 from diverset.numerics.validation import as_finite, check_count, check_finite, check_positive, check_size
-from diverset.sampling.eigenvectors import EigenvectorLaw
+from diverset.sampling.eigenvector_law import EigenvectorLaw
 from diverset.theory.processes.window import Box
 
 __all__ = ["ContinuousDPP", "ProjectionWalk"]

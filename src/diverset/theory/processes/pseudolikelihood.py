@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 
 from diverset._typing import FloatArray
 from diverset.errors import DiversetError, UnboundedLikelihoodError
-from diverset.numerics.logistic import expit
+from diverset.numerics.symmetric import expit
 from diverset.numerics.validation import check_count, check_nonnegative, check_positive, find_positions
 from diverset.theory.processes.gibbs import GibbsProcess
 from diverset.theory.processes.interactions import Interaction, PairInteraction, Strauss

@@ -104,7 +104,7 @@ class TabulatedProcess(SetDistribution):
     def _log_prob(self, inside: IntArray) -> float:
         return float(self._log_law[int((1 << inside).sum())])
 
-    def _log_probability(self, inside: IntArray, outside: IntArray) -> float:
+    def _log_event_probability(self, inside: IntArray, outside: IntArray) -> float:
         fits = self._members[:, inside].all(axis=1) & ~self._members[:, outside].any(axis=1)
         total = float(self._law[fits].sum())
         return math.log(total) if total > 0.0 else -math.inf

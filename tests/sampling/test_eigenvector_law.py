@@ -9,8 +9,8 @@ import pytest
 
 import reference
 from diverset.errors import SizeError
-from diverset.sampling import eigenvectors
-from diverset.sampling.eigenvectors import TABLE, TILTED, TRIALS, EigenvectorLaw
+from diverset.sampling import eigenvector_law
+from diverset.sampling.eigenvector_law import TABLE, TILTED, TRIALS, EigenvectorLaw
 
 SPECTRA = {
     "plain": np.log([0.1, 1.0, 5.0, 200.0]),
@@ -170,7 +170,7 @@ def test_an_impossible_size_is_refused():
 
 def test_a_large_table_gives_way_to_trials(monkeypatch):
     assert EigenvectorLaw.of(np.zeros(50), 20).method == TABLE
-    monkeypatch.setattr(eigenvectors, "_TABLE_LIMIT", 100)
+    monkeypatch.setattr(eigenvector_law, "_TABLE_LIMIT", 100)
     law = EigenvectorLaw.of(np.zeros(50), 20)
     assert law.method == TILTED
     assert law.table.size == 0

@@ -1,5 +1,6 @@
-"""Pictures of a draw step by step, as in figure 8 of Kulesza and Taskar (2012)."""
+"""Structures and sequences: factor graphs, threads along time, and draws step by step."""
 
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -7,15 +8,111 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from diverset.errors import DiversetError
-from diverset.plots._matplotlib import require_matplotlib
-from diverset.plots._selection import SELECTED
+from diverset.plots._matplotlib import SELECTED, axes_for, require_matplotlib
 from diverset.sampling.trace import SamplingTrace
+from diverset.structured.graph import FactorGraph
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
 
-__all__ = ["plot_trace_line", "plot_trace_plane"]
+__all__ = ["plot_factor_graph", "plot_timelines", "plot_trace_line", "plot_trace_plane"]
+
+
+def plot_factor_graph(graph: FactorGraph, *, ax: "Axes | None" = None) -> "list[Artist]":
+    """Draw the parts of a graph in a row as circles, with their factors as squares (figure 18 of the monograph).
+
+    Factors of one part stand above it; others sit between their parts, or below where parts lie between.
+
+    Parameters
+    ----------
+    graph : FactorGraph
+        What to draw.
+
+    Returns
+    -------
+    list of Artist
+        The squares of the factors, then the circles of the parts.
+    """
+    ax = axes_for(ax)
+    above = dict.fromkeys(range(graph.n_parts), 0)
+    depth = 0
+    drawn: list[Artist] = []
+    for factor in graph.factors:
+        if len(factor.parts) == 1:
+            r = factor.parts[0]
+            above[r] += 1
+            x, y = float(r), 0.55 * above[r]
+        else:
+            x, y = float(np.mean(factor.parts)), 0.0
+            if len(factor.parts) > 2 or abs(factor.parts[0] - factor.parts[1]) > 1:
+                depth += 1
+                y = -0.55 * depth
+        for r in factor.parts:
+            ax.plot([x, r], [y, 0.0], color="0.5", linewidth=1.0, zorder=1)
+        drawn.append(ax.scatter([x], [y], marker="s", s=90, color="white", edgecolor="black", zorder=3))
+        if factor.name:
+            ax.annotate(factor.name, (x, y), (0, 8), textcoords="offset points", ha="center", va="bottom", fontsize=7)
+    for r, name in enumerate(graph.names):
+        drawn.append(ax.scatter([r], [0.0], s=650, color="#dce6f2", edgecolor="black", zorder=2))
+        ax.annotate(name, (r, 0.0), ha="center", va="center", fontsize=8, zorder=4)
+    ax.set_aspect("equal")
+    ax.set_xlim(-0.5, graph.n_parts - 0.5)
+    ax.set_ylim(-0.55 * depth - 0.4, 0.55 * max(above.values()) + 0.4)
+    ax.axis("off")
+    return drawn
+
+
+def plot_timelines(
+    threads: Sequence[Sequence[tuple[Any, str]]],
+    *,
+    names: Sequence[str] | None = None,
+    wrap: int = 26,
+    ax: "Axes | None" = None,
+) -> "list[Line2D]":
+    """Draw threads on a time axis, one below the other, with a labelled dot for each item.
+
+    Parameters
+    ----------
+    threads : sequence of sequences of (time, label)
+        Times are numbers or dates, in any order; a label may be empty.
+    names : sequence of str, optional
+        Of the threads, written at the left; numbers by default.
+    wrap : int
+        Number of letters after which labels are broken.
+    ax : Axes, optional
+        Where; by default a new figure with room for the labels.
+
+    Returns
+    -------
+    list of Line2D
+        One for each thread; the labels are texts of the axes.
+    """
+    if names is not None and len(names) != len(threads):
+        raise DiversetError(f"{len(names)} names for {len(threads)} threads; give one each")
+    if ax is None:
+        longest = max((len(thread) for thread in threads), default=1)
+        ax = axes_for(None)
+        ax.figure.set_size_inches(max(7.0, 1.25 * longest), 1.0 + 1.5 * len(threads))  # type: ignore[union-attr]
+    lines: list[Line2D] = []
+    for row, thread in enumerate(threads):
+        ordered = sorted(thread, key=lambda item: item[0])
+        times = [time for time, _ in ordered]
+        (line,) = ax.plot(times, [-row] * len(times), "o-", color=f"C{row % 10}", markersize=6, linewidth=1.6)
+        lines.append(line)
+        for position, (time, label) in enumerate(ordered):
+            words = "\n".join(textwrap.wrap(label, wrap))
+            # Above and below in turn, so that neighbours do not run into each other.
+            shift, va = (7, "bottom") if position % 2 == 0 else (-7, "top")
+            ax.annotate(words, (time, -row), (0, shift), textcoords="offset points", ha="center", va=va, fontsize=7.5)
+    ax.set_yticks([-row for row in range(len(threads))], names or [str(row + 1) for row in range(len(threads))])
+    ax.set_ylim(-len(threads) + 0.4, 0.6)
+    ax.margins(x=0.08)
+    for side in ("left", "right", "top"):
+        ax.spines[side].set_visible(False)
+    ax.tick_params(axis="y", length=0)
+    return lines
 
 
 def plot_trace_line(

@@ -23,9 +23,10 @@ import numpy as np
 from diverset._typing import FloatArray, IntArray
 from diverset.errors import SizeError
 from diverset.numerics import symmetric
-from diverset.numerics.logistic import expit
+from diverset.numerics._loops import prefix_table
+from diverset.numerics.symmetric import expit
 
-__all__ = ["TABLE", "TILTED", "TRIALS", "EigenvectorLaw", "prefix_table"]
+__all__ = ["TABLE", "TILTED", "TRIALS", "EigenvectorLaw"]
 
 #: Ways to choose, as the compiled loop knows them: independent trials, a walk through a table, trials until k succeed.
 TRIALS, TABLE, TILTED = 0, 1, 2
@@ -34,54 +35,13 @@ TRIALS, TABLE, TILTED = 0, 1, 2
 _TABLE_LIMIT = 4_000_000
 
 
-def prefix_table(success: FloatArray, failure: FloatArray, k: int) -> FloatArray:
-    r"""Laws of the number of successes among the first n trials, capped at k.
-
-    .. math::  f_n(l) = (1 - q_n) f_{n-1}(l) + q_n f_{n-1}(l-1), \qquad f_0(0) = 1.
-
-    Parameters
-    ----------
-    success, failure : ndarray of shape (r,)
-        Probabilities :math:`q_n` and :math:`1 - q_n`, each to full relative accuracy.
-    k : int
-        Largest count wanted.
-
-    Returns
-    -------
-    f : ndarray of shape (r + 1, k + 1)
-        Entry (n, l).
-
-    Examples
-    --------
-    >>> prefix_table(np.array([0.5, 0.5]), np.array([0.5, 0.5]), 1)
-    array([[1.  , 0.  ],
-           [0.5 , 0.5 ],
-           [0.25, 0.5 ]])
-    """
-    f = np.zeros((len(success) + 1, k + 1))
-    f[0, 0] = 1.0
-    for n, (q, p) in enumerate(zip(success, failure, strict=True)):
-        f[n + 1] = p * f[n]
-        f[n + 1, 1:] += q * f[n, :-1]
-    return f
-
-
 @dataclass(frozen=True, eq=False)
 class EigenvectorLaw:
     """Law of the set J of eigenvectors in a draw; :meth:`of` makes one.
 
-    Parameters
-    ----------
-    method : int
-        ``TRIALS``, ``TABLE`` or ``TILTED``.
-    success, failure : ndarray of shape (r - n_certain,)
-        Probabilities of each trial, tilted where the size is fixed.
-    n_certain : int
-        Number of eigenvectors always chosen: the last ones.
-    wanted : int
-        How many of the others are to be chosen, where the size is fixed.
-    table : ndarray of shape (r - n_certain + 1, wanted + 1)
-        :func:`prefix_table` for ``TABLE``, empty otherwise.
+    `success` and `failure` are the probabilities of each trial, tilted if the size is fixed; the last `n_certain`
+    eigenvectors are always chosen, and `wanted` of the others, if the size is fixed. `table` is empty except for
+    ``TABLE``.
     """
 
     method: int
@@ -93,16 +53,9 @@ class EigenvectorLaw:
 
     @classmethod
     def of(cls, log_odds: FloatArray, k: int | None = None, *, method: int | None = None) -> EigenvectorLaw:
-        """Law for the spectrum of a DPP (k None) or k-DPP.
+        """Law for ascending log-odds above ``-inf``, of a DPP (k None) or k-DPP.
 
-        Parameters
-        ----------
-        log_odds : ndarray of shape (r,)
-            Ascending, above ``-inf``.
-        k : int, optional
-            Number of eigenvectors, between that of certain ones and r.
-        method : {TABLE, TILTED}, optional
-            How to choose exactly k; by default the table if it has no more than 4e6 entries.
+        By default the table is used if it has no more than 4e6 entries.
         """
         r = len(log_odds)
         n_certain = int(np.count_nonzero(log_odds == np.inf))
@@ -125,7 +78,7 @@ class EigenvectorLaw:
 
     @property
     def fields(self) -> tuple[int, FloatArray, FloatArray, int, int, FloatArray]:
-        """All of it, as the compiled loop takes it."""
+        """All fields, as the compiled loop takes them."""
         return self.method, self.success, self.failure, self.n_certain, self.wanted, self.table
 
     @property
@@ -139,9 +92,11 @@ class EigenvectorLaw:
         return self.n_certain + float(self.success.sum())
 
     def draw(self, rng: np.random.Generator) -> IntArray:
-        """Ascending indices of the eigenvectors in one draw: the plain twin of the compiled loop."""
+        """Ascending indices of the eigenvectors in one draw."""
+        from diverset.sampling._rejection_loops import walk_table
+
         if self.method == TABLE:
-            chosen = self._walk(rng)
+            chosen = walk_table(rng, self.success, self.failure, self.table, self.wanted)
         else:
             while True:
                 chosen = np.flatnonzero(rng.random(len(self.success)) < self.success)
@@ -149,17 +104,3 @@ class EigenvectorLaw:
                     break
         first_certain = len(self.success)
         return np.concatenate([chosen, np.arange(first_certain, first_certain + self.n_certain)])
-
-    def _walk(self, rng: np.random.Generator) -> IntArray:
-        """Walk back through the table, which takes or leaves the last eigenvector not yet looked at."""
-        f, n, left = self.table, len(self.success), self.wanted
-        chosen = []
-        while 0 < left < n:
-            n -= 1
-            take, leave = self.success[n] * f[n, left - 1], self.failure[n] * f[n, left]
-            # One of the two is certain where the other has no weight, whatever rounding does to the uniform.
-            if rng.random() * (take + leave) < take or leave == 0.0:
-                chosen.append(n)
-                left -= 1
-        # With as many left to choose as there are, the rest is settled.
-        return np.concatenate([np.arange(left), chosen[::-1]]).astype(np.int64)

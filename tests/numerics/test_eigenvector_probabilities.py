@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
 
-from diverset.numerics import _loops, selection
-from diverset.numerics.selection import (
+from diverset.numerics import _loops, eigenvector_probabilities
+from diverset.numerics.eigenvector_probabilities import (
+    _free_entries,
+    _settled,
     pair_selection_factors,
-    pair_selection_probabilities_plain,
     selection_probabilities,
-    selection_probabilities_plain,
 )
 from diverset.numerics.symmetric import (
     elementary_symmetric_tree,
@@ -82,6 +82,43 @@ def sizes(lam):
 
 def floats(values):
     return np.array([[float(v) for v in row] for row in values], dtype=float)
+
+
+def selection_probabilities_plain(x, k):
+    """P(n in J) = lam_n e_{k-1}^{-n} / e_k, one recursion for each n."""
+    x = np.asarray(x, dtype=np.float64)
+    prob = _settled(x, k)
+    if prob is not None:
+        return prob
+    free, k_free = _free_entries(x, k)
+    y = x[free]
+    log_e = log_elementary_symmetric_all(y, k_free)[k_free]
+    log_without = [log_elementary_symmetric_all(np.delete(y, n), k_free - 1)[-1] for n in range(y.size)]
+    prob = np.where(x == np.inf, 1.0, 0.0)
+    prob[free] = np.exp(y + np.array(log_without) - log_e)
+    return prob
+
+
+def pair_selection_probabilities_plain(x, k):
+    """P(n and n' in J) = lam_n lam_n' e_{k-2}^{-n,n'} / e_k, one recursion for each pair; singles on the diagonal."""
+    x = np.asarray(x, dtype=np.float64)
+    single = selection_probabilities_plain(x, k)
+    # Exact wherever one of the two is certain or impossible.
+    W = np.outer(single, single)
+    free, k_free = _free_entries(x, k)
+    if _settled(x, k) is None:
+        y = x[free]
+        index = np.flatnonzero(free)
+        log_e = log_elementary_symmetric_all(y, k_free)[k_free]
+        for i in range(y.size):
+            for j in range(i):
+                pair = -np.inf
+                if k_free >= 2:
+                    rest = log_elementary_symmetric_all(np.delete(y, [i, j]), k_free - 2)[-1]
+                    pair = y[i] + y[j] + rest - log_e
+                W[index[i], index[j]] = W[index[j], index[i]] = np.exp(pair)
+    np.fill_diagonal(W, single)
+    return W
 
 
 def off_diagonal(W):
@@ -268,7 +305,7 @@ def test_pairs_do_not_depend_on_the_order_of_sums(monkeypatch, blocks, low, high
     m, k = 30_000, 1_000
     monkeypatch.setattr(np.linalg, "qr", sequential_qr)
     if not blocks:
-        monkeypatch.setattr(selection, "tall_qr", sequential_qr)
+        monkeypatch.setattr(eigenvector_probabilities, "tall_qr", sequential_qr)
     S, sigma = pair_selection_factors(np.full(m, -690.0), k)
     error = np.abs((S[:5] * sigma) @ S[-5:].T * (m * (m - 1)) / (k * (k - 1)) - 1.0).max()
     assert low <= error <= high

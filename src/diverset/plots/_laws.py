@@ -1,14 +1,13 @@
-"""Kernels as images, their spectra, and the laws of sizes that follow from them."""
+"""Kernels as images, their spectra, laws of sizes, and curves of quality against diversity."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from diverset.errors import DiversetError
-from diverset.plots._matplotlib import new_axes, require_matplotlib
-from diverset.plots._selection import BASELINE, SELECTED
+from diverset.plots._matplotlib import BASELINE, SELECTED, axes_for
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,10 +15,11 @@ if TYPE_CHECKING:
     from matplotlib.image import AxesImage
     from matplotlib.lines import Line2D
 
-__all__ = ["plot_kernel", "plot_sizes", "plot_spectrum"]
+__all__ = ["plot_kernel", "plot_quality_diversity", "plot_sizes", "plot_spectrum"]
 
 #: Largest number of items that are labelled.
 _NAMED = 30
+_MARKS = "osD^v<>ph"
 
 
 def plot_kernel(
@@ -35,18 +35,15 @@ def plot_kernel(
         Names of the items, written where there are at most 30.
     colorbar : bool
         Add one.
-    ax : Axes, optional
-        Where; new ones by default.
 
     Returns
     -------
     AxesImage
     """
-    require_matplotlib()
     matrix = np.real(np.asarray(K))
     if matrix.ndim != 2:
         raise DiversetError(f"K has shape {matrix.shape}; a kernel is a matrix")
-    ax = new_axes() if ax is None else ax
+    ax = axes_for(ax)
     largest = float(np.abs(matrix).max(initial=0.0)) or 1.0
     image = ax.imshow(matrix, cmap="RdBu_r", vmin=-largest, vmax=largest, interpolation="nearest")
     if labels is not None and len(labels) <= _NAMED:
@@ -72,8 +69,6 @@ def plot_spectrum(
         Name in the legend.
     log : bool
         On a logarithmic scale; eigenvalues at or below zero are then left out.
-    ax : Axes, optional
-        Where; new ones by default.
     **line
         Passed to :meth:`matplotlib.axes.Axes.plot`.
 
@@ -81,18 +76,14 @@ def plot_spectrum(
     -------
     Line2D
     """
-    require_matplotlib()
     values = np.sort(np.asarray(eigenvalues, dtype=np.float64).ravel())[::-1]
     if log:
         values = values[values > 0.0]
-    ax = new_axes() if ax is None else ax
+    ax = axes_for(ax)
     style: dict[str, Any] = {"marker": "o", "markersize": 3, "linewidth": 1} | line
     (drawn,) = ax.plot(np.arange(1, len(values) + 1), values, label=label, **style)
     ax.set(xlabel="rank", ylabel="eigenvalue")
-    if log:
-        ax.set_yscale("log")
-    else:
-        ax.set_ylim(bottom=0.0)
+    ax.set(**({"yscale": "log"} if log else {"ylim": (0.0, None)}))
     return drawn
 
 
@@ -113,23 +104,20 @@ def plot_sizes(
         Their sizes are drawn as dots, relative to their number.
     label : str
         Name of the bars in the legend.
-    ax : Axes, optional
-        Where; new ones by default.
 
     Returns
     -------
     BarContainer
     """
-    require_matplotlib()
     pmf = np.asarray(probabilities, dtype=np.float64)
     if pmf.ndim != 1 or len(pmf) == 0:
         raise DiversetError(f"probabilities has shape {pmf.shape}; give one for every size")
     sizes = [] if draws is None else [len(Y) for Y in draws]
     shown = np.flatnonzero(pmf >= 1e-6)
-    low = min([*shown[:1].tolist(), *sizes], default=0)
-    high = max([*shown[-1:].tolist(), *sizes], default=0)
+    ends = [*shown[:1].tolist(), *shown[-1:].tolist(), *sizes]
+    low, high = min(ends, default=0), max(ends, default=0)
     k = np.arange(low, high + 1)
-    ax = new_axes() if ax is None else ax
+    ax = axes_for(ax)
     padded = np.concatenate([pmf, np.zeros(max(0, high + 1 - len(pmf)))])
     bars = ax.bar(k, padded[low : high + 1], color=BASELINE, alpha=0.55, width=0.9, label=label)
     if sizes:
@@ -137,3 +125,51 @@ def plot_sizes(
         ax.plot(k, seen, "o", color=SELECTED, markersize=4, label=f"{len(sizes)} draws")
     ax.set(xlabel="size", ylabel="probability")
     return bars
+
+
+def plot_quality_diversity(
+    curves: Mapping[str, ArrayLike],
+    *,
+    dial: Sequence[float] | None = None,
+    xlabel: str = "diversity",
+    ylabel: str = "quality",
+    ax: "Axes | None" = None,
+    **line: Any,
+) -> "list[Line2D]":
+    """Draw the trade-off between quality and diversity of several methods.
+
+    Parameters
+    ----------
+    curves : mapping from str to array_like of shape (m, 2)
+        For each method, pairs (diversity, quality) along the dial.
+    dial : sequence of float, optional
+        Settings of the dial; the two ends are written beside the first curve.
+    xlabel, ylabel : str
+        What is measured.
+    **line
+        Passed to :meth:`matplotlib.axes.Axes.plot`.
+
+    Returns
+    -------
+    list of Line2D
+        One for each method, in order.
+    """
+    ax = axes_for(ax)
+    lines: list[Line2D] = []
+    for number, (name, values) in enumerate(curves.items()):
+        pairs = np.asarray(values, dtype=np.float64)
+        if pairs.ndim != 2 or pairs.shape[1] != 2:
+            raise DiversetError(
+                f"the curve {name!r} has shape {pairs.shape}; give a (diversity, quality) pair in each row"
+            )
+        if dial is not None and len(dial) != len(pairs):
+            raise DiversetError(f"the curve {name!r} has {len(pairs)} points for {len(dial)} settings of the dial")
+        style: dict[str, Any] = {"marker": _MARKS[number % len(_MARKS)], "markersize": 4, "linewidth": 1.4} | line
+        lines += ax.plot(pairs[:, 0], pairs[:, 1], label=name, **style)
+        if number == 0 and dial is not None:
+            for at, setting in ((0, dial[0]), (-1, dial[-1])):
+                ax.annotate(f"{setting:g}", pairs[at], (6, 6), textcoords="offset points", fontsize=8)
+    ax.set(xlabel=xlabel, ylabel=ylabel)
+    if len(lines) > 1:
+        ax.legend(frameon=False)
+    return lines

@@ -1,4 +1,4 @@
-r"""The random set of k eigenvectors behind a k-DPP: which are chosen, alone and in pairs.
+r"""Probabilities that one or two eigenvectors are among the k that a k-DPP chooses.
 
 A k-DPP draws a set J of k eigenvectors with :math:`\Pr(J) \propto \prod_{n \in J} \lambda_n`
 ([KuleszaTaskar2012]_, Alg. 8), which is the set of successes of independent trials with odds
@@ -17,15 +17,9 @@ from numpy.typing import ArrayLike
 
 from diverset._typing import BoolArray, FloatArray
 from diverset.numerics.linalg import tall_qr
-from diverset.numerics.logistic import expit
-from diverset.numerics.symmetric import log_elementary_symmetric_all, tilt
+from diverset.numerics.symmetric import expit, tilt
 
-__all__ = [
-    "pair_selection_factors",
-    "pair_selection_probabilities_plain",
-    "selection_probabilities",
-    "selection_probabilities_plain",
-]
+__all__ = ["pair_selection_factors", "selection_probabilities"]
 
 # Counts less likely than this are dropped from the tables: nothing next to the counts near k, which all are
 # likely once the variance reaches 1. Below that, on a plateau, leaving out one trial may make k - 1 a rare
@@ -112,46 +106,6 @@ def selection_probabilities(log_lam: ArrayLike, k: int) -> FloatArray:
     inner[order] = chosen / (chosen + left)
     prob = np.where(x == np.inf, 1.0, 0.0)
     prob[free] = inner
-    return prob
-
-
-def selection_probabilities_plain(log_lam: ArrayLike, k: int) -> FloatArray:
-    r"""Probability that each eigenvector is among the k chosen, one recursion for each.
-
-    .. math::  \Pr(n \in J) = \lambda_n \, e_{k-1}^{-n} / e_k.
-
-    Parameters
-    ----------
-    log_lam : array_like of shape (m,)
-        Log eigenvalues, as in :func:`selection_probabilities`.
-    k : int
-        Number of eigenvectors chosen.
-
-    Returns
-    -------
-    prob : ndarray of shape (m,)
-        The probabilities.
-
-    Notes
-    -----
-    O(m^2 k): the route [KuleszaTaskar2012]_, section 5.2.3, calls naive. In logarithms.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> (selection_probabilities_plain(np.log([1.0, 2.0, 3.0]), 2) * 11).round(10)
-    array([5., 8., 9.])
-    """
-    x = np.asarray(log_lam, dtype=np.float64)
-    prob = _settled(x, k)
-    if prob is not None:
-        return prob
-    free, k_free = _free_entries(x, k)
-    y = x[free]
-    log_e = log_elementary_symmetric_all(y, k_free)[k_free]
-    log_without = [log_elementary_symmetric_all(np.delete(y, n), k_free - 1)[-1] for n in range(y.size)]
-    prob = np.where(x == np.inf, 1.0, 0.0)
-    prob[free] = np.exp(y + np.array(log_without) - log_e)
     return prob
 
 
@@ -259,52 +213,3 @@ def pair_selection_factors(log_lam: ArrayLike, k: int) -> tuple[FloatArray, Floa
     # Rows are scaled by q last: up to here all are of order one, so rare eigenvectors keep their digits.
     S[support] = q[:, np.newaxis] * (Q @ U[:, keep])
     return S, sigma[keep]
-
-
-def pair_selection_probabilities_plain(log_lam: ArrayLike, k: int) -> FloatArray:
-    r"""Probability that two eigenvectors are both among the k chosen, one recursion for each pair.
-
-    .. math::  \Pr(n \in J, n' \in J) = \lambda_n \lambda_{n'} \, e_{k-2}^{-n,n'} / e_k, \qquad n \ne n'.
-
-    Parameters
-    ----------
-    log_lam : array_like of shape (m,)
-        Log eigenvalues, as in :func:`selection_probabilities`.
-    k : int
-        Number of eigenvectors chosen.
-
-    Returns
-    -------
-    W : ndarray of shape (m, m)
-        The probabilities, with :math:`\Pr(n \in J)` on the diagonal.
-
-    Notes
-    -----
-    O(m^3 k), in logarithms; the second-order version of [KuleszaTaskar2012]_, section 5.2.3.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> (pair_selection_probabilities_plain(np.log([1.0, 2.0, 3.0]), 2) * 11).round(10)
-    array([[5., 2., 3.],
-           [2., 8., 6.],
-           [3., 6., 9.]])
-    """
-    x = np.asarray(log_lam, dtype=np.float64)
-    single = selection_probabilities_plain(x, k)
-    # Exact wherever one of the two is certain or impossible.
-    W = np.outer(single, single)
-    free, k_free = _free_entries(x, k)
-    if _settled(x, k) is None:
-        y = x[free]
-        index = np.flatnonzero(free)
-        log_e = log_elementary_symmetric_all(y, k_free)[k_free]
-        for i in range(y.size):
-            for j in range(i):
-                pair = -np.inf
-                if k_free >= 2:
-                    rest = log_elementary_symmetric_all(np.delete(y, [i, j]), k_free - 2)[-1]
-                    pair = y[i] + y[j] + rest - log_e
-                W[index[i], index[j]] = W[index[j], index[i]] = np.exp(pair)
-    np.fill_diagonal(W, single)
-    return W
