@@ -116,12 +116,8 @@ def extract(
 ) -> ImageFeatures:
     """Compute features of images ([KuleszaTaskar2012]_, section 5.3.3).
 
-    =================================  ==============================================================
-    ``color-8``, ``color-64``          :func:`color_histogram` in Lab
-    ``sift-256``, ``sift-512``         histogram of SIFT words, learned from these images
-    ``gist``                           :func:`gist`, 960 numbers
-    the same with ``-center``          the same of :func:`center_crop`, with the words of whole images
-    =================================  ==============================================================
+    ``color-8`` and ``color-64`` are :func:`color_histogram`, ``sift-256`` and ``sift-512`` histograms of SIFT words
+    learned from these images, and ``gist`` is :func:`gist`. Names with ``-center`` are the same of :func:`center_crop`.
 
     Parameters
     ----------

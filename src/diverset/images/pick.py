@@ -13,11 +13,12 @@ import numpy as np
 
 from diverset._result import Result, ending
 from diverset._typing import FloatArray, IntArray, RNGLike
-from diverset.errors import DiversetError, MissingExtraError
+from diverset.errors import DiversetError
 from diverset.images.features import THRESHOLD, FeatureCache, ImageFeatures, combine, extract, near_duplicates
 from diverset.images.reading import extra, find_images, read_image
 from diverset.inference import select
 from diverset.inference.inputs import read_items
+from diverset.io.files import plural
 from diverset.kernels import cosine
 from diverset.numerics.validation import check_count
 
@@ -179,30 +180,30 @@ def pick_images(
     found = extract(files, COMPARED_BY, cache=store, max_pixels=max_pixels, progress=progress)
     if found.skipped:
         reasons = [f"{_name(one.path, root)} ({one.reason})" for one in found.skipped]
-        notes.append(f"{_images(len(reasons))} could not be read: {_few(reasons)}")
+        notes.append(f"{plural(len(reasons), 'image')} could not be read: {_few(reasons)}")
     if found.damaged:
         notes.append(f"{found.damaged} damaged entries of the cache were computed again")
     notes += found.notes
     if not found.paths:
         raise DiversetError(f"none of the {len(files)} images{f' in {root}' if root else ''} could be read")
-    features = _by_model(str(embeddings), found.paths) if by_model else None
-    if vectors is not None:
+    features = None
+    if by_model:
+        pictures = [extra("PIL.Image").fromarray(read_image(path)) for path in found.paths]
+        features = import_module("diverset.io.features").encode_installed(pictures, str(embeddings))
+    elif vectors is not None:
         features = np.array([vectors[path] for path in found.paths], dtype=np.float64)
     given = None if worth is None else np.array([worth[path] for path in found.paths])
     least = THRESHOLD if threshold is None else threshold
     options = {"diversity": diversity, "keep": keep, "method": method, "rng": rng}
     choice = choose_images(found, wanted, scores=given, threshold=least, features=features, **options)
     if len(choice) < wanted:
-        notes.append(f"{wanted} images asked for, and only {_images(len(choice))} can be picked; the others are copies")
+        few = plural(len(choice), "image")
+        notes.append(f"{wanted} images asked for, and only {few} can be picked; the others are copies")
     return replace(choice, folder=root, notes=tuple(notes), max_pixels=max_pixels)
 
 
 def _name(path: Path, folder: Path | None) -> str:
     return path.relative_to(folder).as_posix() if folder is not None and path.is_relative_to(folder) else str(path)
-
-
-def _images(count: int) -> str:
-    return "1 image" if count == 1 else f"{count} images"
 
 
 def _few(names: Sequence[str], most: int = 5) -> str:
@@ -293,23 +294,10 @@ def _matched(
     if not values:
         raise DiversetError(f"{name} names none of the {len(files)} images; the first name is {_few(unknown, 1)!r}")
     if unknown:
-        notes.append(f"{_images(len(unknown))} of {name} not found: {_few(unknown)}")
+        notes.append(f"{plural(len(unknown), 'image')} of {name} not found: {_few(unknown)}")
     if len(values) < len(files):
-        notes.append(f"{_images(len(files) - len(values))} without a {what} left out")
+        notes.append(f"{plural(len(files) - len(values), 'image')} without a {what} left out")
     return values
-
-
-def _by_model(name: str, paths: Sequence[Path]) -> FloatArray:
-    """Embeddings by an installed sentence-transformers model for images."""
-    try:
-        package = import_module("sentence_transformers")
-    except ImportError as error:
-        raise MissingExtraError("embeddings by name need: pip install sentence-transformers") from error
-    try:
-        encode = package.SentenceTransformer(name, local_files_only=True).encode
-    except (OSError, ValueError) as error:
-        raise DiversetError(f"there is no installed sentence-transformers model {name!r}: {error}") from None
-    return np.asarray(encode([extra("PIL.Image").fromarray(read_image(path)) for path in paths]), dtype=np.float64)
 
 
 def choose_images(

@@ -69,9 +69,7 @@ class SummaryLaw:
     r"""Law of a summary: :math:`L_{ij} = a\, q_i s_{ij} q_j`, given that the sentences cost from ``low`` to ``room``.
 
     The factor a makes a draw cost 85% of the room on average before it is accepted or rejected. ``low`` is half the
-    room, or half of what all sentences cost; it is halved as long as fewer than 2% of the draws would be accepted.
-
-    Qualities and costs are positive, the similarity is positive semidefinite, and `room` is the largest cost.
+    room, or half of the cost of all sentences; it is halved as long as fewer than 2% of the draws would be accepted.
     """
 
     def __init__(self, quality: FloatArray, similarity: FloatArray, costs: IntArray, room: int) -> None:

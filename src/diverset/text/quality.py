@@ -120,14 +120,10 @@ _EARLY = 5  # in a cluster of several documents, sentences after this place of t
 
 @dataclass(frozen=True, eq=False)
 class QualityWeights:
-    r"""Quality of sentences: a log-linear function of their features.
+    r"""Quality of sentences: :math:`2 \log q_i = \theta^T f_i` less the penalty of :func:`late_penalty`.
 
-    .. math::  2 \log q_i = \theta^T f_i - \beta \log\max(1, r_i / 5)
-
-    with :math:`r_i` the place of the sentence in its document, from 1; the second term is for clusters of several
-    documents. Weights by regression are defined up to scale, so :math:`\theta^T f` is given the standard deviation 0.5
-    in every cluster. `coef` holds the weights, of a constant and of the features of the `groups`; `late` is
-    :math:`\beta`.
+    `coef` holds the weights, of a constant and of the features of the `groups`. Weights by regression are defined up to
+    scale, so :math:`\theta^T f` is given the standard deviation 0.5 in every cluster.
     """
 
     coef: FloatArray
@@ -163,7 +159,10 @@ class QualityWeights:
 
 
 def late_penalty(cluster: Cluster, late: float) -> FloatArray:
-    r"""The term :math:`\beta \log\max(1, r_i / 5)` of each sentence; zeros for a single document."""
+    r"""Penalty of each sentence for its place r in its document, `late` times :math:`\log\max(1, r / 5)`.
+
+    Zeros for a single document.
+    """
     if len(cluster.documents) < 2:
         return np.zeros(len(cluster))
     return late * np.log(np.maximum(1.0, (cluster.position + 1) / _EARLY))

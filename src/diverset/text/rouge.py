@@ -1,15 +1,6 @@
-r"""ROUGE: overlap of a summary with human summaries, in words and sequences of words ([Lin2004]_).
+"""ROUGE: overlap of a summary with human summaries, in words and sequences of words ([Lin2004]_).
 
-The scores are those of the Perl program ROUGE 1.5.5 with its options ``-m`` (stemming) and ``-2 4 -u`` (skip-bigrams
-with up to four words between, and unigrams), including its peculiarities:
-
-* Words are runs of ASCII letters and digits, in lower case; those of more than three letters are replaced by their
-  base form if WordNet lists them as irregular, else by their Porter stem. Stop words stay.
-* N-grams and skip-bigrams cross the borders of sentences; longest common subsequences do not.
-* The last word of a text takes no part in ROUGE-SU4 as a unigram.
-* Scores against several references are summed hits over summed counts; ``combine="best"`` takes the reference of
-  highest recall instead.
-* A limit in bytes does not count the spaces between sentences, and for ROUGE-L it applies to each sentence separately.
+The scores are those of the Perl program ROUGE 1.5.5, including the peculiarities listed in ``docs/summaries.rst``.
 """
 
 from __future__ import annotations

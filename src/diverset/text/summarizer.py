@@ -110,12 +110,10 @@ def fill(budget: Budget, sentences: Sequence[str], score: Callable[[list[int]], 
 
 
 def sentence_scores(cluster: Cluster) -> FloatArray:
-    r"""Overlap of each sentence with the human summaries, in words and word pairs, relative to its length.
+    r"""Overlap of each sentence with the human summaries: :math:`(h_1 + 2 h_2) / (\ell + 0.35\,\bar m)`.
 
-    .. math::  \frac{h_1 + 2 h_2}{\ell + 0.35\,\bar m}
-
-    with :math:`h_1` and :math:`h_2` the hits of ROUGE-1 and ROUGE-2, averaged over the references, :math:`\ell` the
-    words of the sentence and :math:`\bar m` the mean length of a reference.
+    Here :math:`h_1` and :math:`h_2` are the hits of ROUGE-1 and ROUGE-2, averaged over the references, :math:`\ell` is
+    the number of words of the sentence and :math:`\bar m` the mean length of a reference.
     """
     humans = [rouge_words(reference) for reference in cluster.references]
     mean_length = sum(map(len, humans)) / len(humans)

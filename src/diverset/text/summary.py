@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from diverset._result import Result
 from diverset._typing import BoolArray, FloatArray, IntArray, RNGLike
-from diverset.errors import DiversetError, MissingExtraError
+from diverset.errors import DiversetError
 from diverset.numerics.validation import as_finite, check_count
 from diverset.text.cluster import Budget, Cluster, as_cluster, read_budget
 from diverset.text.decode import Draws, SummaryLaw, cosines, covering_summary, given_read, indicator, least_risk
@@ -46,12 +46,8 @@ class Summary(Result):
         The summary, within the budget.
     indices : ndarray of int64
         Positions in ``cluster.sentences``, in the order of the text.
-    cluster : Cluster
-        The documents.
-    budget : Budget
-        The limit.
-    method : str
-        The decoder, as in :func:`diverset.summarize`.
+    cluster, budget, method : Cluster, Budget, str
+        The documents, the limit, and the decoder.
     quality : ndarray of shape (n_sentences,)
         Quality of every sentence by the model, up to a constant factor.
     candidates : ndarray of int64
@@ -193,9 +189,8 @@ def finish(
 def reading_order(cluster: Cluster, chosen: Sequence[int]) -> IntArray:
     """Chosen sentences in the order of events.
 
-    Sentences are ordered by the date of their document, if all documents have one, and else by first mention: the
-    place of the first sentence of the cluster with a cosine above one half to the chosen one. A sentence that needs
-    the one before it follows that sentence.
+    They are ordered by the date of their document, if all documents have one, else by first mention: the place of the
+    first sentence with a cosine above 0.5 to the chosen one. A sentence that needs the one before it follows it.
     """
     chosen = sorted(int(i) for i in chosen)
     vectors = cluster.terms.vectors
@@ -359,15 +354,7 @@ def _vectors(embeddings: Any, cluster: Cluster, known: Sequence[str]) -> tuple[A
             )
         E = as_finite(embeddings, name="embeddings of the sentences", shape=(len(cluster), None))
         return _unit(E), None
-    try:
-        package = import_module("sentence_transformers")
-    except ImportError as error:
-        raise MissingExtraError("embeddings by name need: pip install sentence-transformers") from error
-    try:
-        encode = package.SentenceTransformer(embeddings, local_files_only=True).encode
-    except (OSError, ValueError) as error:
-        raise DiversetError(f"there is no installed sentence-transformers model {embeddings!r}: {error}") from None
-    E = np.asarray(encode([*cluster.sentences, *known]), dtype=np.float64)
+    E = import_module("diverset.io.features").encode_installed([*cluster.sentences, *known], embeddings)
     return _unit(E[: len(cluster)]), _unit(E[len(cluster) :])
 
 
