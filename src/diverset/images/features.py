@@ -145,10 +145,9 @@ def extract(
         or of one colour, has equal entries there. Files that cannot be read are listed in ``skipped``.
     """
     names = [features] if isinstance(features, str) else list(dict.fromkeys(features))
-    if not names:
-        raise DiversetError(f"no features are named; choose among {', '.join(FEATURES)}")
-    if unknown := [name for name in names if name not in FEATURES]:
-        raise DiversetError(f"there is no feature {unknown[0]!r}; choose among {', '.join(FEATURES)}")
+    if not names or (unknown := [name for name in names if name not in FEATURES]):
+        fault = f"there is no feature {unknown[0]!r}" if names else "no features are named"
+        raise DiversetError(f"{fault}; choose among {', '.join(FEATURES)}")
     if isinstance(images, str | os.PathLike):
         files = [Path(images)] if os.path.isfile(images) else find_images(images)
     else:
@@ -167,15 +166,14 @@ def extract(
         for one in pool.map(describe, files):
             described.append(one)
             advance()
-    good = [(path, one) for path, one in zip(files, described, strict=True) if not isinstance(one, Skipped)]
-    arrays = [one for _, one in good]
+    arrays = [one for one in described if not isinstance(one, Skipped)]
     wanted = sorted({_WORDS[name.removesuffix(_CENTER)] for name in names if name.startswith("sift")} - set(known))
     with progress_bar("Words", len(wanted), progress) as advance:
         for size in wanted:
             known[size] = _words([one["sift"] for one in arrays], size, rng, store)
             advance()
     return ImageFeatures(
-        paths=[path for path, _ in good],
+        paths=[path for path, one in zip(files, described, strict=True) if not isinstance(one, Skipped)],
         sizes=np.array([one["size"] for one in arrays], dtype=np.int64).reshape(-1, 2),
         matrices={name: _matrix(name, arrays, known) for name in names},
         skipped=[one for one in described if isinstance(one, Skipped)],
@@ -214,7 +212,7 @@ def _describe(
             missing = [part for part in parts if part not in arrays]
             if not missing and "size" in arrays:
                 return arrays
-            image, size = decode_image(file, longest=longest, budget=budget)
+            image, size = decode_image(file, longest, budget)
     except (DiversetError, EnvironmentFault) as error:
         return Skipped(path, str(error).removeprefix(f"cannot read {path}: "))
     arrays["size"] = np.array(size, dtype=np.int64)

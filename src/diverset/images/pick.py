@@ -259,9 +259,8 @@ def _given_vectors(
     pairs = zip(table.texts(column), rows, strict=True)
     found = _matched(pairs, str(embeddings), files, folder, notes, table.where, "vector")
     if without := [path.name for path in files if path not in found]:
-        raise DiversetError(
-            f"{embeddings} has no vector for {len(without)} of the {len(files)} images, {without[0]} among them"
-        )
+        few = f"{len(without)} of the {len(files)} images, {without[0]} among them"
+        raise DiversetError(f"{embeddings} has no vector for {few}")
     return found
 
 

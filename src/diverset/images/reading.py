@@ -83,7 +83,7 @@ def read_image(path: str | os.PathLike[str], *, longest: int = LONGEST, max_pixe
     """
     with open_file(path) as file:
         try:
-            return decode_image(file, longest=longest, budget=PixelBudget(max_pixels))[0]
+            return decode_image(file, longest, PixelBudget(max_pixels))[0]
         except DiversetError as error:
             raise DiversetError(f"cannot read {path}: {error}") from None
 
@@ -123,9 +123,7 @@ class PixelBudget:
                 self._changed.notify_all()
 
 
-def decode_image(
-    file: BinaryIO, *, longest: int = LONGEST, budget: PixelBudget | None = None
-) -> tuple[Image, tuple[int, int]]:
+def decode_image(file: BinaryIO, longest: int, budget: PixelBudget) -> tuple[Image, tuple[int, int]]:
     """An image from an open file, reduced, and its full width and height."""
     longest = check_count(longest, name="longest")
     pil, ops = extra("PIL.Image"), extra("PIL.ImageOps")
@@ -137,7 +135,7 @@ def decode_image(
             if picture.info.get("progressive"):  # decoders keep all coefficients, 6 bytes a pixel
                 pixels += width * height * 6 // _BYTES_PER_PIXEL
             pixels += os.fstat(file.fileno()).st_size // _BYTES_PER_PIXEL  # some decoders hold the whole file
-            with (budget or PixelBudget()).take(pixels):
+            with budget.take(pixels):
                 # Width and height are swapped by EXIF orientations 5 to 8. This decodes the whole of a PNG file.
                 if picture.getexif().get(0x0112, 1) in (5, 6, 7, 8):
                     width, height = height, width
@@ -209,10 +207,9 @@ def _on_white(picture: Any) -> Any:
 def as_image(image: Any) -> Image:
     """Check an image, bytes or floats from 0 to 1, grey or in colour, and convert it to RGB bytes."""
     array = np.asarray(image)
-    if array.ndim == 3 and array.shape[2] == 1:
-        array = array[:, :, 0]
-    if array.ndim not in (2, 3) or (array.ndim == 3 and array.shape[2] != 3) or 0 in array.shape:
-        raise DiversetError(f"the image has shape {array.shape}; it must be (height, width) or (height, width, 3)")
+    array = array[:, :, None] if array.ndim == 2 else array
+    if array.ndim != 3 or array.shape[2] not in (1, 3) or 0 in array.shape:
+        raise DiversetError(f"the image has shape {np.shape(image)}; it must be (height, width) or (height, width, 3)")
     if array.dtype == bool:
         array = array.astype(np.uint8) * np.uint8(255)
     elif array.dtype.kind == "f":
@@ -222,9 +219,7 @@ def as_image(image: Any) -> Image:
         array = (array * 255.0).round().astype(np.uint8)
     elif array.dtype != np.uint8:
         raise DiversetError(f"the image holds {array.dtype} values; give bytes (uint8), or floats from 0 to 1")
-    if array.ndim == 2:
-        array = np.repeat(array[:, :, None], 3, axis=2)
-    return np.ascontiguousarray(array)
+    return np.ascontiguousarray(np.broadcast_to(array, (*array.shape[:2], 3)))
 
 
 def center_crop(image: Any) -> Image:

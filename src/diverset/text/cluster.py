@@ -126,9 +126,8 @@ def _sentences(document: Any, number: int) -> list[tuple[str, bool]]:
     try:
         return [(kept, False) for sentence in document if (kept := " ".join(sentence.split()))]
     except (TypeError, AttributeError):
-        raise DiversetError(
-            f"document {number} is a {type(document).__name__}; give a text or a list of sentences"
-        ) from None
+        kind = type(document).__name__
+        raise DiversetError(f"document {number} is a {kind}; give a text or a list of sentences") from None
 
 
 def _date(given: Any) -> np.datetime64 | None:
@@ -139,9 +138,8 @@ def _date(given: Any) -> np.datetime64 | None:
     try:
         found = np.datetime64(given, "s")
     except (ValueError, TypeError):
-        raise DiversetError(
-            f"the date {given!r} is not understood; write it as 2020-01-31 or 2020-01-31T12:00"
-        ) from None
+        form = "2020-01-31 or 2020-01-31T12:00"
+        raise DiversetError(f"the date {given!r} is not understood; write it as {form}") from None
     return None if np.isnat(found) else found
 
 

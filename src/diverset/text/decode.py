@@ -77,9 +77,8 @@ class SummaryLaw:
 
     @cached_property
     def _spectrum(self) -> tuple[FloatArray, FloatArray]:
-        values, vectors = scipy.linalg.eigh(
-            self.quality[:, None] * self.similarity * self.quality, driver="evd", check_finite=False
-        )
+        L = self.quality[:, None] * self.similarity * self.quality
+        values, vectors = scipy.linalg.eigh(L, driver="evd", check_finite=False)
         return np.maximum(values, 0.0), vectors
 
     @cached_property
@@ -112,9 +111,8 @@ class SummaryLaw:
         """Sampler of the DPP with kernel L, without the condition on costs: microseconds a draw."""
         values, vectors = self._spectrum
         V = np.ascontiguousarray(vectors[:, values > 0.0])
-        return RejectionSampler(
-            Proposals(V, *alias_tables(V)), EigenvectorLaw.of(np.log(self.scale * values[values > 0.0]))
-        )
+        law = EigenvectorLaw.of(np.log(self.scale * values[values > 0.0]))
+        return RejectionSampler(Proposals(V, *alias_tables(V)), law)
 
     @property
     def half(self) -> int:
@@ -183,10 +181,8 @@ def _indicators(sets: Sequence[Iterable[int]], counts: Any) -> tuple[Any, FloatA
     start = np.repeat(first[together.indices], repeat)
     within = np.arange(len(start)) - np.repeat(np.cumsum(repeat) - repeat, repeat)
     rows = np.concatenate([[0], np.cumsum(total.astype(np.int64))])
-    ones = sparse.csr_matrix(
-        (np.ones(len(start), dtype=np.float32), start + within, rows), (len(lists), int(first[-1]))
-    )
-    return ones, total
+    ones = np.ones(len(start), dtype=np.float32)
+    return sparse.csr_matrix((ones, start + within, rows), (len(lists), int(first[-1]))), total
 
 
 def pairwise_rouge(sets: Sequence[Iterable[int]], counts: Any) -> Array:

@@ -213,9 +213,8 @@ def read_model(path: str | os.PathLike[str]) -> dict[str, Any]:
     if not isinstance(given, str) or not given.startswith(_NAME + " "):
         raise DiversetError(f"{path} is not a summarizer file: its format is {str(given)[:40]!r}")
     if given != f"{_NAME} {VERSION}":
-        raise DiversetError(
-            f"{path} has format {given[:40]!r}; this diverset reads version {VERSION}: fit the model and save it again"
-        )
+        remedy = f"this diverset reads version {VERSION}: fit the model and save it again"
+        raise DiversetError(f"{path} has format {given[:40]!r}; {remedy}")
     # Before the checksum, which writes out the entries: deeply nested lists would exhaust the stack there.
     for key, value in entries.items():
         if not _is_valid(key, value):

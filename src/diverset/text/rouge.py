@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -157,9 +157,7 @@ def _hits_of(metric: str, ours: _Text, theirs: list[_Text]) -> list[_Hits]:
         return [_subsequence_hits(ours, text) for text in theirs]
     if metric not in METRICS:
         raise DiversetError(f"metric {metric!r} is not known; choose from {', '.join(METRICS)}")
-    units: Callable[..., Counter[Any]] = (
-        _skip_bigrams if metric == "rouge-su4" else partial(_n_grams, n=int(metric[-1]))
-    )
+    units = _skip_bigrams if metric == "rouge-su4" else partial(_n_grams, n=int(metric[-1]))
     mine, others = units(ours.words), [units(text.words) for text in theirs]
     return [_Hits((mine & other).total(), mine.total(), other.total()) for other in others]
 

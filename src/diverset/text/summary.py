@@ -349,9 +349,8 @@ def _vectors(embeddings: Any, cluster: Cluster, known: Sequence[str]) -> tuple[A
         return cluster.terms.vectors, cluster.terms.vectors_of(known)
     if not isinstance(embeddings, str):
         if known:
-            raise DiversetError(
-                "update_since needs vectors of what was read as well: pass embeddings as a model's name"
-            )
+            remedy = "pass embeddings as a model's name"
+            raise DiversetError(f"update_since needs vectors of what was read as well: {remedy}")
         E = as_finite(embeddings, name="embeddings of the sentences", shape=(len(cluster), None))
         return _unit(E), None
     E = import_module("diverset.io.features").encode_installed([*cluster.sentences, *known], embeddings)

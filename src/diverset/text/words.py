@@ -244,8 +244,7 @@ def _headline_apart(paragraph: str) -> list[str]:
 
 
 def _split_paragraph(paragraph: str, segment: Callable[[str], list[str]]) -> list[str]:
-    found: list[str] = []
-    start = 0
+    found, start = list[str](), 0
     while start < len(paragraph):
         pieces = segment(paragraph[start : start + _WINDOW])
         if start + _WINDOW < len(paragraph) and len(pieces) > 1:
