@@ -67,3 +67,9 @@ def test_floats_from_0_to_1_are_bytes():
 def test_what_is_no_picture_is_refused(picture, bins, message):
     with pytest.raises(DiversetError, match=message):
         color_histogram(picture, bins)
+
+
+def test_half_black_and_half_white():
+    image = np.zeros((4, 4, 3), dtype=np.uint8)
+    image[:, 2:] = 255
+    assert color_histogram(image).tolist() == [0, 0, 0, 0.5, 0, 0, 0, 0.5]

@@ -147,3 +147,8 @@ def test_mean_scores_are_means_of_pairs():
 def test_words_of_other_scripts_count():
     counts = word_counts(["Это слово", "Это дело", "word"])
     assert pairwise_rouge([[0], [1], [2]], counts)[0].tolist() == [1.0, 0.5, 0.0]
+
+
+def test_means_of_three_sets_by_hand():
+    counts = word_counts(["a red cat", "a black dog", "red red wine"])
+    assert mean_rouge([[0], [0, 1], [2]], counts) == pytest.approx([2 / 3, 17 / 27, 14 / 27])

@@ -53,13 +53,6 @@ def color_histogram(image: Any, bins: int = 8) -> FloatArray:
     -------
     ndarray of shape (bins,)
         Shares, which sum to 1; b varies fastest, then a, then L.
-
-    Examples
-    --------
-    >>> half_black = np.zeros((4, 4, 3), dtype=np.uint8)
-    >>> half_black[:, 2:] = 255
-    >>> color_histogram(half_black)
-    array([0. , 0. , 0. , 0.5, 0. , 0. , 0. , 0.5])
     """
     number = check_count(bins, name="bins")
     side = round(number ** (1.0 / 3.0))
@@ -103,14 +96,6 @@ def gist(image: Any) -> FloatArray:
         Nonnegative; entry [channel, filter, row, column] in C order, with 3 channels, 20 filters (scales from the
         finest, orientations from 0 on: orientation 0 responds to vertical edges) and a 4 x 4 grid. An image of one
         colour has the descriptor zero.
-
-    Examples
-    --------
-    Vertical stripes, eight pixels wide: the first of the four orientations on the coarsest scale has the largest mean.
-
-    >>> stripes = np.tile(np.where(np.arange(128) // 8 % 2, 255, 0), (128, 1)).astype(np.uint8)
-    >>> gist(stripes).reshape(3, 20, 4, 4).mean(axis=(0, 2, 3)).argmax()
-    np.int64(16)
     """
     picture = as_image(image)
     square = extra("cv2").resize(picture, (SIDE, SIDE), interpolation=extra("cv2").INTER_AREA)
@@ -190,14 +175,9 @@ def sift_descriptors(image: Any) -> NDArray[np.uint8]:
 
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
-    """Visual words: cluster centres of descriptors.
+    """Visual words: `centers` of clusters of descriptors, of shape (n_words, 128), and the length `size` of histograms.
 
-    Parameters
-    ----------
-    centers : ndarray of float32 of shape (n_words, 128)
-        Words; fewer than `size` if the images had too few descriptors.
-    size : int
-        Length of histograms.
+    There are fewer words than `size` if the images had too few descriptors.
     """
 
     centers: NDArray[np.float32]

@@ -223,13 +223,7 @@ def as_image(image: Any) -> Image:
 
 
 def center_crop(image: Any) -> Image:
-    """Return the middle of an image: the rectangle with half its height and half its width, at least one pixel.
-
-    Examples
-    --------
-    >>> center_crop(np.zeros((100, 61, 3), dtype=np.uint8)).shape
-    (50, 31, 3)
-    """
+    """Return the middle of an image: the rectangle with half its height and half its width, at least one pixel."""
     picture = as_image(image)
     height, width = picture.shape[:2]
     h, w = (height + 1) // 2, (width + 1) // 2

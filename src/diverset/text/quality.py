@@ -58,7 +58,8 @@ def feature_matrix(cluster: Cluster) -> FloatArray:
     def where(holds: Callable[[str], Any]) -> FloatArray:
         return np.array([bool(holds(sentence)) for sentence in cluster.sentences], dtype=np.float64)
 
-    vectors, held, pairs = terms.vectors, terms.counts.sign(), terms.pairs
+    vectors, held = terms.vectors, terms.counts.sign()
+    pairs, of_stop_words = terms.pairs
     frequency = np.asarray(held.mean(axis=0)).ravel() * ~terms.is_stop
     n_content = np.maximum(held @ (~terms.is_stop).astype(np.float64), 1.0)
     n_pairs = np.maximum(np.diff(pairs.indptr), 1)
@@ -66,7 +67,7 @@ def feature_matrix(cluster: Cluster) -> FloatArray:
     n_documents = len(cluster.documents)
     members = sparse.csr_matrix((np.ones(n), (cluster.document_of, np.arange(n))), shape=(n_documents, n))
     document_share = np.bincount((members @ pairs).tocsr().indices, minlength=pairs.shape[1]) / n_documents
-    document_share = document_share * (holders > 1) * ~terms.pair_is_stop
+    document_share = document_share * (holders > 1) * ~of_stop_words
     log_length = np.log(length)
     pieces = [text.split() for text in cluster.sentences]
     sizes = np.bincount(cluster.document_of)
@@ -77,7 +78,7 @@ def feature_matrix(cluster: Cluster) -> FloatArray:
         np.sqrt(held @ frequency / n_content),
         held @ np.sqrt(frequency),
         np.array([sum(stem in STOP_STEMS for stem in found) for found in terms.stems]) / length,
-        np.sqrt(pairs @ (holders / n * ~terms.pair_is_stop) / n_pairs),
+        np.sqrt(pairs @ (holders / n * ~of_stop_words) / n_pairs),
         pairs @ document_share / n_pairs,
         several / (1.0 + cluster.position),
         several * cluster.position / last,

@@ -79,13 +79,6 @@ def tfidf(
     `analyzer` finds the terms of a text. Terms in fewer than `min_documents` texts, or in a larger share of the texts
     than `max_share`, are left out; a text without any other term has a row of zeros. `sublinear` replaces a count c by
     :math:`1 + \log c`; `floor` is added to every idf, so that frequent words keep some weight.
-
-    >>> matrix, terms = tfidf(["red wine", "red red roses"])
-    >>> terms
-    ['red', 'wine', 'roses']
-    >>> matrix.toarray().round(3)
-    array([[0.346, 0.938, 0.   ],
-           [0.594, 0.   , 0.805]], dtype=float32)
     """
     counts, terms = count_terms(map(analyzer, texts))
     holders = np.bincount(counts.indices, minlength=len(terms))
@@ -127,19 +120,10 @@ class Terms:
         return cls([stems_of(words(sentence)) for sentence in sentences])
 
     @cached_property
-    def _paired(self) -> tuple[Any, BoolArray]:
+    def pairs(self) -> tuple[Any, BoolArray]:
+        """Which sentence holds which pair of neighbouring stems (CSR of ones), and which are pairs of stop words."""
         counts, pairs = count_terms([list(pairwise(found)) for found in self.stems])
         return counts.sign(), np.array([a in STOP_STEMS and b in STOP_STEMS for a, b in pairs], dtype=bool)
-
-    @property
-    def pairs(self) -> Any:
-        """Which sentence holds which pair of neighbouring stems: CSR of ones, of shape (n, n_pairs)."""
-        return self._paired[0]
-
-    @property
-    def pair_is_stop(self) -> BoolArray:
-        """Which pairs consist of two stop words."""
-        return self._paired[1]
 
     @cached_property
     def vectors(self) -> Any:
