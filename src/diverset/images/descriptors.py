@@ -58,8 +58,7 @@ def color_histogram(image: Any, bins: int = 8) -> FloatArray:
     side = round(number ** (1.0 / 3.0))
     if side**3 != number:
         raise DiversetError(f"bins is {bins}; it must be a cube (8, 27, 64, ...), the same number for every axis")
-    picture = as_image(image)
-    place = np.floor((lab(picture).reshape(-1, 3) - _LOW) * (side / (_HIGH - _LOW))).astype(np.int64)
+    place = np.floor((lab(as_image(image)).reshape(-1, 3) - _LOW) * (side / (_HIGH - _LOW))).astype(np.int64)
     np.clip(place, 0, side - 1, out=place)
     index = (place[:, 0] * side + place[:, 1]) * side + place[:, 2]
     counts = np.bincount(index, minlength=number)
@@ -97,8 +96,7 @@ def gist(image: Any) -> FloatArray:
         finest, orientations from 0 on: orientation 0 responds to vertical edges) and a 4 x 4 grid. An image of one
         colour has the descriptor zero.
     """
-    picture = as_image(image)
-    square = extra("cv2").resize(picture, (SIDE, SIDE), interpolation=extra("cv2").INTER_AREA)
+    square = extra("cv2").resize(as_image(image), (SIDE, SIDE), interpolation=extra("cv2").INTER_AREA)
     channels = np.moveaxis(square, 2, 0).astype(np.float32)
     return np.asarray(energies(_even_contrast(np.log1p(channels))).reshape(-1), dtype=np.float64)
 
@@ -222,8 +220,7 @@ def learn_vocabulary(descriptors: Sequence[Any], size: int = 256, *, rng: int = 
     Returns
     -------
     Vocabulary
-        Centres by mini-batch k-means, on one thread, so that rounding does not depend on the number of threads. There
-        are fewer than `size` if there are fewer different descriptors.
+        Centres by mini-batch k-means, on one thread, so that rounding does not depend on the number of threads.
     """
     number = check_count(size, name="size")
     sample = subsample(descriptors, rng)

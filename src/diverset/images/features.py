@@ -49,10 +49,7 @@ FEATURES = (*_WHOLE, *(name + _CENTER for name in _WHOLE))
 
 
 class FeatureCache(Cache):
-    """Features of images on disk, found by the content of a file and by how they are computed, not by its name.
-
-    `folder` is by default the user's folder for caches.
-    """
+    """Features of images on disk, by the content of files; `folder` is by default the user's folder for caches."""
 
     def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
         super().__init__("images", "1", folder=folder)  # the version changes when features are computed differently
@@ -345,7 +342,7 @@ THRESHOLD = 0.97
 
 
 def near_duplicates(features: Mapping[str, Any], *, threshold: float = THRESHOLD, order: Any = None) -> IntArray:
-    r"""Find near-duplicates: for every image, the image that it duplicates, or itself.
+    """Find near-duplicates: the position of the image that each image duplicates, or its own position.
 
     Images are compared in order. An image is a duplicate of the most similar image kept so far if the smaller of two
     cosines, by ``gist`` and by ``color-64``, is at least `threshold`; otherwise it is kept. So no two kept images are
@@ -359,11 +356,6 @@ def near_duplicates(features: Mapping[str, Any], *, threshold: float = THRESHOLD
         Between 0 and 1; at 1 only images with the same features are duplicates.
     order : array_like of int, optional
         Positions of all images, the preferred first; by default 0 to n - 1.
-
-    Returns
-    -------
-    ndarray of int64 of shape (n,)
-        Entry i is the position of the image that image i duplicates, and i itself if image i is kept.
     """
     for name in _FEATURES:
         if name not in features:

@@ -24,8 +24,7 @@ from diverset.numerics.validation import check_count
 
 __all__ = ["COMPARED_BY", "ImageChoice", "choose_images", "pick_images"]
 
-#: What images are compared by: colours, details and layout of the whole image.
-COMPARED_BY = ("color-64", "sift-512", "gist")
+COMPARED_BY = ("color-64", "sift-512", "gist")  # colours, details and layout of the whole image
 FILE_COLUMNS = ("file", "image", "path", "name", "filename", "file_name")
 SCORE_COLUMNS = ("score", "quality", "relevance")
 _PICTURES = (".png", ".jpg", ".jpeg")

@@ -30,7 +30,7 @@ _FORMATS = ("Jpeg", "Png", "WebP", "Gif", "Bmp", "Tiff")
 #: Pixels that are decoded at the same time by all threads together, and the environment variable that replaces this.
 MAX_PIXELS = 50_000_000
 MAX_PIXELS_VARIABLE = "DIVERSET_MAX_PIXELS"
-_BYTES_PER_PIXEL = 16
+_BYTES_PER_PIXEL = 16  # the image, a copy in another mode, and the buffers of the decoder
 _LARGE = 4_000_000  # pixels from which memory is returned to the system after decoding
 
 
@@ -44,10 +44,7 @@ def extra(module: str) -> Any:
 
 
 def find_images(folder: str | os.PathLike[str]) -> list[Path]:
-    """Find the files of a folder and its subfolders that are images by their names, in the order of their paths.
-
-    Names that begin with a dot are skipped.
-    """
+    """Find images by their names in a folder and its subfolders, in the order of paths; hidden files are skipped."""
     root = Path(folder)
     if not root.is_dir():
         raise DiversetError(f"{folder} is not a folder; name one that holds images")
@@ -89,10 +86,7 @@ def read_image(path: str | os.PathLike[str], *, longest: int = LONGEST, max_pixe
 
 
 class PixelBudget:
-    """Number of pixels that threads may decode at the same time, which bounds the memory.
-
-    Decoding takes up to 16 bytes a pixel: the image, a copy in another mode, and the buffers of the decoder.
-    """
+    """Number of pixels that threads may decode at the same time, which bounds the memory: 16 bytes or less for each."""
 
     def __init__(self, max_pixels: int | None = None) -> None:
         if max_pixels is None:
@@ -159,8 +153,7 @@ def decode_image(file: BinaryIO, longest: int, budget: PixelBudget) -> tuple[Ima
 def _opened(file: BinaryIO) -> Any:
     """Parse the header of an image in one of the allowed formats.
 
-    ``PIL.Image.open`` would try every format it knows, some of which start other programs, and would warn about large
-    images; warnings can only be suppressed for all threads at once.
+    ``PIL.Image.open`` would try all formats, some of which start other programs, and would warn about large images.
     """
     pil = extra("PIL.Image")
     prefix = file.read(16)

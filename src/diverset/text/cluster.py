@@ -105,12 +105,9 @@ class Cluster:
 
     @cached_property
     def is_heading(self) -> BoolArray:
-        """Which sentences are headlines or entries of a menu.
-
-        Documents given as lists of sentences have none. If half of the text or more looks like headings, the writers
-        use no full stops, and no sentence counts as a heading.
-        """
+        """Which sentences are headlines or entries of a menu; none if they make up half of the text or more."""
         marked = np.array(self._headings, dtype=bool)
+        # Writers who use no full stops would have nothing but headings.
         lengths = np.fromiter(map(len, self.sentences), dtype=np.int64, count=len(self))
         return marked if 2 * lengths[marked].sum() < lengths.sum() else np.zeros(len(self), dtype=bool)
 

@@ -1,7 +1,4 @@
-"""The law of summaries, a DPP over sentences given that their lengths fit, and decoding by expected ROUGE.
-
-The formulas are in ``docs/summaries.rst``.
-"""
+"""The law of summaries, and decoding by expected ROUGE; the formulas are in ``docs/summaries.rst``."""
 
 from __future__ import annotations
 
@@ -47,13 +44,11 @@ def draw_between(
 ) -> Draws:
     """Draw sets whose cost is from `low` to `high`, exactly, by drawing and rejecting.
 
-    Fewer than `n_sets`, or none, are returned if such sets are rare: the search ends after `most` draws, by default
-    10,000 plus 200 for each set.
+    Fewer are returned if such sets are rare: the search ends after `most` draws, by default 10,000 + 200 `n_sets`.
     """
     generator = as_generator(rng)
     limit = most or 10_000 + 200 * n_sets
-    kept: list[IntArray] = []
-    drawn = 0
+    kept, drawn = list[IntArray](), 0
     while len(kept) < n_sets and drawn < limit:
         for flat, offsets in sampler.draw_flat(min(_BATCH, limit - drawn), generator):
             spent = np.diff(np.concatenate([[0], np.cumsum(costs[flat])])[offsets])
@@ -83,10 +78,7 @@ class SummaryLaw:
 
     @cached_property
     def scale(self) -> float:
-        r"""The factor a, by bisection on :math:`\sum_n w_n \frac{a \lambda_n}{1 + a \lambda_n}`, the expected cost.
-
-        Here :math:`w_n = \sum_i c_i v_{ni}^2`.
-        """
+        r"""The factor a, by bisection: the expected cost is :math:`\sum_n w_n a \lambda_n / (1 + a \lambda_n)`."""
         values, vectors = self._spectrum
         weights = self.costs @ vectors**2
         reachable = 0.95 * float(weights[values > 1e-12 * values.max(initial=0.0)].sum())

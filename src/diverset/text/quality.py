@@ -41,16 +41,15 @@ _GROUPS = {
 FEATURE_GROUPS = tuple(_GROUPS)
 FEATURE_NAMES = tuple(name for names in _GROUPS.values() for name in names)
 _FIRST_PERSON = frozenset("i me my mine myself we us our ours".split())
-_LARGEST = 4.0
 
 
 def feature_matrix(cluster: Cluster) -> FloatArray:
     """Standardised features of the sentences of a cluster, of shape (n, n_features), in the order of FEATURE_NAMES."""
-    n, terms = len(cluster), cluster.terms
+    n, n_documents, terms = len(cluster), len(cluster.documents), cluster.terms
     if n == 0:
         return np.zeros((0, len(FEATURE_NAMES)))
     length = np.maximum(terms.lengths, 1).astype(np.float64)
-    several = float(len(cluster.documents) > 1)
+    several = float(n_documents > 1)
 
     def share(is_counted: Callable[[str], bool]) -> FloatArray:
         return np.array([sum(map(is_counted, found)) for found in cluster.words]) / length
@@ -64,7 +63,6 @@ def feature_matrix(cluster: Cluster) -> FloatArray:
     n_content = np.maximum(held @ (~terms.is_stop).astype(np.float64), 1.0)
     n_pairs = np.maximum(np.diff(pairs.indptr), 1)
     holders = np.asarray(pairs.sum(axis=0)).ravel()
-    n_documents = len(cluster.documents)
     members = sparse.csr_matrix((np.ones(n), (cluster.document_of, np.arange(n))), shape=(n_documents, n))
     document_share = np.bincount((members @ pairs).tocsr().indices, minlength=pairs.shape[1]) / n_documents
     document_share = document_share * (holders > 1) * ~of_stop_words
@@ -103,7 +101,7 @@ def feature_matrix(cluster: Cluster) -> FloatArray:
     flat = spread <= 1e-9 * np.maximum(np.abs(F).max(axis=0), 1e-300)
     F = (F - F.mean(axis=0)) / np.where(flat, 1.0, spread)
     F[:, flat] = 0.0
-    return np.asarray(np.clip(F, -_LARGEST, _LARGEST))
+    return np.asarray(np.clip(F, -4.0, 4.0))
 
 
 def columns_of(groups: Iterable[str]) -> BoolArray:
@@ -160,10 +158,7 @@ class QualityWeights:
 
 
 def late_penalty(cluster: Cluster, late: float) -> FloatArray:
-    r"""Penalty of each sentence for its place r in its document, `late` times :math:`\log\max(1, r / 5)`.
-
-    Zeros for a single document.
-    """
+    r"""Penalty `late` :math:`\log\max(1, r / 5)` of each sentence, at place r of its document; 0 for one document."""
     if len(cluster.documents) < 2:
         return np.zeros(len(cluster))
     return late * np.log(np.maximum(1.0, (cluster.position + 1) / _EARLY))

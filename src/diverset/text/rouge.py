@@ -139,10 +139,7 @@ def _first_words(sentences: list[bytes], limit: int) -> list[bytes]:
 
 
 def _first_bytes(sentences: list[bytes], limit: int, *, each: bool = False) -> list[bytes]:
-    """The first bytes of the sentences, up to the limit in all.
-
-    With `each`, whole sentences up to the first one that is longer than the limit, and its beginning.
-    """
+    """The first bytes of all sentences together, or of `each` up to the first sentence over the limit."""
     kept, room = [], limit
     for sentence in sentences:
         kept.append(sentence[:room])
@@ -181,10 +178,7 @@ def _skip_bigrams(words: list[str]) -> Counter[Any]:
 
 
 def _subsequence_hits(ours: _Text, theirs: _Text) -> _Hits:
-    """ROUGE-L: words of the reference that are in a longest common subsequence with some sentence of the summary.
-
-    Each word of either text counts at most once.
-    """
+    """ROUGE-L: words of the reference in a longest common subsequence with some sentence, each at most once."""
     found = Counter(_in_common_subsequences(theirs.sentences, ours.sentences))
     hits = (found & Counter(ours.words) & Counter(theirs.words)).total()
     return _Hits(hits, len(ours.words), sum(map(len, theirs.sentences)))

@@ -1,7 +1,4 @@
-"""The model behind summaries: what makes a sentence good, learned from human summaries.
-
-``docs/summaries.rst`` has the likelihood given the limit, ``"dpp-budget"``.
-"""
+"""The model behind summaries, learned from human summaries; ``docs/summaries.rst`` has the likelihoods."""
 
 from __future__ import annotations
 
@@ -152,9 +149,9 @@ def accepted_sums(example: Example, theta: FloatArray, n_draws: int, rng: np.ran
 
 
 def relative_likelihood(step: FloatArray, own: FloatArray, sums: FloatArray) -> tuple[float, FloatArray]:
-    """Change of the log-likelihood of one summary after a `step` of the weights, and its gradient.
+    """Change of the log-likelihood after a `step` of the weights, and its gradient, by feature sums.
 
-    `own` is the feature sum of the summary, and the rows of `sums` are those of accepted draws before the step.
+    `own` is that of the summary, and the rows of `sums` are those of accepted draws before the step.
     """
     exponents = sums @ step
     top = exponents.max()
@@ -375,10 +372,7 @@ class Summarizer(Estimator):
 
 
 def default_summarizer() -> Summarizer:
-    """Load the model that comes with the package; ``default_summarizer().card_`` says what it was trained on.
-
-    Every call returns a new object, so fitting one does not change the others.
-    """
+    """Load a new copy of the model that comes with the package; its ``card_`` says what it was trained on."""
     return Summarizer.load(DEFAULT_MODEL)
 
 

@@ -82,10 +82,7 @@ class Summary(Result):
         return [self.cluster.sentences[i] for i in self.indices]
 
     def sample(self, size: int = 1, *, rng: RNGLike = None) -> list[IntArray]:
-        """Draw `size` new summaries from the distribution over summaries within the budget.
-
-        Each is an ascending array of positions in ``cluster.sentences``.
-        """
+        """Draw `size` new summaries within the budget, each as ascending positions in ``cluster.sentences``."""
         if self.law is None:
             raise DiversetError(f"a summary by {self.method!r} has no distribution to draw from")
         found = self.law.draw(size, rng).sets
@@ -120,10 +117,7 @@ class Summary(Result):
 
     @cached_property
     def novelty(self) -> FloatArray:
-        r"""Share of each chosen sentence that is not in the others: :math:`\det S_Y / (s_{ii} \det S_{Y - i})`.
-
-        1 for a sentence that shares no word with the others, 0 for a copy.
-        """
+        r"""Share of each chosen sentence that is not in the others: :math:`\det S_Y / (s_{ii} \det S_{Y - i})`."""
         if self.law is None or not np.isin(self.indices, self.candidates).all():
             return np.ones(len(self.indices))
         places = np.searchsorted(self.candidates, self.indices)
@@ -187,12 +181,11 @@ def finish(
 
 
 def reading_order(cluster: Cluster, chosen: Sequence[int]) -> IntArray:
-    """Chosen sentences in the order of events.
+    """Chosen sentences, given in ascending order, in the order of events.
 
     They are ordered by the date of their document, if all documents have one, else by first mention: the place of the
     first sentence with a cosine above 0.5 to the chosen one. A sentence that needs the one before it follows it.
     """
-    chosen = sorted(int(i) for i in chosen)
     vectors = cluster.terms.vectors
     dates = cluster.dates if all(date is not None for date in cluster.dates) else ()
 
@@ -269,12 +262,11 @@ def summarize(
 
     Examples
     --------
-    >>> import diverset as dv
     >>> reports = [
     ...     "The old bridge fell into the river on Tuesday. Nobody was hurt. Shops are open.",
     ...     "After days of rain the old bridge fell into the river. Nobody was hurt, said the mayor.",
     ... ]
-    >>> print(dv.summarize(reports, max_words=10))
+    >>> print(summarize(reports, max_words=10))
     The old bridge fell into the river on Tuesday.
     """
     if method not in METHODS:

@@ -101,11 +101,7 @@ def stems_of(found_words: Sequence[str]) -> list[str]:
 
 
 class Terms:
-    """Counts of the stems of sentences.
-
-    `stems` holds the stems of each sentence, stop words included; `counts` is CSR of shape (n, n_stems), and `lengths`
-    holds the number of stems of each sentence.
-    """
+    """The stems of each sentence, stop words included, their `counts` (CSR of shape (n, n_stems)) and numbers."""
 
     def __init__(self, stems: list[list[str]]) -> None:
         self.stems = stems
@@ -127,20 +123,14 @@ class Terms:
 
     @cached_property
     def vectors(self) -> Any:
-        r"""Unit vectors of the sentences, with tf-idf weights; stop words have weight 0.
-
-        A sentence of nothing but stop words has a vector of zeros.
-        """
+        """Unit vectors of the sentences, with tf-idf weights; zeros for a sentence of nothing but stop words."""
         return unit_rows(self.counts, self._weights)
 
     def vectors_of(self, sentences: Sequence[str]) -> Any:
-        """Vectors of other sentences in the same coordinates.
-
-        Stems that the cluster lacks have no coordinate, but count as rare ones in the length, so the vector of a
-        sentence with mostly unknown words is short.
-        """
+        """Vectors of other sentences in the same coordinates; short ones if the cluster lacks many of their stems."""
         found = [stems_of(words(text)) for text in sentences]
         known = set(self._terms)
+        # Stems that the cluster lacks have no coordinate, but count as rare ones in the length.
         listed = [[stem if stem in known else None for stem in stems if stem not in STOP_STEMS] for stems in found]
         counts, _ = count_terms(listed, [*self._terms, None])
         weights = np.append(self._weights, np.log(1.0 + len(self.stems)))

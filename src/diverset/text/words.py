@@ -18,7 +18,6 @@ def _rules(text: str) -> list[tuple[str, str]]:
     return sorted(pairs, key=lambda pair: -len(pair[0]))
 
 
-_VOWELS = frozenset("aeiou")
 #: Steps 2 and 3: the longest suffix that matches is replaced if what precedes it has measure 1 or more.
 _REPLACED = (
     _rules(
@@ -37,7 +36,7 @@ def _shape(word: str) -> str:
     """One letter for each letter: v for vowels, c for consonants; y is a vowel after a consonant."""
     shape = "v"  # so that a y at the start is a consonant
     for letter in word:
-        shape += "v" if letter in _VOWELS or (letter == "y" and shape[-1] == "c") else "c"
+        shape += "v" if letter in "aeiou" or (letter == "y" and shape[-1] == "c") else "c"
     return shape[1:]
 
 
