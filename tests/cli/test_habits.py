@@ -243,10 +243,10 @@ def test_help_is_cheap(tmp_path, arguments):
 @pytest.mark.slow
 def test_a_scheduler_that_dies_at_work_is_one_line_and_exit_code_1(run, tmp_path, monkeypatch):
     distributed = pytest.importorskip("distributed")
-    from diverset.cli import blocks
+    from diverset.cli import picks
 
     np.save(tmp_path / "x.npy", np.random.default_rng(0).normal(size=(50, 3)))
-    pick = blocks.pick_blocks
+    pick = picks.pick_blocks
     with distributed.LocalCluster(
         n_workers=1, threads_per_worker=1, processes=False, host="127.0.0.1", protocol="tcp://", dashboard_address=None
     ) as cluster:
@@ -255,7 +255,7 @@ def test_a_scheduler_that_dies_at_work_is_one_line_and_exit_code_1(run, tmp_path
             cluster.close()
             return pick(*arguments, **options)
 
-        monkeypatch.setattr(blocks, "pick_blocks", lose_it)
+        monkeypatch.setattr(picks, "pick_blocks", lose_it)
         address = cluster.scheduler_address
         assert address.startswith("tcp://")
         result = run("select", "x.npy", "-k", "3", "--dask", address)

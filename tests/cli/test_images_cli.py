@@ -235,7 +235,7 @@ def test_long_names_are_cut_in_the_middle(tmp_path):
         (["nowhere"], "nowhere is not a folder"),
         (["empty"], "empty holds no images"),
         (["broken"], "none of the 1 images in broken could be read"),
-        (["f", "-k", "0"], "k = 0; ask for at least 1 image"),
+        (["f", "-k", "0"], "k = 0; it must be at least 1"),
         (["f", "-o", "sheet.gif"], "its name must end in .png"),
         (["f", "-o", "none/sheet.png"], "not an existing directory"),
         (["f", "--near", "2"], "threshold is 2"),

@@ -131,7 +131,7 @@ def test_empty_documents_among_others(tmp_path):
         (["{folder}", "--max-words", "0"], "max_words"),
         (["{folder}", "--method", "best"], "best"),
         (["{folder}", "--update-since", "nowhere"], "no such file"),
-        (["{empty}"], "holds no file"),
+        (["{empty}"], "contains no file"),
         (["{empty}/blank.txt"], "no sentence"),
         (["{empty}/bad.jsonl"], "line 2: not valid JSON"),
         (["{empty}/no.jsonl"], "has no text"),

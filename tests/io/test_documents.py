@@ -79,7 +79,7 @@ def test_folders_serve_both(tmp_path):
     assert len(read_documents([tmp_path])) == 5
     corpus, _, notes = read_corpus(tmp_path)
     assert sorted(map(str, corpus.times.astype("datetime64[D]"))) == ["2020-01-01"] * 2 + ["2020-01-02", "2020-01-03"]
-    assert notes == ["1 document left out: undated.txt: its name holds no date such as 2005-02-24"]
+    assert notes == ["1 document left out: undated.txt: its name contains no date such as 2005-02-24"]
 
 
 def test_links_sources_and_time_zones_are_kept(tmp_path):

@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 import diverset as dv
 from diverset.errors import DiversetError, LabelError, SizeError
 from diverset.learn import Comparison, KDPPMixtureLearner, MMRMixtureLearner
-from diverset.learn.simplex import minimize_on_simplex, project_to_simplex
+from diverset.learn.comparisons import minimize_on_simplex, project_to_simplex
 from kernels_for_tests import wishart
 
 

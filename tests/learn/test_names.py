@@ -9,7 +9,7 @@ from diverset.errors import DiversetError, LabelError, SizeError
 from diverset.learn import FullRankKernel, IndependentItems, LowRankKernel, NonsymmetricKernel, compare_next_item
 from diverset.learn.basket_names import numbered
 from diverset.learn.baskets import read_baskets
-from diverset.learn.rank_choice import choose_rank
+from diverset.learn.low_rank import choose_rank
 
 NAMED = [["tea", "milk"], ["beer"], ["milk", "tea", "sugar"], [], ["beer", "crisps"], ["milk"]]
 NAMES = ["beer", "crisps", "milk", "sugar", "tea"]

@@ -1,13 +1,12 @@
 """``diverset compare``: the arguments of :func:`diverset.compare`."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from diverset._result import Result
 from diverset.cli.group import Out, Seed, app, option, sharing
-from diverset.cli.request import Request
+from diverset.cli.select import Request
 from diverset.errors import DiversetError
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ def compare(
     notes = [*candidates.notes, *warned]
     least = min(len(picks) for picks in found.settings[0].picks)
     if least < k and query is None:
-        notes.append(f"only {least} of the {k} rows asked for could be picked; the limits allow no more")
+        notes.append(f"only {least} of {k} rows could be picked; the limits allow no more")
     compared = Compared(request, candidates, found, k, notes)
     out.deliver(compared, compared.show)
 
@@ -167,28 +166,17 @@ def _judged(candidates: "Candidates", query: str | None, qrels: Path | None, cli
     if clicked is not None:
         judgements = candidates.table.numbers(clicked)[candidates.rows]
     elif qrels is not None:
-        judgements = _read_judgements(candidates, query, queries, ids, qrels)
+        from diverset.metrics import read_qrels
+
+        name, topics = candidates.table.name, read_qrels(qrels)
+        judgements = topics if queries is not None else next(iter(topics.values()))
+        if queries is None and len(topics) > 1:
+            raise DiversetError(f"{qrels} judges {len(topics)} topics; give the column of topics with --query")
+        if queries is None and not set(ids) & set(judgements):
+            raise DiversetError(f"no id of {name} is in {qrels}; give the column of ids with --id")
+        if queries is not None and not any(i in topics.get(topic, ()) for topic, i in zip(queries, ids, strict=True)):
+            raise DiversetError(f"{qrels} judges no row of {name} under its {query}; give the column of ids with --id")
     return {"queries": queries, "ids": ids, "judgements": judgements}
-
-
-def _read_judgements(
-    candidates: "Candidates", query: str | None, queries: Sequence[str] | None, ids: list[str], qrels: Path
-) -> Any:
-    from diverset.metrics import read_qrels
-
-    topics = read_qrels(qrels)
-    if queries is not None:
-        if not any(name in topics.get(topic, ()) for topic, name in zip(queries, ids, strict=True)):
-            raise DiversetError(
-                f"{qrels} judges no row of {candidates.table.name} under its {query}; --id names the ids"
-            )
-        return topics
-    if len(topics) > 1:
-        raise DiversetError(f"{qrels} judges {len(topics)} topics; name with --query the column that holds the topic")
-    judged = next(iter(topics.values()))
-    if not set(ids) & set(judged):
-        raise DiversetError(f"no id of {candidates.table.name} is in {qrels}; --id names the column of ids")
-    return judged
 
 
 def _number(text: str) -> float:

@@ -1,8 +1,7 @@
 """``diverset demo``, ``cache`` and ``completion``."""
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -25,8 +24,8 @@ def demo(
 ) -> None:
     """Pick diverse U.S. cities out of 200 for a map, summarise five reports, and thread half a year of news.
 
-    Populous cities are good, close ones are alike; likely sets hold good cities that are not alike. With a seed, a set
-    is also drawn at random. Reports and news are invented. An index page links the map, the summary and the threads.
+    Large cities have high quality, and near ones are similar; likely sets are large cities far apart. With a seed, a
+    set is also drawn at random. Reports and news are invented. An index page links map, summary and threads.
     """
     from diverset.demo.run import run_demo
 
@@ -35,16 +34,16 @@ def demo(
 
 @app.command(epilog="Example:  diverset cache --clear")
 def cache(
-    clear: Annotated[bool, option("--clear", "Delete what is kept.")] = False,
+    clear: Annotated[bool, option("--clear", "Delete the cached features.")] = False,
     folder: Annotated[Path | None, option("--cache", "Another folder.", "FOLDER", show_default=False)] = None,
 ) -> None:
-    """Say where features of images are kept between runs, or delete them."""
+    """Show the folder of cached image features and its size, or delete them."""
     from diverset.errors import EnvironmentFault
     from diverset.io.cache import cache_folder, clear_caches
 
     place = folder or cache_folder()
     if place is None:
-        raise EnvironmentFault("there is no home directory, and so no folder for caches; --cache names one")
+        raise EnvironmentFault("there is no home directory, and so no folder for caches; give one with --cache")
     if clear:
         typer.echo(f"{clear_caches(folder):,} bytes deleted from {place}")
         return
@@ -52,19 +51,9 @@ def cache(
     typer.echo(f"{place}: {len(sizes):,} files, {sum(sizes):,} bytes")
 
 
-class Shell(StrEnum):
-    """Shells that complete commands."""
-
-    bash = "bash"
-    zsh = "zsh"
-    fish = "fish"
-
-
 @app.command(epilog='Example:  eval "$(diverset completion bash)"')
-def completion(
-    shell: Annotated[Shell, typer.Argument(help="The shell to print the script for.")],
-) -> None:
+def completion(shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(help="The shell.")]) -> None:
     """Print a script that makes a shell complete the commands and options of diverset."""
     from typer._completion_shared import get_completion_script
 
-    typer.echo(get_completion_script(prog_name="diverset", complete_var=COMPLETE, shell=shell.value))
+    typer.echo(get_completion_script(prog_name="diverset", complete_var=COMPLETE, shell=shell))

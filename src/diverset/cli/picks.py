@@ -14,9 +14,9 @@ from rich.text import Text
 import diverset as dv
 from diverset._result import Result
 from diverset._typing import FloatArray, IntArray
-from diverset.cli.candidates import Candidates, read_candidates
+from diverset.cli.candidates import Candidates, connected, pick_blocks, read_candidates
 from diverset.cli.console import Console, aligned, heard, line, printable, table, working
-from diverset.cli.request import Request
+from diverset.cli.select import Request
 from diverset.errors import DiversetError, SizeError
 
 __all__ = ["Drawn", "Picks", "draw", "pick"]
@@ -130,29 +130,24 @@ class Picks(_Rows):
 
     def asked(self, output: Path) -> dict[str, Any]:
         """The settings and the numbers of the result, in words."""
+        from diverset.pages.base import short
         from diverset.pages.select import asked_of
 
-        request = self.request
-        facts: dict[str, Any] = file_facts(request, self.candidates, output)
-        if self.candidates.quality is not None:
-            scales = {"rank": "by rank", "standard": "standardised", "none": "as they are"}
-            facts["Scale of the scores"] = scales[request.scale]
-        facts["Method"] = request.method if request.seed is None else f"{request.method}, seed {request.seed}"
-        if request.keep is not None:
-            facts["Quality to keep"] = f"{request.keep:.0%}"
-        facts |= asked_of(self.selection)
-        if request.min_quality is not None:
-            facts["Worst quality"] = f"{request.min_quality:g}"
-        if request.group is not None:
-            facts["Groups"] = f"at most {request.per_group} with the same {request.group}"
-        if request.cost is not None:
-            facts["Budget"] = f"{request.budget:g} in all, by {request.cost}"
-        if request.window is not None:
-            facts["Window"] = f"only the last {request.window} picks repel"
-        for name, value in (("Already shown", request.given), ("Excluded", request.exclude)):
-            if value is not None:
-                facts[name] = value if len(value) <= 80 else f"{value[:77]}..."
-        return facts
+        request, scales = self.request, {"rank": "by rank", "standard": "standardised", "none": "as they are"}
+        limits = {
+            "Worst quality": None if request.min_quality is None else f"{request.min_quality:g}",
+            "Groups": request.group and f"at most {request.per_group} with the same {request.group}",
+            "Budget": request.cost and f"{request.budget:g} in all, by {request.cost}",
+            "Window": request.window and f"only the last {request.window} picks repel",
+            "Already shown": request.given and short(request.given, 80),
+            "Excluded": request.exclude and short(request.exclude, 80),
+        }
+        facts = file_facts(request, self.candidates, output) | {
+            "Scale of the scores": scales[request.scale] if request.quality else None,
+            "Method": request.method if request.seed is None else f"{request.method}, seed {request.seed}",
+            "Quality to keep": None if request.keep is None else f"{request.keep:.0%}",
+        }
+        return {name: value for name, value in (facts | asked_of(self.selection) | limits).items() if value}
 
     def __str__(self) -> str:
         selection = self.selection
@@ -195,14 +190,12 @@ def pick(request: Request, *, dask: str | None = None) -> Picks:
     warned: list[str] = []
     with working("Reading") as step, heard(warned):
         if dask is not None:
-            from diverset.cli.blocks import connected, pick_blocks
-
             with connected(dask):
                 candidates, selection, given, k = pick_blocks(request, step)
         else:
             candidates = read_candidates(request, reserved=(request.cost, request.group), step=step)
             k = candidates.size(request)
-            arguments = request.arguments(candidates) | request.limits(candidates)
+            arguments = request.arguments(candidates)
             given = arguments["given"]
             step("Picking")
             selection = dv.select(candidates.features, k, **arguments, **request.search)
@@ -216,9 +209,9 @@ def _remarks(candidates: Candidates, selection: dv.Selection, k: float) -> list[
     remarks = []
     n, picked = candidates.n, len(selection)
     if k > n:
-        remarks.append(f"{k} rows asked for, and {n} can be compared" + ("; all are picked" if picked == n else ""))
+        remarks.append(f"k = {k}, but only {n} rows can be compared" + ("; all are picked" if picked == n else ""))
     elif picked < k:
-        remarks.append(f"only {picked} of the {k} rows asked for could be picked; the limits allow no more")
+        remarks.append(f"only {picked} of {k} rows could be picked; the limits allow no more")
     spent = selection.rank_spent
     if spent is not None and spent < picked:
         remarks.append(
@@ -299,9 +292,9 @@ def draw(request: Request, *, draws: int = 1, page: bool = False) -> Drawn:
     """
     request.check()
     if draws < 1:
-        raise DiversetError(f"{draws} draws asked for; ask for at least 1")
+        raise DiversetError(f"the number of draws is {draws}; it must be at least 1")
     if page and draws > 1:
-        raise DiversetError(f"a page shows one set, and {draws} were asked for; draw one, or write .csv")
+        raise DiversetError(f"a page shows one set, not {draws}; draw one, or write .csv")
     if request.seed is None:
         request = replace(request, seed=int(np.random.default_rng().integers(2**31)))
     notes: list[str] = []
@@ -320,7 +313,7 @@ def draw(request: Request, *, draws: int = 1, page: bool = False) -> Drawn:
             law = dv.selection_law(candidates.features, k, diversity=request.dial, **arguments)
         except SizeError as error:
             raise SizeError(
-                f"{error}; copies and combinations of rows are never drawn together, so ask for fewer"
+                f"{error}; copies and combinations of rows are never drawn together, so choose a smaller k"
             ) from None
         step("Drawing")
         sets = [law.sample(rng=request.seed)] if draws == 1 else law.sample(draws, rng=request.seed)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from diverset.cli.group import Encoding, Out, Seed, app, option, sharing
-from diverset.cli.request import Method
+from diverset.cli.select import Method
 from diverset.errors import DiversetError
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def images(
     from diverset.images.pick import ImageChoice
 
     if options.k < 1:
-        raise DiversetError(f"k = {options.k}; ask for at least 1 image")
+        raise DiversetError(f"k = {options.k}; it must be at least 1")
     out.check(ImageChoice, [options.scores, options.embeddings])
     kept = not no_cache and (cache or True)
     choice = dv.pick_images(folder, **vars(options), cache=kept, progress=not out.quiet)

@@ -117,7 +117,7 @@ def choose_cities(
     """
     cities = load_us_cities()
     if not 1 <= k <= len(cities):
-        raise SizeError(f"k = {k} cities asked for; it must be between 1 and {len(cities)}")
+        raise SizeError(f"k = {k} cities; it must be between 1 and {len(cities)}")
     if not 0 < length_scale < np.inf:
         raise DiversetError(f"length_scale = {length_scale:g} km; it must be positive and finite")
     if not 0 <= population_power < np.inf:

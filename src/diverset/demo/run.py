@@ -103,7 +103,7 @@ def demo_threads(output: Path, console: Console) -> "FoundThreads":
     from diverset.threads import example_news
 
     with working("threading the news") as step:
-        found = dv.find_threads(example_news()[0], k=6, progress=step)
+        found = dv.find_threads(example_news()[0], k=6, events=6, progress=step)
     found = replace(found, notes=(*found.notes, "The news items are invented."))
     report_threads(found, console)
     found.save(output)
@@ -188,8 +188,8 @@ def _thread_card(found: "FoundThreads", output: Path) -> Any:
     caption = (
         "Stories: those that fill more than half of a thread. On the story: share of items that belong to the main "
         "story of their thread. k-means: on tf-idf, the items nearest to each centre; in the last row without the "
-        "series and on the vectors that the threads are found with. The news is invented: it shows what threads look "
-        "like, and proves nothing."
+        "series and on the vectors that the threads are found with. All methods are given the number of stories. The "
+        "news is invented: it shows what threads look like, and proves nothing."
     )
     return _card("Threads of news", output, about, ["stories", "on the story"], rows, caption)
 

@@ -103,5 +103,5 @@ def _label(ax: "Axes", choice: Choice, positions: FloatArray, shown: BoolArray) 
     diverse, others = diverse[:_MOST_LABELS], others[: _MOST_LABELS // 2]
     names = np.array(choice.cities.names)
     style: dict[str, Any] = {"avoid": positions[shown], "fontsize": 10, "zorder": 6}
-    notes = place_labels(ax, positions[diverse], names[diverse], color=SELECTED, fontweight="bold", **style)
-    place_labels(ax, positions[others], names[others], beside=notes, color=BASELINE, **style)
+    notes = place_labels(ax, positions[diverse], names[diverse].tolist(), color=SELECTED, fontweight="bold", **style)
+    place_labels(ax, positions[others], names[others].tolist(), beside=notes, color=BASELINE, **style)

@@ -55,18 +55,8 @@ def check_fetch(size_name: str, size: int | None, fetch_k: Any) -> None:
 class Choice:
     """Settings of a choice among documents; they mean what they mean for :func:`diverset.select`.
 
-    Parameters
-    ----------
-    k : int or None
-        Number of picks; None picks all, in the new order.
-    diversity, keep, scale, per_group, min_quality, lower_is_better
-        As for ``select``. Either `diversity` or `keep` may be set.
-    given : collection
-        What was shown before: documents, ids of candidates, or positions among them.
-    groups : str or sequence, optional
-        A metadata entry, or one value per candidate.
-    size_name : str
-        How the framework calls `k`, for messages.
+    With k = None all documents are picked, in the new order. `given` holds documents, ids of candidates, or positions
+    among them; `groups` is a metadata entry or one value per candidate. `size_name` is the framework's name for `k`.
     """
 
     k: int | None = 10
@@ -190,25 +180,11 @@ class VectorCache:
 
 
 class Reranking:
-    """One choice: what still has to be embedded, and then the picks.
+    """One choice: the texts that have to be embedded first, and then the picks.
 
-    Parameters
-    ----------
-    choice : Choice
-        The settings.
-    candidates : sequence of Candidate
-        Retrieved documents, best first.
-    read : callable
-        Makes a Candidate of a framework's document, for those in ``choice.given``.
-    cache : VectorCache, optional
-        Vectors of texts that were embedded before.
-
-    Attributes
-    ----------
-    texts : list of str
-        Texts without a vector, each once.
-    needs_query : bool
-        Whether no candidate has a score, so that the similarity to the query counts if it is known.
+    Candidates come best first; `read` makes a candidate of a document in ``choice.given``. `texts` are the texts
+    without a vector, each once. `needs_query` is true if no candidate has a score: the similarity to the query counts
+    then.
     """
 
     def __init__(
@@ -228,14 +204,8 @@ class Reranking:
     def finish(self, vectors: Sequence[Any], query: Any, remedy: str) -> list[tuple[Any, dict[str, Any]]]:
         """The picked documents in order, each with the entries to add to its metadata.
 
-        Parameters
-        ----------
-        vectors : sequence of array_like
-            Vectors of :attr:`texts`; empty if nothing can embed them.
-        query : array_like or None
-            Vector of the query.
-        remedy : str
-            What to do about a document without a vector, for the message.
+        `vectors` are those of :attr:`texts`, or empty if there is no embedding model. `remedy` completes the error
+        message for a document without a vector.
         """
         if not self._candidates:
             return []

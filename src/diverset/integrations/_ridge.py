@@ -39,26 +39,11 @@ _MANY = 1_000_000
 
 
 class RidgeKDPP:
-    r"""Sets Y of k rows with probability proportional to :math:`\det(F_Y F_Y^T + \rho I)`.
+    r"""Sets Y of k rows of F with probability proportional to :math:`\det(F_Y F_Y^T + \rho I)`.
 
-    Parameters
-    ----------
-    features : ndarray or scipy.sparse array of shape (n, D)
-        The rows of F.
-    k : int
-        Size of the sets, at most n.
-    ridge : float, optional
-        :math:`\rho` divided by the mean squared length of the rows. By default 0 where the rank of F is at least k,
-        and 0.01 elsewhere.
-
-    Attributes
-    ----------
-    ridge : float
-        The ridge in use.
-    size_probabilities : ndarray
-        Entry t is the probability that t items come from the DPP of the features, and k - t from all others.
-    log_normalizer : float
-        Logarithm of the sum of all determinants.
+    `ridge` is :math:`\rho` divided by the mean squared length of the rows, by default 0 where the rank of F is at least
+    k, and 0.01 elsewhere. Entry t of `size_probabilities` is the probability that t items come from the DPP of the
+    features, and k - t from all others.
     """
 
     def __init__(self, features: Any, k: int, ridge: float | None = None) -> None:

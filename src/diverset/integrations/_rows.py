@@ -12,6 +12,7 @@ from diverset.errors import DiversetError, SizeError
 from diverset.inference import select
 from diverset.inference.inputs import as_column, read_items, take_rows
 from diverset.inference.result import Selection
+from diverset.numerics.validation import as_generator
 
 __all__ = ["check_same_rows", "class_sizes", "count_rows", "select_by_class", "take_rows"]
 
@@ -53,7 +54,7 @@ def select_by_class(
     rng: RNGLike,
 ) -> list[Selection]:
     """One selection, or with labels one in each class; `indices` are rows of `features`."""
-    generator = np.random.default_rng(rng)
+    generator = as_generator(rng)
 
     def run(X: Any, k: int, scores: Any) -> Selection:
         return select(X, k, quality=scores, diversity=diversity, similarity=similarity, method=method, rng=generator)

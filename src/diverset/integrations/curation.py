@@ -25,7 +25,7 @@ import numpy as np
 from diverset._typing import Array, BoolArray, FloatArray, IntArray, RNGLike
 from diverset.errors import DiversetError, DiversetWarning
 from diverset.inference.inputs import as_column, read_items
-from diverset.numerics.validation import as_number, check_finite, is_sparse
+from diverset.numerics.validation import as_generator, as_number, check_finite, is_sparse
 
 __all__ = ["NearDuplicates", "drop_near_duplicates"]
 
@@ -310,7 +310,7 @@ def _planned(rows: _Rows, order: IntArray, least: float, recall: float, rng: RNG
 
     If ``method="auto"`` can afford neither, the affordable tables with the highest recall.
     """
-    generator = np.random.default_rng(rng)
+    generator = as_generator(rng)
     n, D = len(order), rows.X.shape[1]
     sample = generator.choice(n, size=min(n, _SAMPLE), replace=False)
     unit, empty = rows.unit(np.sort(sample))

@@ -42,45 +42,22 @@ if TYPE_CHECKING or found("langchain_core"):
     class DiverseReranker(BaseDocumentCompressor, RunnableSerializable[Any, list[Document]], RerankSettings):
         """Document compressor: the best documents that do not repeat each other, best first.
 
-        Documents may be ``(document, score)`` pairs. Relevance is that score, or the score in the metadata; if no
-        document has one, the cosine similarity to the query under `embeddings`; without these, the order of the
-        documents, first best. If only some have a score, the rest count as the least relevant, and are left out if
-        `min_quality` is set.
-
-        It can be piped: ``retriever | reranker`` takes the documents, and a dictionary with ``documents`` and ``query``
-        is accepted as well. Copies of the documents are returned. Their metadata have ``diverset_gain``, what each
-        added to the objective, and ``diverset_kept``, the share of relevance that all keep.
+        Documents may be ``(document, score)`` pairs; otherwise the score is read from the metadata. The reranker can be
+        piped: ``retriever | reranker`` takes the documents, or a dictionary with ``documents`` and ``query``. Relevance
+        and the metadata of the result are those of all rerankers: see :mod:`diverset.integrations`.
 
         Parameters
         ----------
         top_n : int or None
             How many to keep; None keeps all, in the new order.
-        diversity : float
-            0 ranks by relevance alone, 1 by diversity alone.
-        keep : float, optional
-            Share of relevance to keep, between 0 and 1, instead of `diversity`.
-        scale : {"rank", "standard", None}
-            How scores are calibrated.
-        given : list, optional
-            What was shown before: documents, ids or positions. They are not picked again, and the picks keep away from
-            them.
-        groups : str or list, optional
-            Metadata entry (or one value per document) of which at most `per_group` picks have the same value.
-        per_group : int, optional
-            See `groups`.
-        min_quality : float, optional
-            Documents with a lower score are left out.
-        lower_is_better : bool
-            Whether scores are distances.
+        diversity, keep, scale, given, groups, per_group, min_quality, lower_is_better, cache_size
+            The settings that all rerankers share: see :mod:`diverset.integrations`.
         embeddings : Embeddings, optional
             Embeds the documents that carry no vector, in one call, and the query if no document has a score.
         embedding_key : str
             Metadata entry with a document's vector.
         score_key : str, optional
             Metadata entry with a document's relevance; ``relevance_score`` or ``score`` by default.
-        cache_size : int
-            Number of embedded texts whose vectors are remembered, so that they are not embedded again for the next
-            query. 10,000 vectors of 768 numbers take 61 MB.
 
         Examples
         --------
@@ -103,22 +80,8 @@ if TYPE_CHECKING or found("langchain_core"):
         ) -> list[Document]:
             """Keep the best documents that do not repeat each other.
 
-            Parameters
-            ----------
-            documents : sequence of Document or of (Document, float)
-                Retrieved documents.
-            query : str, optional
-                What they were retrieved for.
-            callbacks : optional
-                Not used; LangChain passes it.
-            **settings
-                For this call, in place of the reranker's own: `top_n`, `diversity`, `keep`, `scale`, `given`,
-                `groups`, `per_group`, `min_quality`.
-
-            Returns
-            -------
-            list of Document
-                At most `top_n` of the documents, best first.
+            `settings` replace the reranker's own for this call: `top_n`, `diversity`, `keep`, `scale`, `given`,
+            `groups`, `per_group`, `min_quality`. `callbacks` are not used.
             """
             work = self._work(documents, settings)
             vectors: Sequence[Any] = []
@@ -186,10 +149,8 @@ if TYPE_CHECKING or found("langchain_core"):
 
         Vectors and scores come from the store where it gives them: ``InMemoryVectorStore``, ``FAISS``, ``Chroma`` and
         ``QdrantVectorStore``. For other stores the documents are embedded, in one call, and the relevance is the cosine
-        similarity to the query. The query is embedded once.
-
-        Copies of the documents are returned. Their metadata have ``score`` (the store's own), ``diverset_gain``, what
-        each added to the objective, and ``diverset_kept``, the share of relevance that all keep.
+        similarity to the query. The query is embedded once. The metadata of the result
+        also have the store's own ``score``.
 
         Parameters
         ----------

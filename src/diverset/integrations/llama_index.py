@@ -40,30 +40,18 @@ if TYPE_CHECKING or found("llama_index.core"):
     class DiverseReranker(BaseNodePostprocessor, RerankSettings):
         """Node postprocessor: the best nodes that do not repeat each other, best first.
 
-        Relevance is the score of each node; if no node has one, the cosine similarity to the query; without an
-        embedding of the query, the order of the nodes, first best. If only some have a score, the rest count as the
-        least relevant, and are left out if `min_quality` is set.
-
-        Copies of the nodes are returned. Their metadata have ``diverset_gain``, what each added to the objective, and
-        ``diverset_kept``, the share of relevance that all keep. Prompts and embeddings leave both out.
+        Relevance and the metadata of the result are those of all rerankers: see :mod:`diverset.integrations`. Prompts
+        and embeddings leave the added metadata out.
 
         Parameters
         ----------
         top_n : int or None
             How many to keep; None keeps all, in the new order.
-        diversity, keep, scale, per_group, min_quality, lower_is_better
-            As for :func:`diverset.select`: `diversity` 0 ranks by relevance alone, 1 by diversity alone.
-        given : list, optional
-            Nodes that were shown before, or their ids or positions. They are not picked again, and picks differ from
-            them.
-        groups : str or list, optional
-            Metadata entry (or one value per node) of which at most `per_group` picks have the same value.
+        diversity, keep, scale, given, groups, per_group, min_quality, lower_is_better, cache_size
+            The settings that all rerankers share: see :mod:`diverset.integrations`.
         embed_model : BaseEmbedding, optional
             Embeds the nodes that carry no embedding, in one call, and the query if no node has a score. By default
             ``Settings.embed_model``, if a node has no embedding.
-        cache_size : int
-            Number of embedded texts whose vectors are remembered, so that they are not embedded again for the next
-            query. 10,000 vectors of 768 numbers take 61 MB.
 
         Examples
         --------
@@ -111,9 +99,6 @@ if TYPE_CHECKING or found("llama_index.core"):
         Vectors come from the store where it gives them: the in-memory ``SimpleVectorStore``, ``FaissVectorStore``,
         ``ChromaVectorStore``, and stores whose ``get_nodes`` returns embeddings (``QdrantVectorStore``). Nodes of other
         stores are embedded, in one call. The query is embedded once.
-
-        Copies of the nodes are returned. Their metadata have ``diverset_gain``, what each added to the objective, and
-        ``diverset_kept``, the share of relevance that all keep. Prompts and embeddings leave both out.
 
         Parameters
         ----------

@@ -82,10 +82,6 @@ def from_faiss(index: Any, distances: Any, ids: Any, *, vectors: Any = None, que
         The third result of ``index.search_and_reconstruct``, for indexes that cannot reconstruct by id.
     query : int, optional
         Which query, if the search was for several.
-
-    Returns
-    -------
-    Candidates
     """
     at = _which(len(np.atleast_2d(ids)), query)
     keys = np.atleast_2d(ids)[at]
@@ -117,10 +113,6 @@ def from_qdrant(answer: Any, *, vector_name: str | None = None) -> Candidates:
         Points as objects or dictionaries.
     vector_name : str, optional
         Which vector, where points have several with names.
-
-    Returns
-    -------
-    Candidates
     """
     points = getattr(answer, "points", answer)
     while isinstance(points, Mapping):
@@ -149,10 +141,6 @@ def from_chroma(answer: Mapping[str, Any], *, query: int | None = None) -> Candi
         With ``ids``, ``distances`` and ``embeddings``, one list per query.
     query : int, optional
         Which query, if the search was for several.
-
-    Returns
-    -------
-    Candidates
     """
     ids = _entry(answer, "ids", "the answer")
     at = _which(len(ids), query)
@@ -179,10 +167,6 @@ def from_lancedb(answer: Any, *, vector: str = "vector", id: str | None = "id") 
         Name of the column of vectors.
     id : str or None
         Name of the column of ids; None numbers the rows.
-
-    Returns
-    -------
-    Candidates
     """
     if hasattr(answer, "to_pylist"):
         answer = answer.to_pylist()
@@ -210,10 +194,6 @@ def from_elasticsearch(answer: Mapping[str, Any], *, field: str) -> Candidates:
         The response, with ``hits.hits``.
     field : str
         Name of the field with the vectors, with dots for a field inside another.
-
-    Returns
-    -------
-    Candidates
     """
     hits = _entry(_entry(answer, "hits", "the answer"), "hits", "its hits")
     rows = []

@@ -30,7 +30,7 @@ from diverset._typing import FloatArray, IntArray, RNGLike
 from diverset.errors import DiversetError, KernelError, SizeError
 from diverset.inference.inputs import read_items
 from diverset.integrations._ridge import RidgeKDPP, equalised
-from diverset.numerics.validation import check_count, check_finite, check_nonnegative, is_sparse
+from diverset.numerics.validation import as_generator, check_count, check_finite, check_nonnegative, is_sparse
 
 __all__ = ["DiverseBatchSampler"]
 
@@ -119,7 +119,7 @@ class DiverseBatchSampler:
         if drop_last and not cover:
             raise DiversetError("drop_last is for cover=True; without it all batches have the same size")
         self.cover, self.drop_last = bool(cover), bool(drop_last)
-        self._seed = int(np.random.default_rng(rng).integers(2**63))
+        self._seed = int(as_generator(rng).integers(2**63))
         self.epoch = 0
         self._ridge = None if ridge is None else check_nonnegative(ridge, name="ridge")
         self._law = None if cover else RidgeKDPP(self._features, self.batch_size, self._ridge)

@@ -16,6 +16,7 @@ import zipfile
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -140,12 +141,12 @@ class Cache:
             with suppress(OSError):
                 self._path(self.folder, key).unlink()
 
-    def store(self, key: str, arrays: Mapping[str, Array]) -> None:
+    def store(self, key: str, arrays: Mapping[str, Any]) -> None:
         """Store arrays under a key, replacing an old entry; if that fails, the cache is not used any more."""
         if (folder := self.folder) is None:
             return
         buffer = io.BytesIO()
-        np.savez(buffer, allow_pickle=False, **arrays)
+        np.savez(buffer, **arrays)
         data = buffer.getvalue()
         if len(data) > self.max_bytes:
             return

@@ -154,8 +154,11 @@ def _from_number(text: str) -> datetime:
 
 def _from_parts(parts: dict[str, str | None], text: str, day_first: bool | None) -> tuple[datetime, str]:
     if parts.get("name"):
-        month = _month(str(parts["name"]), text)
+        name = str(parts["name"]).lower()
+        month = 1 + next((i for i, full in enumerate(_MONTHS) if full.startswith(name)), -1)
         day = int(parts.get("day") or 1)
+        if not month:
+            raise ValueError(f"{text!r} has no English name of a month")
     elif parts.get("one"):
         one, two = int(str(parts["one"])), int(str(parts["two"]))
         first = _decided(one, two, str(parts["mark"]))
@@ -177,13 +180,6 @@ def _from_parts(parts: dict[str, str | None], text: str, day_first: bool | None)
         return datetime(int(str(parts["year"])), month, day, *clock, tzinfo=_offset(zone)), zone
     except ValueError as error:
         raise ValueError(f"{text!r} is no date: {error}") from None
-
-
-def _month(name: str, text: str) -> int:
-    for number, full in enumerate(_MONTHS, start=1):
-        if full.startswith(name.lower()) or name.lower() == "sept" == full[:4]:
-            return number
-    raise ValueError(f"{text!r} has no English name of a month")
 
 
 def _decided(one: int, two: int, mark: str) -> bool | None:

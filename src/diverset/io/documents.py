@@ -1,9 +1,12 @@
 """Documents: plain text, Markdown, web pages and tables with texts, in files, folders, standard input or frames."""
 
+import codecs
 import html
 import os
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
@@ -79,52 +82,43 @@ class Document(NamedTuple):
 
 
 def read_documents(
-    sources: Any,
-    stdin: TextIO | None = None,
-    *,
-    text: str | None = None,
-    title: str | None = None,
-    time: str | None = None,
-    label: str | None = None,
-    day_first: bool | None = None,
-    date_format: str | None = None,
-    encoding: str | None = None,
-    max_bytes: int | None = None,
-    notes: list[str] | None = None,
+    sources: Any, stdin: TextIO | None = None, *, notes: list[str] | None = None, **options: Any
 ) -> list[Document]:
     """Read documents from a path, a frame, or a sequence of them.
 
     A folder stands for all files in it that can be read, in order of name; ``-``, and an empty sequence, for standard
-    input (a text, a web page or JSON). `text`, `title`, `time` and `label` are columns of tables, by default found by
-    their names. Files of a folder that cannot be read, and pages that diverset wrote, are skipped with a remark in
+    input (a text, a web page or JSON). The options are the fields of :class:`_Reader`; columns are found by their names
+    by default. Files of a folder that cannot be read, and pages that diverset wrote, are skipped with a remark in
     `notes`.
     """
-    remarks = [] if notes is None else notes
-    columns = {"text": text, "title": title, "time": time, "label": label}
-    reader = _Reader(columns, day_first, date_format, encoding, max_bytes, remarks)
+    reader = _Reader([] if notes is None else notes, **options)
     single = isinstance(sources, str | os.PathLike) or is_frame(sources)
     found: list[Document] = []
     for source in [sources] if single else list(sources) or ["-"]:
         if not isinstance(source, str | os.PathLike):
             found += reader.table(read_table(source))
         elif os.fspath(source) == "-":
-            raw = read_stdin(stdin, max_bytes=max_bytes)
-            content = decode(raw, "standard input", encoding=encoding, notes=remarks)
+            raw = read_stdin(stdin, max_bytes=reader.max_bytes)
+            content = decode(raw, "standard input", encoding=reader.encoding, notes=reader.notes)
             found += reader.content(content, _kind_of(content), "standard input")
         else:
             found += reader.path(Path(source))
     return found
 
 
-class _Reader(NamedTuple):
-    """Settings for reading documents."""
+@dataclass
+class _Reader:
+    """Settings for reading documents; ``text``, ``title``, ``time`` and ``label`` are columns of tables."""
 
-    columns: dict[str, str | None]
-    day_first: bool | None
-    date_format: str | None
-    encoding: str | None
-    max_bytes: int | None
     notes: list[str]
+    text: str | None = None
+    title: str | None = None
+    time: str | None = None
+    label: str | None = None
+    day_first: bool | None = None
+    date_format: str | None = None
+    encoding: str | None = None
+    max_bytes: int | None = None
 
     def path(self, path: Path) -> list[Document]:
         if not path.is_dir():
@@ -140,13 +134,13 @@ class _Reader(NamedTuple):
             if kind_of(name) in KINDS and not name.startswith(".")
         )
         if not files:
-            raise DiversetError(f"{path} holds no file that can be read ({', '.join(KINDS)})")
+            raise DiversetError(f"{path} contains no file that can be read ({', '.join(KINDS)})")
         found: list[Document] = []
         faults: list[str] = []
         left = byte_limit(self.max_bytes)
         for file in files:
             try:
-                found += self._replace(max_bytes=left).file(file, file.relative_to(path).as_posix())
+                found += replace(self, max_bytes=left).file(file, file.relative_to(path).as_posix())
                 left -= min(left, file.stat().st_size)
             except DiversetError as error:
                 faults.append(str(error))
@@ -165,8 +159,12 @@ class _Reader(NamedTuple):
         if kind in (".html", ".htm"):
             if is_own_page(raw):
                 raise DiversetError(f"{path} is a page that diverset wrote, and is not read as a document")
-            if encoding is None and (declared := _CHARSET.search(raw, 0, 2048)) is not None:
-                encoding = _known_encoding(declared[1].decode())
+            declared = _CHARSET.search(raw, 0, 2048)
+            if encoding is None and declared is not None:
+                # UTF-8 is tried first anyway, and unknown encodings are ignored.
+                with suppress(LookupError):
+                    name_of = codecs.lookup(declared[1].decode()).name
+                    encoding = None if name_of in ("utf-8", "ascii") else name_of
         return self.content(decode(raw, str(path), encoding=encoding, notes=self.notes), kind, name)
 
     def content(self, text: str, kind: str, name: str) -> list[Document]:
@@ -174,7 +172,7 @@ class _Reader(NamedTuple):
             return self.table(parse_table(text, kind, name, self.notes, plain_texts=True)) if text.strip() else []
         plain = {".html": html_text, ".htm": html_text, ".md": markdown_text, ".markdown": markdown_text}.get(kind, str)
         date = date_in_name(name)
-        reason = "" if date is not None else "its name holds no date such as 2005-02-24"
+        reason = "" if date is not None else "its name contains no date such as 2005-02-24"
         return [Document(plain(text), name, date, reason=reason, id=Path(name).stem, where=name)]
 
     def table(self, table: Table) -> list[Document]:
@@ -190,7 +188,7 @@ class _Reader(NamedTuple):
                     "that holds texts with --text"
                 )
             self.notes.append(f"taking {texts[0]!r} as the text; --text names another column")
-        label = self.columns["label"] or guess_id(table)
+        label = self.label or guess_id(table)
         ids = list(range(1, table.n + 1)) if label is None else [as_text(cell) for cell in table.column(label)]
         dates = parse_dates(_first(table, times), day_first=self.day_first, date_format=self.date_format)
         self.notes.extend(note for note in dates.notes if note not in self.notes)
@@ -217,7 +215,7 @@ class _Reader(NamedTuple):
 
     def _named(self, table: Table, what: str, names: Iterable[str]) -> list[str]:
         """The column that the user named, or all with a known name, in order of preference."""
-        given = self.columns.get(what)
+        given: str | None = getattr(self, what, None)
         if given is not None:
             table.column(given)
             return [given]
@@ -255,15 +253,6 @@ def _kind_of(text: str) -> str:
             continue
         return kind
     return ".txt"
-
-
-def _known_encoding(name: str) -> str | None:
-    """The encoding that a page declares, if Python knows it; None for UTF-8, which is tried first anyway."""
-    try:
-        "".encode(name)
-    except LookupError:
-        return None
-    return None if name.lower().replace("-", "") in ("utf8", "ascii", "usascii") else name
 
 
 def html_text(page: str) -> str:

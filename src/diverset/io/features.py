@@ -180,5 +180,5 @@ def rows_with_words(table: Table, name: str, texts: list[str], features: Any, no
         raise DiversetError(f"{table.name}: column {name!r} has no words in any row")
     if silent:
         first = table.where(int(np.argmin(keep))) + " is the first" * (silent > 1)
-        notes.append(f"{plural(silent, 'row')} left out, for want of words in {name}: {first}")
+        notes.append(f"{plural(silent, 'row')} left out, since they have no words in {name}: {first}")
     return np.asarray(keep, dtype=bool)

@@ -153,8 +153,7 @@ def _read_at_most(file: Any, limit: int, name: str) -> bytes:
 def _too_large(name: str, size: int | None, limit: int) -> DiversetError:
     has = f"more than {limit:,}" if size is None else f"{size:,}"
     return DiversetError(
-        f"{name} has {has} bytes, and at most {limit:,} are read; set {MAX_BYTES_VARIABLE}, or max_bytes in Python, to "
-        "allow more"
+        f"{name} has {has} bytes, and at most {limit:,} are read; set {MAX_BYTES_VARIABLE} to allow more"
     )
 
 

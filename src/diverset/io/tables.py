@@ -365,17 +365,26 @@ def _read_csv(text: str, name: str) -> Table:
 
 def _csv_rows(text: str, delimiter: str) -> list[tuple[int, list[str]]]:
     """Rows of a CSV file, each with the line it begins on; fields may have any length."""
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    rows, begin = [], 1
+    try:
+        return list(_numbered_rows(text, delimiter))
+    except csv.Error as error:
+        if "field limit" not in str(error):
+            raise
+    # The limit is global in the csv module, so it is raised only for files that need it.
     with _FIELD_LIMIT:
-        limit = csv.field_size_limit(max(csv.field_size_limit(), len(text)))
+        limit = csv.field_size_limit(len(text))
         try:
-            for row in reader:
-                rows.append((begin, row))
-                begin = reader.line_num + 1
+            return list(_numbered_rows(text, delimiter))
         finally:
             csv.field_size_limit(limit)
-    return rows
+
+
+def _numbered_rows(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    begin = 1
+    for row in reader:
+        yield begin, row
+        begin = reader.line_num + 1
 
 
 def _read_json(text: str, name: str, *, lines: bool, plain_texts: bool) -> Table:

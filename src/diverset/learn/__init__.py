@@ -30,8 +30,7 @@ from diverset.learn.full_rank import FullRankKernel
 from diverset.learn.instances import Instance
 from diverset.learn.low_rank import LowRankKernel, NonsymmetricKernel
 from diverset.learn.next_item import NextItemReport, NextItemScores, compare_next_item
-from diverset.learn.quality import QualityModel
-from diverset.learn.quality_baselines import LogisticQuality
+from diverset.learn.quality import LogisticQuality, QualityModel
 from diverset.learn.quality_search import QualityModelCV
 
 __all__ = [

@@ -2,8 +2,8 @@ r"""Baskets without interaction: what learned kernels are compared with."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scipy.special import gammaln
@@ -26,6 +26,7 @@ _NEGLIGIBLE = 1e-15
 _LOG_NEGLIGIBLE = -80.0
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class IndependentItems(BasketModel):
     r"""Every item by itself: :math:`\Pr(Y) = \prod_{i \in Y} p_i \prod_{i \notin Y} (1 - p_i)`, a diagonal DPP.
 
@@ -52,30 +53,11 @@ class IndependentItems(BasketModel):
     array([0.75, 0.5 ])
     """
 
-    def __init__(self, *, pseudo_count: float = 0.5) -> None:
-        self.pseudo_count = pseudo_count
+    pseudo_count: float = 0.5
 
-    def fit(self, baskets: Any, y: Any = None, *, n_items: Any = None) -> IndependentItems:
-        """Count the items.
-
-        Parameters
-        ----------
-        baskets : lists of names or numbers, table or sparse matrix
-            Observed sets, in any form of :mod:`diverset.learn.basket_names`.
-        y : None
-            Ignored; scikit-learn passes it.
-        n_items : int or sequence of names, optional
-            Number of items, or the names of all, also of those in no basket; by default those that occur.
-
-        Returns
-        -------
-        self : IndependentItems
-            The fitted model.
-        """
-        read = self._observed(baskets, n_items)
+    def _learn(self, read: Baskets) -> None:
         extra = check_nonnegative(self.pseudo_count, name="pseudo_count")
         self._keep((read.counts + extra) / (len(read) + 2.0 * extra))
-        return self
 
     def _keep(self, p: FloatArray) -> None:
         self.p_ = p
@@ -106,6 +88,7 @@ class IndependentItems(BasketModel):
         return scores
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PoissonItems(BasketModel):
     r"""A Poisson number of items, drawn by popularity: the content knows nothing of the rest but the number.
 
@@ -148,29 +131,11 @@ class PoissonItems(BasketModel):
     (1.5, 0)
     """
 
-    def __init__(self, *, pseudo_count: float = 0.5, max_iter: int = 200, tol: float = 1e-6) -> None:
-        self.pseudo_count = pseudo_count
-        self.max_iter = max_iter
-        self.tol = tol
+    pseudo_count: float = 0.5
+    max_iter: int = 200
+    tol: float = 1e-6
 
-    def fit(self, baskets: Any, y: Any = None, *, n_items: Any = None) -> PoissonItems:
-        """Learn the rate and the weights.
-
-        Parameters
-        ----------
-        baskets : lists of names or numbers, table or sparse matrix
-            Observed sets, in any form of :mod:`diverset.learn.basket_names`.
-        y : None
-            Ignored; scikit-learn passes it.
-        n_items : int or sequence of names, optional
-            Number of items, or the names of all, also of those in no basket; by default those that occur.
-
-        Returns
-        -------
-        self : PoissonItems
-            The fitted model.
-        """
-        read = self._observed(baskets, n_items)
+    def _learn(self, read: Baskets) -> None:
         sizes, times = np.unique(read.sizes, return_counts=True)
         counts = read.counts + check_nonnegative(self.pseudo_count, name="pseudo_count")
         # As many items as the baskets hold, whatever was added.
@@ -192,7 +157,6 @@ class PoissonItems(BasketModel):
         )
         weights = np.exp(log_w - log_w.max(initial=-np.inf)) if counts.any() else np.ones(len(counts))
         self._keep(weights / weights.mean(), float(read.sizes.mean()))
-        return self
 
     def _keep(self, weights: FloatArray, rate: float) -> None:
         self.weights_ = weights

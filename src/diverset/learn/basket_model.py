@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -47,6 +47,30 @@ class BasketModel(Estimator, abc.ABC):
     @abc.abstractmethod
     def _scores(self, basket: IntArray) -> FloatArray:
         """Probability of every item, given that the basket is taken."""
+
+    @abc.abstractmethod
+    def _learn(self, baskets: Baskets) -> None:
+        """Fit the model to baskets that were checked."""
+
+    def fit(self, baskets: Any, y: Any = None, *, n_items: Any = None) -> Self:
+        """Learn from baskets.
+
+        Parameters
+        ----------
+        baskets : lists of names or numbers, table or sparse matrix
+            Observed sets, in any form of :mod:`diverset.learn.basket_names`.
+        y : None
+            Ignored; scikit-learn passes it.
+        n_items : int or sequence of names, optional
+            Number of items, or the names of all, including those in no basket. By default the items that occur.
+
+        Returns
+        -------
+        self
+            The fitted model.
+        """
+        self._learn(self._observed(baskets, n_items))
+        return self
 
     def _observed(self, data: Any, n_items: Any) -> Baskets:
         """The baskets to learn from; keeps the names of the items."""
@@ -109,19 +133,19 @@ class BasketModel(Estimator, abc.ABC):
         return self._scores(self._positions(basket))
 
     def recommend(self, basket: Iterable[Any], n: int = 10) -> list[Recommended]:
-        """The `n` items most likely to be in a basket that holds these, best first, each judged by itself.
+        """The `n` items most likely to be in a basket with the given items, best first, each judged on its own.
 
         Parameters
         ----------
         basket : iterable
-            What is in it already, by name or number; never recommended.
+            The items in the basket, by name or number; they are not recommended.
         n : int
-            How many; all others if there are fewer.
+            Number of recommendations, or all other items if there are fewer.
 
         Returns
         -------
         list of (item, score)
-            The name or number of each, and its probability given the basket.
+            Name or number of each item, and its probability given the basket.
         """
         inside = self._positions(basket)
         scores = self._scores(inside)
@@ -132,17 +156,7 @@ class BasketModel(Estimator, abc.ABC):
     def complete(self, basket: Iterable[Any], k: int) -> list[Any]:
         """`k` items to add to a basket, one after the other, each the most likely given all before it.
 
-        Parameters
-        ----------
-        basket : iterable
-            What is in it already.
-        k : int
-            How many to add.
-
-        Returns
-        -------
-        list
-            In the order they were added: unlike :meth:`recommend`, similar items do not come together.
+        Unlike the result of :meth:`recommend`, similar items do not come together.
         """
         inside = self._items(self._positions(basket))
         wanted = check_size(k)

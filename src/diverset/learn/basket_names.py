@@ -28,21 +28,9 @@ __all__ = ["numbered", "positions_of"]
 
 
 def numbered(data: Any, known: Array | None = None) -> tuple[Any, Array | None]:
-    """Baskets by item number, and the names of the items.
+    """Baskets by item number, for `read_baskets`, and the names of the items, or None if items are numbers.
 
-    Parameters
-    ----------
-    data : baskets in any form of the module's table
-        What is to be read.
-    known : ndarray of shape (n_items,), optional
-        Names of the items of a fitted model: the only ones that may occur.
-
-    Returns
-    -------
-    baskets
-        Something for :func:`~diverset.learn.baskets.read_baskets`.
-    names : ndarray of shape (n_items,), or None
-        `known`, or else the names found, in order; None if items are numbers.
+    Only the names in `known` may occur if they are given.
     """
     if is_sparse(data):
         return _from_matrix(data), known

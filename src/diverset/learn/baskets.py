@@ -20,32 +20,14 @@ _CHUNK = 1 << 19
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Baskets of one size.
-
-    Attributes
-    ----------
-    rows : ndarray of shape (n_baskets, size)
-        Their items, ascending.
-    weights : ndarray of shape (n_baskets,)
-        How often each occurs.
-    """
+    """Baskets of one size: their items, of shape (n_baskets, size), ascending, and how often each basket occurs."""
 
     rows: IntArray
     weights: FloatArray
 
 
 class Baskets:
-    """Sets of items 0..n_items-1, one after the other in a flat array.
-
-    Parameters
-    ----------
-    flat : ndarray of shape (total,)
-        Items, ascending within each basket.
-    starts : ndarray of shape (n_baskets + 1,)
-        Where each basket begins.
-    n_items : int
-        Size of the ground set.
-    """
+    """Sets of items 0..n_items-1 in a flat array, ascending within each basket; basket t begins at `starts[t]`."""
 
     def __init__(self, flat: IntArray, starts: IntArray, n_items: int) -> None:
         self.flat = flat
@@ -109,15 +91,7 @@ class Baskets:
 
 
 def read_baskets(baskets: Any, n_items: Any = None) -> Baskets:
-    """Check baskets; without `n_items` the largest item says how many there are.
-
-    Parameters
-    ----------
-    baskets : sequence of sequences of int
-        Item numbers from 0; the order within a basket does not matter. Empty baskets are baskets.
-    n_items : int, optional
-        Size of the ground set.
-    """
+    """Check baskets of item numbers from 0; without `n_items` the largest number determines it."""
     if isinstance(baskets, Baskets):
         return baskets
     if isinstance(baskets, str | bytes) or not hasattr(baskets, "__iter__"):

@@ -85,18 +85,9 @@ class Instance:
 
 
 class ReadInstance:
-    """An instance that was checked: real features F, and S as a matrix or as rows.
+    """An instance that was checked: real features F, and the similarity as a matrix S of full rank or as rows.
 
-    Parameters
-    ----------
-    name : str
-        What error messages call it.
-    F : ndarray of shape (n, m)
-        Quality features.
-    S : ndarray of shape (n, n), optional
-        Similarity of full rank.
-    rows : ndarray or CSR of shape (n, D), optional
-        Rows whose products are S: given as such, or found where S has deficient rank.
+    The products of the rows are S: they were given, or computed because S has deficient rank.
     """
 
     def __init__(self, name: str, F: FloatArray, S: Array | None = None, rows: Any = None) -> None:

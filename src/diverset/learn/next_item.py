@@ -15,7 +15,7 @@ from diverset.learn.basket_model import BasketModel
 from diverset.learn.basket_names import numbered
 from diverset.learn.baskets import Baskets, read_baskets
 from diverset.numerics.linalg import positions_outside
-from diverset.numerics.validation import check_count
+from diverset.numerics.validation import as_generator, check_count
 
 __all__ = ["NextItemReport", "NextItemScores", "compare_next_item"]
 
@@ -140,7 +140,7 @@ def compare_next_item(
         if model.n_items_ != first.n_items_ or not _same(model.names_, first.names_):
             raise DiversetError(f"the model {name!r} knows other items than the first; fit all to the same baskets")
     hits_within = check_count(n, name="n")
-    generator = np.random.default_rng(rng)
+    generator = as_generator(rng)
     usable = np.flatnonzero(questions.sizes >= 2)
     if len(usable) == 0:
         raise DiversetError("no test basket has two items or more, so none can be taken out")

@@ -38,27 +38,11 @@ _LARGEST = 340.0
 
 
 def log_likelihood_and_gradient(example: Example, theta: FloatArray, *, fixed_size: bool) -> tuple[float, FloatArray]:
-    r"""Log-probability of an observed set, and its gradient by the inclusion probabilities (Algorithm 4).
+    """Log-probability of an observed set, ``-inf`` where qualities overflow, and its gradient in theta (Algorithm 4).
 
     Only the diagonal of K is needed, so no eigenvectors are: one Cholesky factorisation of L + I and the inverse
     of the factor, :math:`O(n^3)` with a small constant, or :math:`O(nD^2)` through the dual. A fixed size takes the
     eigendecomposition.
-
-    Parameters
-    ----------
-    example : Example
-        Instance and observed set.
-    theta : ndarray of shape (m,)
-        Weights.
-    fixed_size : bool
-        Whether the size of the set is taken as known (a k-DPP).
-
-    Returns
-    -------
-    log_likelihood : float
-        ``-inf`` where qualities overflow.
-    gradient : ndarray of shape (m,)
-        In theta.
     """
     F, k = example.instance.F, len(example.observed)
     log_quality = 0.5 * (F @ theta)

@@ -16,4 +16,8 @@ if TYPE_CHECKING:
         validation,
     )
 else:
-    __getattr__, __dir__ = names_on_use(__name__, {}, submodules=__all__)
+    __getattr__, __dir__ = names_on_use(
+        __name__,
+        {},
+        submodules=["eigenvector_probabilities", "linalg", "poisson_binomial", "projection", "symmetric", "validation"],
+    )

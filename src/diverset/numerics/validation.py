@@ -113,14 +113,14 @@ def plain_array(a: Any, *, name: str) -> Any:
 _OF_K = 1e-10
 
 
-def as_real_or_complex(a: Any, *, name: str, ndim: int) -> Array:
-    """`a` as a float or complex array of `ndim` dimensions in its own precision; other dtypes raise an error."""
+def as_real_or_complex(a: Any, *, name: str, ndim: int | None = None) -> Array:
+    """`a` as a float or complex array in its own precision, of `ndim` dimensions (None: any); others raise an error."""
     array: Array = _as_array(a, name=name)
     if array.dtype.kind in "biu":
         array = array.astype(np.float64)
     if array.dtype.kind not in "fc":
         raise KernelError(f"{name} has dtype {array.dtype}; it must hold real or complex numbers")
-    if array.ndim != ndim:
+    if ndim is not None and array.ndim != ndim:
         raise KernelError(f"{name} has shape {array.shape}; expected {ndim} dimension{'s' * (ndim > 1)}")
     return array
 
@@ -148,12 +148,17 @@ def check_finite(a: Array, *, name: str) -> None:
         raise KernelError(f"{name}[{at}] is {a[where]}; every entry must be finite")
 
 
-def as_real(a: Any, *, name: str, shape: tuple[int | None, ...]) -> FloatArray:
-    """`a` as an array of real numbers of this shape (None: any length); nan and infinities are allowed."""
-    array = as_real_or_complex(a, name=name, ndim=len(shape))
+def as_real(a: Any, *, name: str, shape: tuple[int | str | None, ...] | None = None) -> FloatArray:
+    """`a` as an array of real numbers of this shape; nan and infinities are allowed.
+
+    In `shape`, None or a name stands for any length; without `shape`, any shape is allowed.
+    """
+    array = as_real_or_complex(a, name=name, ndim=None if shape is None else len(shape))
     if array.dtype.kind == "c":
         raise KernelError(f"{name} is complex; it must hold real numbers")
-    if any(wanted not in (None, length) for wanted, length in zip(shape, array.shape, strict=True)):
+    if shape is None:
+        return array.astype(np.float64, copy=False)
+    if any(not isinstance(m, str) and m not in (None, n) for m, n in zip(shape, array.shape, strict=True)):
         expected = ", ".join("n" if wanted is None else str(wanted) for wanted in shape)
         raise KernelError(f"{name} has shape {array.shape}; expected ({expected}{',' * (len(shape) == 1)})")
     return array.astype(np.float64, copy=False)
@@ -168,8 +173,10 @@ def check_squares(array: FloatArray, *, name: str, largest: float = LARGEST) -> 
         raise KernelError(f"{name}[{at}] is {array[where]:.6g}, too large to be squared; take another unit")
 
 
-def as_finite(a: Any, *, name: str, shape: tuple[int | None, ...], largest: float = LARGEST) -> FloatArray:
-    """`a` as an array of finite real numbers of this shape (None: any length) whose squares are finite, too."""
+def as_finite(
+    a: Any, *, name: str, shape: tuple[int | str | None, ...] | None = None, largest: float = LARGEST
+) -> FloatArray:
+    """`a` as an array of finite real numbers of this shape, as in `as_real`, whose squares are finite, too."""
     array = as_real(a, name=name, shape=shape)
     check_squares(array, name=name, largest=largest)
     return array

@@ -134,10 +134,7 @@ def placed(candidates: Any, shown: IntArray) -> tuple[FloatArray, str]:
             some = np.any(X, axis=1)  # rows of zeros stay
             X[some] = dv.kernels.normalize_rows(X[some])
         plane, share = principal_plane(X)
-        caption = (
-            f"Close rows are alike, as far as two directions can tell: they keep {share:.0%} of the variation "
-            "(principal components)."
-        )
+        caption = f"Close rows are similar; the two principal components keep {share:.0%} of the variation."
     return in_percent(plane, plane), caption
 
 

@@ -32,7 +32,7 @@ def page(result: Any, output: Path) -> dict[str, Any]:
         "title": getattr(result, "title", f"{len(found)} ways to pick"),
         "asked": {} if candidates is None else result.asked(output),
         "notes": list(dict.fromkeys([*result.notes, *found.notes])),
-        "chosen": None if found.chosen is None else found.chosen.name,
+        "chosen": found.chosen,
         "chart": None if found.chosen is None else _chart(found),
         "command": None if candidates is None else result.command(),
         "maps": [],
@@ -43,8 +43,7 @@ def page(result: Any, output: Path) -> dict[str, Any]:
     headline = {id(each) for each in found.headline}
     values["rows"] = [
         {
-            "name": each.name,
-            "chosen": each is found.chosen,
+            "setting": each,
             "headline": id(each) in headline,
             "difference": difference(each, found.measure) if found.measure else None,
             "cells": [_cell(name, each.numbers[name], columns[name]) for name in found.columns],

@@ -81,7 +81,8 @@ def page(result: Any, output: Path) -> dict[str, Any]:
     texts += _texts(candidates, dots, 240, _DOT_BYTES)
     ranks, heights = _standing(candidates.quality, picks.request.lower_is_better)
     row_of = {int(i): row for row, i in enumerate(shown)}
-    links = _links(candidates)
+    columns = candidates.table.columns if hasattr(candidates, "table") else {}
+    links = next((columns[name] for name in columns if str(name).lower() in _LINKS), None)
     data = {
         "rows": [
             [short(candidates.label(i), 200), text, round(x, 2), round(y, 2), *_number(candidates, i, ranks, heights)]
@@ -168,12 +169,6 @@ def asked_of(selection: Selection) -> dict[str, str]:
         found["Redundancy"] = f"{selection.redundancy:.2f}: mean similarity of a pick to the pick most like it"
     found["Log-volume"] = f"{selection.log_det:.4g}" if math.isfinite(selection.log_det) else "none: dependent rows"
     return found
-
-
-def _links(candidates: Any) -> list[Any] | None:
-    """The column of web addresses, if the table has one."""
-    columns = {} if getattr(candidates, "table", None) is None else candidates.table.columns
-    return next((cells for name, cells in columns.items() if str(name).lower() in _LINKS), None)
 
 
 def _texts(candidates: Any, rows: IntArray, length: int, most: int) -> list[str]:

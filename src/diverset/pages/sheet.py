@@ -56,24 +56,13 @@ def page(choice: "ImageChoice", output: Path) -> dict[str, Any]:
         "title": _title(choice),
         "asked": asked,
         "notes": choice.notes,
-        "entries": [
-            {
-                "name": names[i],
-                "href": file_link(paths[i], output),
-                "note": choice.note(i),
-                "image": sources[paths[i], LARGE],
-                "others": [
-                    {
-                        "name": f"{names[j]} (near-duplicate)" if copy[j] else names[j],
-                        "near": bool(copy[j]),
-                        "image": sources[paths[j], SMALL],
-                    }
-                    for j in small
-                ],
-                "more": [{"name": names[j], "href": file_link(paths[j], output)} for j in more],
-            }
-            for i, small, more in entries
-        ],
+        "entries": entries,
+        "names": names,
+        "note": choice.note,
+        "near": copy.tolist(),
+        "large": lambda i: sources[paths[i], LARGE],
+        "small": lambda i: sources[paths[i], SMALL],
+        "link": lambda i: file_link(paths[i], output),
     }
 
 

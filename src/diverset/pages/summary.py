@@ -36,6 +36,7 @@ def page(summary: "Summary", output: Path) -> dict[str, Any]:
         "summary": summary,
         "asked": asked,
         "picks": _picks(summary),
+        "ranks": {int(i): rank for rank, i in enumerate(summary.indices, start=1)},
         "documents": _documents(summary, output),
     }
 
@@ -71,28 +72,13 @@ def _picks(summary: "Summary") -> list[dict[str, Any]]:
 def _documents(summary: "Summary", output: Path) -> list[dict[str, Any]]:
     """Sentences of each document in blocks; in a large cluster, blocks far from chosen sentences are folded."""
     cluster = summary.cluster
-    rank = {int(i): place for place, i in enumerate(summary.indices, start=1)}
     near: BoolArray = np.full(len(cluster), len(cluster) <= MOST_SENTENCES)
-    for i in rank:
+    for i in summary.indices.tolist():
         near[max(0, i - _AROUND) : i + _AROUND + 1] = True
     found, start = [], 0
     for name, document in zip(cluster.names, cluster.documents, strict=True):
         numbers = range(start, start + len(document))
         start += len(document)
-        blocks = [
-            {
-                "hidden": not shown,
-                "sentences": [
-                    {
-                        "number": i,
-                        "text": cluster.sentences[i],
-                        "rank": rank.get(i),
-                        "probability": f"{summary.inclusion[i]:.3f}",
-                    }
-                    for i in block
-                ],
-            }
-            for shown, block in groupby(numbers, key=lambda i: bool(near[i]))
-        ]
+        blocks = [(shown, list(block)) for shown, block in groupby(numbers, key=lambda i: bool(near[i]))]
         found.append({"name": name, "href": web_link(name) or file_link(name, output), "blocks": blocks})
     return found

@@ -29,6 +29,7 @@ def page(found: FoundThreads, output: Path) -> dict[str, Any]:
     dates = corpus.times.dtype.kind == "M"
     at = (corpus.times.astype("datetime64[s]") if dates else corpus.times).astype(np.float64)
     place, shown, others = _places(found)
+    places = place.round(2).tolist()
     homes: dict[int, list[int]] = {}
     for t, thread in enumerate(threads, start=1):
         for i in thread.tolist():
@@ -38,18 +39,17 @@ def page(found: FoundThreads, output: Path) -> dict[str, Any]:
             "name": found.names[t],
             "words": found.words[t],
             "colour": COLOURS[t % len(COLOURS)],
-            "first": found.dates[t][0],
-            "last": found.dates[t][1],
+            "dates": found.dates[t],
             "related": found.related[t],
             "items": [
-                _item(found, int(i), gap, [j for j in homes[int(i)] if j != t + 1])
-                for i, gap in zip(thread, found.gaps(t), strict=True)
+                _item(found, i, [j for j in homes[i] if j != t + 1])
+                | {"gap": float(gap), "at": float(at[i]), "place": places[i]}
+                for i, gap in zip(thread.tolist(), found.gaps(t), strict=True)
             ],
         }
         for t, thread in enumerate(threads)
     ]
     inside = np.concatenate(threads)
-    places = place.round(2).tolist()
     data = {
         "dates": dates,
         "span": [float(at[inside].min()), float(at[inside].max())],
@@ -57,18 +57,9 @@ def page(found: FoundThreads, output: Path) -> dict[str, Any]:
             {
                 "words": card["words"],
                 "colour": card["colour"],
-                "items": [
-                    {
-                        "title": item["title"],
-                        "day": day_of(corpus.times[i]),
-                        "at": float(at[i]),
-                        "gap": item["gap"] > 0.0,
-                        "place": places[i],
-                    }
-                    for i, item in zip(thread.tolist(), card["items"], strict=True)
-                ],
+                "items": [{key: item[key] for key in ("title", "day", "at", "gap", "place")} for item in card["items"]],
             }
-            for card, thread in zip(cards, threads, strict=True)
+            for card in cards
         ],
         "documents": [[*places[i], str(corpus.titles[i])] for i in shown.tolist()],
     }
@@ -126,7 +117,7 @@ def _places(found: FoundThreads) -> tuple[FloatArray, IntArray, int]:
     return in_percent(plane, plane[shown]), others, len(found.kept) - len(inside)
 
 
-def _item(found: FoundThreads, i: int, gap: float, shared: list[int]) -> dict[str, Any]:
+def _item(found: FoundThreads, i: int, shared: list[int]) -> dict[str, Any]:
     """A headline with its date, the beginning of its text, its source, and its copies."""
     corpus = found.corpus
     title, text = str(corpus.titles[i]), " ".join(corpus.texts[i].split())
@@ -135,8 +126,7 @@ def _item(found: FoundThreads, i: int, gap: float, shared: list[int]) -> dict[st
     snippet = short(text, SNIPPET)
     return {
         "title": title,
-        "day": day_of(corpus.times[i])[:10],
-        "gap": gap,
+        "day": day_of(corpus.times[i]),
         "shared": shared,
         "snippet": snippet,
         "rest": short(text[len(snippet) - 2 :], REST) if len(text) > SNIPPET else "",

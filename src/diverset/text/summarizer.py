@@ -16,8 +16,7 @@ from diverset._typing import FloatArray, IntArray
 from diverset.errors import DiversetError
 from diverset.learn._estimator import Estimator, check_fitted
 from diverset.learn.instances import Instance
-from diverset.learn.quality import QualityModel
-from diverset.learn.quality_baselines import LogisticQuality
+from diverset.learn.quality import LogisticQuality, QualityModel
 from diverset.numerics.validation import as_generator, check_nonnegative, check_positive
 from diverset.text.cluster import Budget, Cluster, read_budget
 from diverset.text.decode import SummaryLaw, cosines, indicator
