@@ -158,6 +158,19 @@ def embed(texts: list[str], model: str) -> Array:
     return np.asarray(encoder.encode(texts, show_progress_bar=show, convert_to_numpy=True), dtype=np.float32)
 
 
+def encode_installed(items: Sequence[Any], model: str) -> FloatArray:
+    """Embeddings of texts or images by an installed sentence-transformers model; nothing is downloaded."""
+    try:
+        from sentence_transformers import SentenceTransformer
+    except ImportError as error:
+        raise MissingExtraError("embeddings by name need: pip install sentence-transformers") from error
+    try:
+        encoder = SentenceTransformer(model, local_files_only=True)
+    except (OSError, ValueError) as error:
+        raise DiversetError(f"there is no installed sentence-transformers model {model!r}: {error}") from None
+    return np.asarray(encoder.encode(items), dtype=np.float64)
+
+
 def rows_with_words(table: Table, name: str, texts: list[str], features: Any, notes: list[str]) -> BoolArray:
     """Which rows have words; a remark gives the number of the others, which cannot be compared."""
     words = np.diff(features.indptr) > 0 if is_sparse(features) else np.any(features, axis=1)
