@@ -84,7 +84,7 @@ lint: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	MYPYPATH=src $(BIN)/mypy --config-file /dev/null --ignore-missing-imports --follow-imports=silent docs/snippets # as users see the types
+	MYPYPATH=src $(BIN)/mypy --config-file /dev/null --ignore-missing-imports --follow-imports=silent docs/snippets examples # as users see the types
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks run

@@ -1,7 +1,7 @@
-"""Normalisers, marginals and sizes: what the distributions cost, and what their numbers are worth.
+"""Normalisers, marginals and sizes: the time they take, and how accurate they are.
 
-Times are those of whole calls from the user's arrays on, with checks and construction. The references are the linear
-algebra that no method can do without, as NumPy and SciPy do it.
+Times are those of whole calls on the user's arrays, with checks and construction. The references are the linear algebra
+that every method needs, by NumPy and SciPy.
 """
 
 import math
@@ -14,7 +14,7 @@ import scipy.linalg
 import diverset as dv
 from benchmarks.harness import Row, at_most, compare, peer, state
 from diverset.numerics import poisson_binomial, symmetric
-from diverset.numerics.selection import selection_probabilities
+from diverset.numerics.eigenvector_probabilities import selection_probabilities
 
 
 def kdpp_marginals() -> Iterator[Row]:
@@ -63,7 +63,7 @@ def _kernels(n: int) -> Iterator[tuple[str, np.ndarray]]:
     B = rng.standard_normal((n, 2 * n))
     wishart = B @ B.T / (2 * n)
     yield "Wishart L", wishart
-    # Rounding in a kernel this large is felt next to the identity, which has to be looked into.
+    # Rounding errors of a kernel this large matter next to the identity, so more checks run.
     yield "Wishart L times 1,000", 1e3 * wishart
     x = rng.uniform(size=(n, 2))
     squared = ((x[:, None] - x[None]) ** 2).sum(axis=2)
@@ -74,7 +74,7 @@ def dense_normalizer() -> Iterator[Row]:
     """Normaliser of a DPP, from L."""
     n = 3_000
     for kind, L in _kernels(n):
-        # SciPy refuses the deficient kernel, so there the reference factors the matrix that has to be factored.
+        # SciPy cannot factor the deficient kernel, so its reference is the factorisation that every method needs.
         matrix, name = (L, "cholesky(L)") if kind.startswith("Wishart") else (L + np.eye(n), "cholesky(L + I)")
         yield compare(
             f"log-normaliser, n = {n:,}, {kind}",
@@ -121,7 +121,7 @@ def wide_spectra() -> Iterator[Row]:
 
 
 def scaled_kernels() -> Iterator[Row]:
-    """k-DPPs of scaled kernels: what ours and DPPy say where numbers leave the range of floats."""
+    """k-DPPs of scaled kernels: results of ours and of DPPy where numbers leave the range of floats."""
     n, k = 1_000, 200
     B = np.random.default_rng(6).standard_normal((n, n))
     L = B @ B.T / n
@@ -140,7 +140,7 @@ def scaled_kernels() -> Iterator[Row]:
 
 
 def _dppy_says(L: np.ndarray, k: int, truth: float) -> str:
-    """Error of DPPy's log e_k, and what its draw makes of it."""
+    """Error of DPPy's log e_k, and the result of its draw."""
     dppy = peer("dppy.finite_dpps")
     if dppy is None:
         return "DPPy is not installed"

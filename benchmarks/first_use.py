@@ -1,8 +1,8 @@
 """First use: whole processes, from start to exit, beside those of pyversity and DPPy.
 
-Everything counts: the interpreter, imports, making the input, the call. *Warm* processes run in the user's own
-environment, after one that is not measured; *cold* ones find an empty home and cache directory, and bytecode is all
-that is kept from the run before. The two should not differ.
+Times include the interpreter, imports, making the input, and the call. *Warm* processes run in the user's own
+environment, after one that is not measured. *Cold* ones find an empty home and cache directory; only bytecode is left
+from the run before. The two should not differ.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""What every benchmark shares: timing, bars, tables, the machine, JSON.
+"""Shared by all benchmarks: timing, bars, tables, a description of the machine, JSON.
 
 A benchmark is a module with ``CASES``, a tuple of functions. Each builds its inputs, measures with
 :func:`compare` or :func:`state`, and yields :class:`Row` objects; what it built is freed when it ends.
@@ -40,6 +40,7 @@ from rich.console import Console
 from rich.table import Table
 
 from diverset.io.files import atomic_write
+from experiments.tables import list_table
 
 try:
     import resource
@@ -69,7 +70,7 @@ RECORDED = (
 )  # fmt: skip
 
 _PAUSE = 0.06
-#: The machine is quiet while others use less than this part of it, and is waited for so many seconds a comparison.
+#: The machine is quiet while other processes use less than this share; and seconds to wait for that per comparison.
 _QUIET = 0.1
 _PATIENCE = 30.0
 _ROUNDS = 7
@@ -85,19 +86,19 @@ def _processor_time() -> float:
 
 _CLOCKS = {"wall clock": time.perf_counter, "processor time": _processor_time}
 _clock = "wall clock"
-#: Rounds without a best time improving by 2% after which it is taken for the best.
+#: Stop after this many rounds in which no best time improved by 2%.
 _STABLE_ROUNDS = 5
 
 
 @dataclass(frozen=True)
 class Bar:
-    """What a number is held to: at most, or at least, `limit`."""
+    """The bar for a number: at most, or at least, `limit`."""
 
     limit: float
     lower: bool = False
 
     def met(self, value: float) -> bool:
-        """Whether `value` keeps to the bar."""
+        """Whether `value` meets the bar."""
         return value >= self.limit if self.lower else value <= self.limit
 
     def __str__(self) -> str:
@@ -122,12 +123,12 @@ class Times:
 
     @property
     def best(self) -> float:
-        """The shortest."""
+        """The shortest time."""
         return min(self.seconds)
 
     @property
     def median(self) -> float:
-        """The one in the middle."""
+        """The median time."""
         return statistics.median(self.seconds)
 
 
@@ -175,7 +176,7 @@ def time_all(
     calls : dict
         What to time, by name. One that needs fresh state makes it itself, and the making counts.
     rounds : int
-        At least so many, whatever the budget.
+        Smallest number of rounds, even beyond the budget.
     budget : float
         Seconds of measuring, without waiting, after which no further round is started.
     """
@@ -239,14 +240,14 @@ def compare(
     rounds: int = _ROUNDS,
     budget: float = 20.0,
 ) -> Row:
-    """Time our call and the work, or the peer, it is held against.
+    """Time our call beside a reference or a peer.
 
     Parameters
     ----------
     case : str
         What is measured.
     ours, other : callable
-        Without the other, the time stands alone and a bar is in seconds; a peer's ``None`` is reported as absent.
+        Without the other, a bar is in seconds; a peer that is ``None`` is reported as absent.
     name : str
         What the other is.
     bar : Bar, optional
@@ -289,7 +290,7 @@ def compare(
 
 
 def state(case: str, ours: str, other: str = "", **details: Any) -> Row:
-    """A row that reports what was found, such as accuracy, where nothing is timed."""
+    """A row without a time, such as one that reports accuracy."""
     return Row(case, ours, other, details=details)
 
 
@@ -324,7 +325,7 @@ def machine() -> dict[str, Any]:
                 break
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
     except (OSError, ValueError, AttributeError):
-        pass  # not Linux: what platform says is what there is
+        pass  # not Linux: only the module platform is left
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return {"cpu": model, "cores": cores, "memory_gib": memory and round(memory, 1), "system": platform.platform()}
 
@@ -341,7 +342,7 @@ def versions() -> dict[str, str | None]:
 
 
 def _blas() -> str:
-    """Each BLAS loaded, with its threads if threadpoolctl is there to ask; NumPy and SciPy may bring their own."""
+    """Each BLAS loaded, with its threads if threadpoolctl is installed; NumPy and SciPy may bring their own."""
     try:
         from threadpoolctl import threadpool_info
     except ImportError:
@@ -382,7 +383,7 @@ def clock() -> str:
 
 
 def run(module: ModuleType, console: Console, only: str = "", *, cpu: bool = False) -> dict[str, Any]:
-    """Run one benchmark, print its table, and write ``results/NAME.json`` unless only some cases were asked for."""
+    """Run one benchmark, print its table, and write ``results/NAME.json`` unless only some cases were selected."""
     global _clock
     _clock = "processor time" if cpu else "wall clock"
     name = module.__name__.rpartition(".")[2]
@@ -444,10 +445,7 @@ def markdown(result: dict[str, Any]) -> str:
 
 def rst(result: dict[str, Any]) -> str:
     """The rows of a result for the documentation."""
-    lines = [".. list-table::", "   :header-rows: 1", ""]
-    for cells in ([*HEADINGS[:-1], "kept"], *(_cells(row) for row in result["rows"])):
-        lines += [f"   {'*' if i == 0 else ' '} - {cell}" for i, cell in enumerate(cells)]
-    return "\n".join(line.rstrip() for line in lines)
+    return list_table([[*HEADINGS[:-1], "kept"], *map(_cells, result["rows"])], None).rstrip("\n")
 
 
 def describe(result: dict[str, Any]) -> str:

@@ -15,7 +15,7 @@ import diverset as dv
 from benchmarks.harness import Row, at_most, state
 
 NUMBER, PART = 1000, 200
-#: Seconds within which all ten features of 1,000 images are to be there.
+#: Bar in seconds for all ten features of 1,000 images.
 BAR = at_most(300)
 
 

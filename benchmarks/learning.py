@@ -1,7 +1,7 @@
-"""Learning: what a gradient costs, how errors fall with the data, how kernels learn thousands of items.
+"""Learning: time of a gradient, error by the number of instances, kernels of thousands of items.
 
-The reference for the quality model is the eigendecomposition that Algorithm 4 of the monograph asks for; for low-rank
-kernels, the product V.T @ V that the normaliser cannot do without.
+The reference for the quality model is the eigendecomposition of Algorithm 4 of the monograph; for low-rank kernels, the
+product V.T @ V that every normaliser needs.
 """
 
 import time
@@ -12,9 +12,8 @@ import numpy as np
 import diverset as dv
 from benchmarks.harness import Row, at_most, compare, state
 from diverset.learn.baskets import read_baskets
-from diverset.learn.instances import read_examples
+from diverset.learn.instances import log_likelihood_and_gradient, read_examples
 from diverset.learn.low_rank import low_rank_objective
-from diverset.learn.quality_likelihood import log_likelihood_and_gradient
 
 
 def quality_gradient() -> Iterator[Row]:
@@ -38,7 +37,7 @@ def quality_gradient() -> Iterator[Row]:
 
 
 def consistency() -> Iterator[Row]:
-    """Error of the learned weights against the number of instances: a slope of -1/2 is theory's."""
+    """Error of the learned weights against the number of instances: theory predicts a slope of -1/2."""
     theta, sizes, seeds = np.array([1.0, -0.5, 0.3]), (25, 100, 400), range(16)
     errors = []
     for T in sizes:

@@ -1,6 +1,6 @@
 """Poses: C, draws and memory for images with 20,000 and 75,000 values a part.
 
-Four parts, 24 orientations, 32 features, as in section 6.4 of Kulesza and Taskar (2012). Scores are simulated around
+Four parts, 24 orientations, 32 features, as in section 6.4 of the monograph. Scores are simulated around
 four people. A dense spring between two parts would take 3.2 GiB for 20,736 values, and 42 GiB for 75,264.
 """
 
@@ -29,7 +29,7 @@ def scores(grid: PoseGrid) -> list[np.ndarray]:
 
 
 def _peak(call: Callable[[], object]) -> float:
-    """Peak of what a call allocates, in bytes."""
+    """Peak memory that a call allocates, in bytes."""
     tracemalloc.start()
     try:
         call()

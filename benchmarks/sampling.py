@@ -1,7 +1,8 @@
 """Draws: one and many, dense and from features, beside DPPy.
 
-A first draw is timed from the user's array on; repeated draws in batches, set-up apart, each batch with a seed of its
-own. DPPy's samples pile up inside its object, so it gets a fresh one for every first draw, and is flushed.
+The time of a first draw includes reading the user's array. Repeated draws are timed in batches, without the set-up,
+each batch with its own seed. DPPy stores samples inside its object, so every first draw gets a new object, and the
+store is flushed.
 """
 
 import functools
@@ -29,7 +30,7 @@ def rbf_kernel(n: int, expected: float, seed: int = 0) -> np.ndarray:
 
 
 def theirs(**kernel: Any) -> "FiniteDPP":
-    """DPPy's DPP; it checks little and warns often."""
+    """DPPy's DPP, with its warnings ignored."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return FiniteDPP("likelihood", **kernel)
@@ -106,7 +107,7 @@ def dense_repeated() -> Iterator[Row]:
         distribution = ours if k is None else ours.of_size(k)
         draw = None
         if other is not None:
-            other.E_poly = None  # a table left from another k would be read beyond its end
+            other.E_poly = None  # DPPy would read the table of another k beyond its end
             draw = other.sample_exact if k is None else functools.partial(other.sample_exact_k_dpp, size=k)
         case = f"dense n = {n:,}, " + ("about 75 items" if k is None else f"k = {k}")
         yield _repeated(case, distribution, other, draw, count, bar, seeds)
@@ -186,7 +187,7 @@ def kernel_function() -> Iterator[Row]:
     n = 20_000
     X = np.random.default_rng(0).random((n, 2))
     seeds = iter(range(10**9))
-    # Length and quality such that about so many items are drawn.
+    # Length and quality for which about this many items are drawn.
     for expected, length, quality, bar in ((20, 0.125, 0.055, 1.0), (75, 0.046, 0.08, 10.0)):
         similarity = functools.partial(dv.kernels.rbf, length_scale=length)
         q = np.full(n, quality)
@@ -199,7 +200,7 @@ def kernel_function() -> Iterator[Row]:
             continue
 
         def evaluate(A: np.ndarray, B: np.ndarray | None = None, f: Any = similarity, c: float = quality**2) -> Any:
-            # DPPy asks for single points as vectors.
+            # DPPy evaluates the kernel on single points, as vectors.
             return c * f(np.atleast_2d(A), None if B is None else np.atleast_2d(B))
 
         other = theirs(L_eval_X_data=(evaluate, X))
@@ -236,7 +237,7 @@ def large_k() -> Iterator[Row]:
 
 
 def what_is_interactive() -> Iterator[Row]:
-    """What fits into three seconds and into five minutes, beside the monograph's figures of 2012 on eight cores."""
+    """Largest n within three seconds and five minutes, beside the monograph's figures of 2012 on eight cores."""
     dense = (
         ("normalisation", lambda L: dv.DPP(L).log_normalizer, 4_000, "5,000 / 40,000"),
         ("marginals", lambda L: dv.DPP(L).inclusion_probabilities, 4_000, "2,000 / 20,000"),

@@ -1,9 +1,9 @@
 """Features beyond memory and on more than one worker: passes over a file, peak memory, strong and weak scaling.
 
-The first case makes a file of 10^7 x 64 float32 (2.6 GB) in a temporary folder, lets a process of its own work on it
-with Dask's threads, and reports that process's peak memory and how often it went through the file. The second runs the
-same questions on clusters of one and two worker processes with one thread each, features held in their memory; the
-third with many blocks of few rows, once as they are and once joined, which is what users get.
+The first case makes a file of 10^7 x 64 float32 (2.6 GB) in a temporary folder. A separate process works on it with
+Dask's threads; the case reports its peak memory and the passes over the file. The second runs the same calls on
+clusters of one and two worker processes with one thread each and features in their memory. The third has many blocks
+of few rows, once as they are and once joined, which is the default.
 """
 
 import json
@@ -20,11 +20,11 @@ import numpy as np
 
 from benchmarks.harness import Row, at_most, peer, state
 
-#: Rows and columns of the file, and what may be used of memory.
+#: Rows and columns of the file, and the bar for memory.
 N, D, MEMORY_GB = 10_000_000, 64, 2.0
 #: Rows of the cluster's features; for weak scaling, of each worker.
 ROWS, BLOCK = 2_000_000, 125_000
-#: Many blocks of few rows, for what a block costs by itself.
+#: Many blocks of few rows, for the cost of each block.
 BLOCKS, SHORT = 1_000, 1_000
 K = 10
 
@@ -72,7 +72,7 @@ def out_of_core() -> Iterator[Row]:
 
 
 def work_on(path: str) -> dict[str, Any]:
-    """What the process of its own does: every question, timed, with the passes over the file that it took."""
+    """The work of the separate process: the time of every call, and its passes over the file."""
     import diverset as dv
     from diverset.distributed import storage
 
@@ -92,7 +92,7 @@ def work_on(path: str) -> dict[str, Any]:
         nonlocal opened
         opened, start = 0, time.perf_counter()
         answer = call()
-        # Draws and probabilities open blocks, too, and read a few rows of them.
+        # Draws and probabilities also open blocks, and read only a few rows of them.
         phases[name] = (time.perf_counter() - start, opened / blocks)
         return answer
 
@@ -114,7 +114,7 @@ def work_on(path: str) -> dict[str, Any]:
 
 
 def workers() -> Iterator[Row]:
-    """Strong scaling: the same rows on one worker and on two; weak: as many rows for each."""
+    """Strong scaling: the same rows on one worker and on two; weak: the same rows per worker."""
     if peer("distributed") is None:
         yield state("workers", "distributed is not installed")
         return
@@ -137,7 +137,7 @@ def workers() -> Iterator[Row]:
 
 
 def many_blocks() -> Iterator[Row]:
-    """Many blocks of few rows: what is left is what blocks cost by themselves, which grows with their number."""
+    """Many blocks of few rows, where the cost of each block dominates."""
     if peer("distributed") is None:
         yield state("many blocks", "distributed is not installed")
         return
@@ -161,7 +161,7 @@ def _rows(seed: int, length: int) -> np.ndarray:
 
 
 def on_cluster(n_workers: int, n: int, length: int = BLOCK, *, join: bool = True) -> dict[str, tuple[float, int]]:
-    """Seconds and round trips of each question on a fresh cluster, everything compiled and loaded before."""
+    """Seconds and round trips of each call on a new cluster, after a warm-up."""
     import dask.array as da
     from dask import delayed
 

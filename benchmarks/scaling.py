@@ -35,7 +35,7 @@ def best_of(call: Callable[[], object], *, repeats: int = 3, seconds: float = 4.
 
 
 def kernel(n: int) -> np.ndarray:
-    """Points in the unit square, near ones alike; about 30 items whatever n is."""
+    """Points in the unit square, near ones alike; draws of about 30 items for every n."""
     X = np.random.default_rng(0).random((n, 2))
     return (60.0 / n) * dv.kernels.rbf(X, length_scale=0.12)
 
@@ -89,7 +89,7 @@ def k_dpp_draws() -> Curves:
         kdpp, count = dpp.of_size(k), max(2, 400 // k)
         _add(curves, "diverset", k, best_of(lambda d=kdpp, c=count: d.sample(c, rng=0, method="rejection")) / count)
         if other is not None and k <= 200:
-            other.E_poly = None  # a table left from another k would be read beyond its end
+            other.E_poly = None  # DPPy would read the table of another k beyond its end
             call = their_draws(other, lambda k=k: other.sample_exact_k_dpp(size=k), 1)
             _add(curves, "DPPy", k, best_of(call, repeats=2))
     return curves

@@ -2,9 +2,9 @@
 
 Embeddings are random unit vectors of 128 float32 numbers and scores uniform in [0, 1], the dial in the middle. The
 peers named DPP maximise the same determinant. pyversity turns scores into weights by their z-score, as
-``scale="standard"`` does: that is the comparison "same kernel"; "scores" is our default scale. MMR and the others solve
-problems of their own and are timed as what people use today. Beside each time stands whether the picks are those of
-the textbook in double precision.
+``scale="standard"`` does: that is the comparison "same kernel"; "scores" is our default scale. MMR and the others
+have other objectives; they are timed as the common alternatives. The table says beside each time whether the picks are
+those of the textbook algorithm in double precision.
 """
 
 import functools
@@ -56,7 +56,7 @@ def z_scores(scores: np.ndarray) -> np.ndarray:
     return (scores - scores.mean()) / scores.std()
 
 
-#: Picks, items, the bar, and calls one after another in a timing: the first after a pause finds all caches cold.
+#: Picks, items, the bar, and consecutive calls per timing, since the first after a pause has cold caches.
 SIZES = ((10, 1_000, 3.0, 50), (50, 10_000, 3.0, 5), (100, 100_000, 6.0, 1), (1_000, 100_000, 15.0, 1))
 
 
@@ -111,7 +111,7 @@ def _agreement(picks: np.ndarray, exact: np.ndarray) -> str:
 
 
 def beyond_the_rank() -> Iterator[Row]:
-    """What the picks after the rank are worth: the information det(X_Y' X_Y) of a thousand rows."""
+    """Quality of the picks after the rank: the information det(X_Y' X_Y) of a thousand rows."""
     k, n = 1_000, 100_000
     X, scores = candidates(n)
     quality = z_scores(scores)
@@ -128,7 +128,7 @@ def beyond_the_rank() -> Iterator[Row]:
 
 
 def other_peers() -> Iterator[Row]:
-    """What else people use, each on its own objective."""
+    """Other libraries, each on its own objective."""
     for k, n in ((10, 1_000), (50, 10_000)):
         X, scores = candidates(n)
         calls: dict[str, Any] = {"ours": lambda X=X, s=scores, k=k: dv.select(X, k, quality=s)}
@@ -163,7 +163,7 @@ def _submodlib_log_det(X: np.ndarray, n: int, k: int) -> object:
 
 
 def mmr_baseline() -> Iterator[Row]:
-    """Our MMR beside pyversity's, with the scores as they are."""
+    """Our MMR beside pyversity's, with raw scores."""
     for k, n, calls in ((10, 1_000, 20), (50, 10_000, 1)):
         X, scores = candidates(n)
 

@@ -1,8 +1,8 @@
 """Structured DPPs: large sparse chains, pose-like trees, and how cost grows with the number of parts.
 
 The chain has the size of a corpus of news articles: 34,500 values per part, 3.5 million allowed transitions, 8 parts,
-50 features. Its reference is what no method can do without: 7 products of the sparse transition matrix with a block of
-50 vectors, as SciPy does them.
+50 features. The reference is work that every method needs: 7 products of the sparse transition matrix with a block of
+50 vectors, by SciPy.
 """
 
 import time
@@ -37,7 +37,7 @@ def corpus(
 
 
 def chain(n_parts: int, quality: np.ndarray, X: np.ndarray, T: scipy.sparse.csr_array) -> dv.FactorGraph:
-    """Chain in which every step goes by the same transitions."""
+    """Chain in which every step has the same transitions."""
     graph = dv.FactorGraph([len(quality)] * n_parts)
     for r in range(n_parts):
         graph.add_factor([r], quality, X)
@@ -47,7 +47,7 @@ def chain(n_parts: int, quality: np.ndarray, X: np.ndarray, T: scipy.sparse.csr_
 
 
 def _peak(call: object) -> float:
-    """Peak of what a call allocates, in bytes."""
+    """Peak memory that a call allocates, in bytes."""
     tracemalloc.start()
     try:
         call()  # type: ignore[operator]

@@ -1,4 +1,4 @@
-"""Summaries: what the default costs on the first call, later, and on thousands of sentences.
+"""Summaries: time of the default on the first call, on later calls, and on thousands of sentences.
 
 The cluster is made up: documents of 25 sentences, about 22 words each, from a vocabulary with Zipf's law. Quality on
 real texts is in ``docs/summaries.rst``.
@@ -19,7 +19,7 @@ import diverset as dv
 from benchmarks.harness import Row, compare, peer, state
 from diverset.text import Cluster, LexRank, mean_rouge, pairwise_rouge, word_counts
 
-#: Runs in a process of its own: seconds of the first call with all imports, of the second, and peak memory in MB.
+#: Runs in a separate process: seconds of the first call with all imports, of the second, and peak memory in MB.
 _FIRST = """
 import json, resource, sys, time
 documents = json.loads(open(sys.argv[1]).read())

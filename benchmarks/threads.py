@@ -1,8 +1,8 @@
-"""Threads at the size of the text's news corpus, beside k-means, a dynamic topic model, and plain sparse products.
+"""Threads at the size of the monograph's news corpus, beside k-means, a dynamic topic model, and plain sparse products.
 
 The synthetic graph has 34,500 nodes in order of time and 3.5 million edges that lead forward; the features of a node
-are 1,000 neighbours, binary. What is timed is what the text times: projection, C, and one set of ten threads of eight.
-The reference is 7 products of the edges with a block of 50 vectors, as SciPy does them.
+are 1,000 neighbours, binary. As in the monograph, the time is that of projection, C, and one set of ten threads of
+eight. The reference is 7 products of the edges with a block of 50 vectors, by SciPy.
 """
 
 import os

@@ -107,7 +107,7 @@ def test_every_citation_is_in_the_references():
         ".plots",
         ".poses",
         ".theory.processes",
-        *(f".numerics.{m}" for m in ("symmetric", "selection")),
+        *(f".numerics.{m}" for m in ("symmetric", "eigenvector_probabilities")),
     ],
 )
 def test_every_public_name_is_in_the_reference(module):
@@ -159,7 +159,7 @@ def test_the_map_leaves_nothing_of_the_monograph_out():
         assert re.search(r"sphx_glr_auto_examples_[a-z]+_plot_", row), f"figure {number} has no script"
     statements = {2: 9, 3: 4, 4: 2, 5: 2, 6: 4, 7: 1}
     expected = {f"{section}.{number}" for section, count in statements.items() for number in range(1, count + 1)}
-    assert set(mapped("Theorems and the like")) == expected
+    assert set(mapped("Theorems and other statements")) == expected
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*/plot_*.py")), ids=by_name)

@@ -9,11 +9,12 @@ import diverset
 
 PACKAGE = Path(diverset.__file__).parent
 # What each part of the package may import at module level, besides itself.
-BASE = {"_on_use", "_plain_cython", "_progress", "_result", "_typing", "_uncompiled", "errors"}
+BASE = {"_extras", "_on_use", "_plain_cython", "_progress", "_result", "_typing", "_uncompiled", "errors"}
 ALLOWED = {
     "_on_use": set(),
     "_plain_cython": set(),
     "_progress": set(),
+    "_extras": {"errors"},
     "_result": {"errors"},
     "_typing": set(),
     "_uncompiled": {"errors"},
@@ -35,8 +36,8 @@ ALLOWED = {
     "integrations": BASE | {"numerics", "kernels", "core", "sampling", "inference"},
     "theory": BASE | {"numerics", "kernels", "core", "sampling", "inference", "structured"},
     "plots": BASE | {"numerics", "kernels", "core", "sampling", "inference", "structured", "diverset"},
-    "io": BASE | {"numerics", "text", "threads"},
-    "pages": BASE | {"numerics", "inference", "metrics", "diverset", "images", "io", "text", "threads", "cli"},
+    "io": BASE | {"numerics"},
+    "pages": BASE | {"numerics", "inference", "metrics", "diverset", "images", "io", "text", "threads"},
     "demo": BASE | {"numerics", "core", "diverset", "inference", "io", "pages", "plots", "text", "threads", "cli"},
     "cli": BASE
     | {"numerics", "core", "inference", "metrics", "diverset", "demo", "images", "io", "pages", "plots"}
@@ -50,8 +51,7 @@ ALLOWED_INSIDE_FUNCTIONS = {
     "core": {"sampling", "distributed"},
     "inference": {"distributed"},
     "cli": {"numerics"},
-    "text": {"io"},
-    "threads": {"io", "inference"},
+    "threads": {"inference"},
 }
 FILES = sorted(PACKAGE.rglob("*.py"))
 

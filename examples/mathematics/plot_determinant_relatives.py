@@ -103,9 +103,9 @@ plt.show()
 # Moments are :math:`\alpha`-determinants of the kernel, whatever :math:`\alpha`:
 
 K = np.array([[0.5, 0.4], [0.4, 0.5]])
-for alpha in (-1.0, -0.5, 0.5, 1.0, 2.0):
-    process = AlphaPermanental(K, alpha)
+for a in (-1.0, -0.5, 0.5, 1.0, 2.0):
+    process = AlphaPermanental(K, a)
     counts = process.sample(20_000, rng=1)
-    print(f"alpha {alpha:4}: E[N0 N1] = {process.factorial_moment([1, 1]):.3f}, drawn {counts.prod(axis=1).mean():.3f}")
+    print(f"alpha {a:4}: E[N0 N1] = {process.factorial_moment([1, 1]):.3f}, drawn {counts.prod(axis=1).mean():.3f}")
 
 # sphinx_gallery_thumbnail_number = 3

@@ -85,8 +85,10 @@ plt.show()
 truth = GibbsProcess(torus, 120.0, Strauss(0.2, 0.06))
 fit = fit_gibbs(truth.chain(10, rng=5).sets, torus, Strauss, radius=np.arange(0.03, 0.101, 0.005))
 best = fit.process
+strauss = best.interaction
+assert isinstance(strauss, Strauss)
 print("true:   beta 120, gamma 0.20, radius 0.060")
-print(f"fitted: beta {best.activity:.0f}, gamma {best.interaction.gamma:.2f}, radius {best.interaction.radius:.3f}")
+print(f"fitted: beta {best.activity:.0f}, gamma {strauss.gamma:.2f}, radius {strauss.radius:.3f}")
 
 figure, ax = plt.subplots(figsize=(6, 3.4), layout="constrained")
 ax.plot([c["radius"] for c, _ in fit.candidates], [value for _, value in fit.candidates], "o-")

@@ -23,7 +23,7 @@ from diverset.theory.open_questions import entropy_on_line, log_power_sum, rando
 rng = np.random.default_rng(0)
 figure, axes = plt.subplots(1, 2, figsize=(10.5, 3.9), layout="constrained")
 for _ in range(12):
-    t, H = entropy_on_line(*(random_marginal_kernel(5, rng=rng) for _ in range(2)))
+    t, H = entropy_on_line(random_marginal_kernel(5, rng=rng), random_marginal_kernel(5, rng=rng))
     axes[0].plot(t, H, lw=1.3, color=plt.cm.viridis(rng.random()))
 axes[0].set(xlabel="t", ylabel="entropy (nats)", title=r"$H((1-t) K_0 + t K_1)$, five items")
 

@@ -117,8 +117,8 @@ plt.show()
 
 figure, ax = plt.subplots(figsize=(6.5, 4), layout="constrained")
 for name in ("Poisson", "permanental", "DPP, projection", "Matérn II", "hard core", "Sobol"):
-    style = {"color": "0.6", "linestyle": "--"} if name == "Poisson" else {}
-    ax.plot(r, nearest_neighbour_g(processes[name], torus, r), label=name, **style)
+    colour, dashes = ("0.6", "--") if name == "Poisson" else (None, "-")
+    ax.plot(r, nearest_neighbour_g(processes[name], torus, r), label=name, color=colour, linestyle=dashes)
 ax.set(xlabel="distance r", ylabel="share of points with a nearer neighbour", title="Nearest-neighbour $G(r)$")
 ax.legend(frameon=False)
 plt.show()

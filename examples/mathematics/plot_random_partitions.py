@@ -23,14 +23,12 @@ for i in range(len(rows) - 1, -1, -1):
     edge_y += [edge_y[-1], edge_y[-1]] if len(edge_y) < len(edge_x) else []
     edge_x.append(edge_x[-1])
     edge_y.append(float(i))
-edge_x, edge_y = np.array(edge_x), np.array(edge_y)
+x, y = np.array(edge_x), np.array(edge_y)
 u = np.linspace(-2.0, 2.0, 200)
 limit = 2.0 / np.pi * (u * np.arcsin(u / 2.0) + np.sqrt(4.0 - u**2))
 scale = np.sqrt(theta)
 figure, axis = plt.subplots(figsize=(6, 3.9), layout="constrained")
-axis.plot(
-    (edge_x - edge_y) / scale, (edge_x + edge_y) / scale, color="#1f4e8c", lw=1.2, label=f"partition of {rows.sum()}"
-)
+axis.plot((x - y) / scale, (x + y) / scale, color="#1f4e8c", lw=1.2, label=f"partition of {rows.sum()}")
 axis.plot(u, limit, color="#c8102e", lw=1.5, label="limit shape")
 axis.plot([-2.6, 0, 2.6], [2.6, 0, 2.6], color="0.6", lw=1)
 axis.set(aspect="equal", title="A random partition", xlim=(-2.7, 2.7), ylim=(0, 2.9))

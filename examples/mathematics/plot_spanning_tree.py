@@ -22,7 +22,7 @@ tree = nx.Graph(trees.edges[e] for e in trees.sample(rng=1))
 way = nx.shortest_path(tree, (0, 0), (39, 39))
 figure, axis = plt.subplots(figsize=(6, 5.6), layout="constrained")
 for u, v in tree.edges:
-    axis.plot(*zip(u, v, strict=True), color="0.25", lw=1.5, solid_capstyle="round")
+    axis.plot(*np.array([u, v]).T, color="0.25", lw=1.5, solid_capstyle="round")
 axis.plot(*zip(*way, strict=True), color="#c8102e", lw=3, label="from corner to corner")
 axis.set(aspect="equal", xticks=[], yticks=[], title="A uniform spanning tree, by Wilson's algorithm")
 axis.legend(loc="upper center", bbox_to_anchor=(0.5, 0.0), frameon=False)
@@ -46,7 +46,7 @@ top = np.sort(change)[-2]
 figure, axis = plt.subplots(figsize=(6.6, 5.2), layout="constrained")
 for e, (u, v) in enumerate(currents.edges):
     colour = "#c8102e" if e == centre else plt.cm.viridis(np.sqrt(change[e] / top))
-    axis.plot(*zip(u, v, strict=True), color=colour, lw=5)
+    axis.plot(*np.array([u, v]).T, color=colour, lw=5)
 axis.set(aspect="equal", xticks=[], yticks=[], title="Given the red edge: how much less likely are others")
 scale = plt.cm.ScalarMappable(plt.matplotlib.colors.PowerNorm(0.5, 0, top), "viridis")
 figure.colorbar(scale, ax=axis, shrink=0.8, label="fall of the probability")

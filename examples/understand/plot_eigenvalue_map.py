@@ -32,7 +32,7 @@ for scale, colour in ((0.1, "#6baed6"), (1.0, "#1f4e8c"), (10.0, "#c8102e")):
     pmf = dpp.size_distribution
     axis.plot(pmf, "o-", ms=3, color=colour)
     label = f"{scale:g} L\nmean {dpp.expected_size:.1f}"
-    axis.text(pmf.argmax(), pmf.max() + 0.008, label, ha="center", va="bottom", color=colour, fontsize=9)
+    axis.text(float(pmf.argmax()), pmf.max() + 0.008, label, ha="center", va="bottom", color=colour, fontsize=9)
 axis.set(
     xlabel="number of items drawn",
     ylabel="probability",

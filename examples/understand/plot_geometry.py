@@ -30,9 +30,8 @@ cases = {
     "(c) more alike": (vector(1.0, 10), vector(1.0, 40)),
 }
 figure, axes = plt.subplots(1, 3, figsize=(11, 4.0), sharex=True, sharey=True, layout="constrained")
-for axis, (title, B) in zip(axes, cases.items(), strict=True):
-    i, j = B
-    dpp = dv.DPP.from_features(np.array(B))
+for axis, (title, (i, j)) in zip(axes, cases.items(), strict=True):
+    dpp = dv.DPP.from_features([i, j])
     corners = np.array([[0.0, 0.0], i, i + j, j])
     axis.fill(*corners.T, color="#1f4e8c", alpha=0.15)
     axis.plot(*np.array([i, i + j, j]).T, color="#1f4e8c", lw=1, ls="--")

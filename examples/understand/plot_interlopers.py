@@ -71,10 +71,10 @@ found = {
     for way, sets in ways.items()
 }
 figure, axis = plt.subplots(figsize=(8.5, 3.4), layout="constrained")
-for row, values in enumerate(found.values()):
-    axis.barh(row, values.mean(), height=0.6, color="#9fb6d4")
-    axis.plot(values, np.full(len(values), row), "|", color="#1f4e8c", ms=10)
-    axis.text(2.04, row, f"{values.mean():.2f}", va="center", fontsize=9)
+for at, values in enumerate(found.values()):
+    axis.barh(at, values.mean(), height=0.6, color="#9fb6d4")
+    axis.plot(values, np.full(len(values), at), "|", color="#1f4e8c", ms=10)
+    axis.text(2.04, at, f"{values.mean():.2f}", va="center", fontsize=9)
 axis.axvline(0.4, color="0.5", lw=0.8, ls="--")
 axis.set_yticks(range(len(found)), list(found))
 axis.invert_yaxis()

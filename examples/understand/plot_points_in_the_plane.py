@@ -44,7 +44,7 @@ def nearest(points):
 sets = [places[Y] for Y in dpp.sample(20, rng=rng)]
 others = [places[rng.choice(len(places), size=100, replace=False)] for _ in range(20)]
 figure, axis = plt.subplots(figsize=(7, 3.6), layout="constrained")
-bins = np.linspace(0.0, 0.16, 33)
+bins = np.linspace(0.0, 0.16, 33).tolist()
 for name, colour, draws in (("DPP", "#c8102e", sets), ("independent", "#1f4e8c", others)):
     axis.hist(np.concatenate([nearest(points) for points in draws]), bins, density=True, histtype="step", lw=2,
               color=colour, label=name)  # fmt: skip

@@ -49,7 +49,7 @@ def draw_sets(scene, n_sets, rng):
 
 radii = torso * np.arange(0.1, 1.01, 0.1)
 arms = [upper_body.names.index(name) for name in upper_body.names if "arm" in name]
-scores = {}
+scores: dict[tuple[str, str], list[np.ndarray]] = {}
 for i, scene in enumerate(test):
     for method, drawn in draw_sets(scene, 2, np.random.default_rng(i)).items():
         found = [match_poses(ends, scene.poses, radii) for ends in drawn]

@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import diverset as dv
-from diverset.numerics.selection import selection_probabilities
+from diverset.numerics.eigenvector_probabilities import selection_probabilities
 from diverset.numerics.symmetric import elementary_symmetric_tree, log_elementary_symmetric
 
 # %%
@@ -27,8 +27,8 @@ for (first, width), (x, y) in places.items():
     if width > 1:
         for child in ((first, width // 2), (first + width // 2, width // 2)):
             on_path = child[0] <= leaf < child[0] + child[1]
-            line = {"color": "0.6", "lw": 7} if on_path else {"color": "0.3", "lw": 1}
-            axis.plot(*zip((x, y), places[child], strict=True), zorder=1, **line)
+            colour, width_of_line = ("0.6", 7) if on_path else ("0.3", 1)
+            axis.plot(*zip((x, y), places[child], strict=True), zorder=1, color=colour, lw=width_of_line)
 for (first, width), (x, y) in places.items():
     on_path = first <= leaf < first + width
     parent_on_path = ((first - 1) // (2 * width)) == ((leaf - 1) // (2 * width))

@@ -44,8 +44,9 @@ for side, anchor, offset in ((before, "right", -9), (after, "left", 9)):
         colour = shades.get(stories[i], "0.55")
         axis.plot(days[[article, i]], [0, y], color=colour, lw=12 * links[article, i] ** 1.5, alpha=0.4, zorder=1)
         axis.scatter(days[i], y, s=40 * graph.weights[i], color=colour, zorder=2)
-        text = {"textcoords": "offset points", "ha": anchor, "va": "center", "fontsize": 8}
-        axis.annotate(corpus.titles[i], (days[i], y), (offset, 0), **text)
+        axis.annotate(
+            corpus.titles[i], (days[i], y), (offset, 0), textcoords="offset points", ha=anchor, va="center", fontsize=8
+        )
 axis.scatter(days[article], 0, s=160, color="black", zorder=3)
 margin = np.timedelta64(125, "D")
 axis.set(xlim=(days[near].min() - margin, days[near].max() + margin), ylim=(-1.15, 1.15), yticks=[])

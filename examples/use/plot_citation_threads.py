@@ -34,7 +34,8 @@ rng = np.random.default_rng(4)
 n = 300
 years = np.sort(rng.integers(1990, 2011, size=n))
 field_of = rng.choice(list(fields), size=n)
-titles, abstracts = [], []
+titles: list[str] = []
+abstracts: list[list[str]] = []
 cites = lil_array((n, n))
 for paper in range(n):
     vocabulary = fields[field_of[paper]].split()
@@ -78,12 +79,14 @@ for i, thread in enumerate(threads):
 axis.set(xticks=[], yticks=[], title=f"{n} papers in the plane of four threads' centroids")
 axis.margins(0.22, 0.12)
 figure.canvas.draw()
-notes = []
+notes: list[plt.Annotation] = []
 for i, thread in enumerate(threads):
-    text = {"color": f"C{i}", "fontsize": 10, "fontweight": "bold", "zorder": 5}
     middle = plane[thread].mean(axis=0)
     label = " ".join(papers.words(thread, 4))
-    notes += dv.plots.place_labels(axis, [middle], [label], avoid=plane[np.concatenate(threads)], beside=notes, **text)
+    notes += dv.plots.place_labels(
+        axis, [middle], [label], avoid=plane[np.concatenate(threads)], beside=notes, color=f"C{i}", fontsize=10,
+        fontweight="bold", zorder=5,
+    )  # fmt: skip
 
 # %%
 # Two of the threads, from the first paper to the last.

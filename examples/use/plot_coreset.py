@@ -31,7 +31,8 @@ left.set(title="30 of 5,000 rows, area by weight", xticks=[], yticks=[], aspect=
 # %%
 # Errors of the estimated mean over 200 coresets of each size.
 
-sizes, errors = (6, 12, 24), {"k-DPP, weighted": [], "uniform": []}
+sizes = (6, 12, 24)
+errors: dict[str, list[float]] = {"k-DPP, weighted": [], "uniform": []}
 for m in sizes:
     drawn = [coreset(features, m, rng=seed) for seed in range(200)]
     weighted = [float(each.weights @ loss[each.indices]) / len(loss) for each in drawn]

@@ -84,7 +84,7 @@ for ax, (labels, title) in zip(axes, [(plain, "four best"), (diverse.labels, "fo
 # How far apart are the lists? The mean number of words on which two labelings differ, for growing lists:
 
 sizes = range(2, 9)
-apart = {"n best": [], "diverse": []}
+apart: dict[str, list[float]] = {"n best": [], "diverse": []}
 for k in sizes:
     for name, labels in [
         ("n best", model.n_best(k)),

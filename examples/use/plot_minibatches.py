@@ -53,9 +53,9 @@ print(f"variance of the gradient: {ratio:.2f} ± {error:.2f} of that of uniform 
 
 # %%
 figure, panels = plt.subplots(1, 2, figsize=(8, 4), sharex=True, sharey=True)
-for panel, kind, title in zip(panels, (batches, uniform), ("k-DPP", "uniform"), strict=True):
+for panel, batch, title in zip(panels, (batches[0], uniform[0]), ("k-DPP", "uniform"), strict=True):
     panel.scatter(*X.T, s=2, color="0.8")
-    panel.scatter(*X[kind[0]].T, s=40, color="C1", edgecolor="black")
+    panel.scatter(*X[np.array(batch)].T, s=40, color="C1", edgecolor="black")
     panel.set(title=f"a batch, {title}", aspect="equal", xticks=[], yticks=[])
 figure.tight_layout()
 plt.show()

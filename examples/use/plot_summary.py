@@ -42,7 +42,9 @@ axis.tick_params(axis="y", labelsize=8)
 # Two of the likeliest sentences may say the same, and then only one is taken. The similarity of all pairs, by document:
 
 figure, axis = plt.subplots(figsize=(5.6, 4.8), layout="constrained")
-image = axis.imshow(summary.law.similarity, cmap="Blues", vmin=0, vmax=0.6)
+law = summary.law
+assert law is not None
+image = axis.imshow(law.similarity, cmap="Blues", vmin=0, vmax=0.6)
 edges = np.flatnonzero(np.diff(cluster.document_of[summary.candidates])) + 0.5
 for edge in edges:
     axis.axhline(edge, color="0.6", lw=0.6)

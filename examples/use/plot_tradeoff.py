@@ -6,6 +6,8 @@ A search returns 400 results about 15 topics. Popular topics have more results a
 score are near copies of each other. How much score must be given up for how much variety?
 """
 
+from collections.abc import Callable
+
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -33,9 +35,10 @@ score = np.clip(0.75 - 0.03 * topic + 0.1 * rng.standard_normal(n), 0.0, 1.0)
 # of the same direction here, so one loop serves both.
 
 dials = np.linspace(0.0, 1.0, 21)
-methods = {"dv.select": (dv.select, "#c8102e", "o"), "MMR": (dv.baselines.mmr, "#1f4e8c", "s")}
+methods: dict[str, Callable[..., dv.Selection]] = {"dv.select": dv.select, "MMR": dv.baselines.mmr}
+styles = {"dv.select": ("#c8102e", "o"), "MMR": ("#1f4e8c", "s")}
 curves = {}
-for name, (function, _, _) in methods.items():
+for name, function in methods.items():
     sets = [function(vectors, 10, quality=score, diversity=d).indices for d in dials]
     curves[name] = {
         "mean score of the ten": [score[Y].mean() for Y in sets],
@@ -52,7 +55,7 @@ for name, (function, _, _) in methods.items():
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
 for axis, measure in zip(axes, ("different items (Vendi score)", "topics among the ten"), strict=True):
-    for name, (_, colour, sign) in methods.items():
+    for name, (colour, sign) in styles.items():
         x, y = curves[name]["mean score of the ten"], curves[name][measure]
         axis.plot(x, y, color=colour, marker=sign, markersize=4, label=name)
         for at in (0, 4, 10, 16, 20) if name == "dv.select" else ():

@@ -21,7 +21,7 @@ from experiments.images.coverage import run_coverage
 from experiments.images.instances import Collection, draw_instances, read_collections
 from experiments.images.mixtures import GAMMA, MMR_STEPS, Tables, read_tables, run_splits
 from experiments.images.official import DIALS, MEASURES, rank_all
-from experiments.selection.report import write_tables
+from experiments.tables import write_csv, write_tables
 
 #: The rho that weights for rankings and for coverage are learned with.
 RHO = 1.0
@@ -56,7 +56,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"{part}: {time.perf_counter() - begin:.0f} s", flush=True)
     if rows:
         name = "image_search.csv" if len(options.parts) == 2 else f"image_search_{options.parts[0]}.csv"
-        report.write_csv(options.out / name, rows)
+        write_csv(options.out / name, ["part", "name", "measure", "value"], rows)
         print(f"Written to {options.out}")
     return 0
 

@@ -1,20 +1,16 @@
-"""Tables in reStructuredText, and all numbers in CSV."""
+"""Tables in reStructuredText."""
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 
-from diverset.io.files import atomic_write
 from experiments.images.caltech import CLASSES, PICKS, Mixed
 from experiments.images.coverage import Coverage
 from experiments.images.mixtures import METHODS, Outcome, significance
 from experiments.images.official import MEASURES
-from experiments.selection.report import list_table
-from experiments.selection.scores import interval
+from experiments.tables import interval, list_table
 
 __all__ = [
     "accuracy_table",
@@ -23,7 +19,6 @@ __all__ = [
     "difference_table",
     "official_table",
     "weights_table",
-    "write_csv",
 ]
 
 MAIN = ("best MMR", "best k-DPP", "mixture MMR", "mixture k-DPP")
@@ -73,11 +68,7 @@ def coverage_table(coverage: Coverage) -> str:
         ("uniform mixture", coverage.uniform),
         ("MMR's own mixture", coverage.mmr),
     ):
-        rng = np.random.default_rng(0)
-        n = len(values)
-        counts = rng.multinomial(n, np.full(n, 1 / n), size=10_000)
-        means = counts @ (values * share) / (counts @ share)
-        low, high = np.quantile(means, [0.005, 0.995])
+        low, high = interval(values, weights=share, level=0.99)
         mean = (values * share).sum() / share.sum()
         rows.append([name, f"{100 * mean:.2f}", f"{100 * low:.2f} to {100 * high:.2f}"])
     return list_table(rows)
@@ -109,12 +100,3 @@ def caltech_table(mixed: Mixed) -> str:
         ahead = "" if name == "random" else f"{(values - base).mean():+.3f} ({low2:+.3f} to {high2:+.3f})"
         rows.append([name, f"{values.mean():.3f}", f"{low:.3f} to {high:.3f}", ahead])
     return list_table(rows)
-
-
-def write_csv(path: Path, rows: Sequence[Sequence[object]]) -> Path:
-    """All numbers: part, name, measure, value."""
-    with atomic_write(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["part", "name", "measure", "value"])
-        writer.writerows(rows)
-    return path

@@ -162,7 +162,7 @@ def published_table(folder: Path) -> str:
 
 
 def main() -> None:
-    """Run what was asked for, print the tables, keep the numbers."""
+    """Run the selected parts, print the tables, and store the numbers."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     default = os.environ.get("DIVERSET_DATA", str(HERE.parents[1].parent / "shared" / "data"))
     parser.add_argument("--data", type=Path, default=Path(default), help="folder with baby_registry and uk_retail")

@@ -9,9 +9,10 @@ import time
 from pathlib import Path
 
 from diverset.errors import DiversetError
+from experiments.poses import report
 from experiments.poses.data import DATA_SETS, read_images
-from experiments.poses.report import draw, table, write_csv, write_table
 from experiments.poses.scores import Result, run
+from experiments.tables import write_csv, write_tables
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -36,9 +37,9 @@ def main(arguments: list[str] | None = None) -> int:
     if not results:
         print("Nothing to do: none of the data sets is there.", file=sys.stderr)
         return 0
-    write_table(options.out / "poses_table.rst", table(results))
-    write_csv(options.out / "poses.csv", results)
-    draw(options.out / "poses.svg", results)
+    write_tables(options.out, {"poses_table.rst": report.table(results)})
+    write_csv(options.out / "poses.csv", report.HEADINGS, report.csv_rows(results))
+    report.draw(options.out / "poses.svg", results)
     print(f"Written to {options.out}")
     return 0
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from diverset.io.files import atomic_write
 from experiments.poses.data import DATA_SETS, TORSO
 from experiments.poses.scores import METHODS, N_DRAWS, OWN, RADII, Result, difference
+from experiments.tables import list_table
 
-__all__ = ["draw", "table", "write_csv", "write_table"]
+__all__ = ["HEADINGS", "csv_rows", "draw", "table"]
 
+HEADINGS = ["images", "score", "method", "radius_in_torsos", "mean", "half_of_95_interval"]
 COLOURS = {"SDPP": "#c8102e", "non-max": "#1f4e8c", "independent": "#2e8b57"}
 MARKS = {"SDPP": "o", "non-max": "s", "independent": "^"}
 #: Radii shown in the table, as places in RADII: 0.3, 0.5 and 0.8 of a torso.
@@ -69,10 +70,7 @@ def table(results: Mapping[str, Result]) -> str:
                     mean, half = difference(result, "f1", method)
                     gap = _signed(mean[at], half[at])
                 rows.append([name, f"{RADII[at] / TORSO:.1f} torso", method, *means, gap])
-    lines = [".. list-table::", "   :header-rows: 1", ""]
-    for cells in rows:
-        lines += [f"   {'*' if i == 0 else ' '} - {cell}".rstrip() for i, cell in enumerate(cells)]
-    lines.append("")
+    lines = [list_table(rows, None)]
     for name, result in results.items():
         s = result.settings
         betas = ", ".join(f"{beta:g} for {method}" for method, beta in s.baseline_betas.items())
@@ -88,22 +86,13 @@ def table(results: Mapping[str, Result]) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def write_table(path: Path, text: str) -> None:
-    """Write a table for the documentation."""
-    with atomic_write(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
-
-
-def write_csv(path: Path, results: Mapping[str, Result]) -> None:
-    """Every mean with half of its 95% interval."""
-    with atomic_write(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["images", "score", "method", "radius_in_torsos", "mean", "half_of_95_interval"])
-        for name, result in results.items():
-            for which in ("f1", "arms", "precision", "recall"):
-                curves = {method: result.curve(which, method) for method in METHODS + OWN}
-                others = (*METHODS[1:], OWN[1])
-                curves |= {f"SDPP less {other}": difference(result, which, other) for other in others}
-                for method, (mean, half) in curves.items():
-                    for r, m, h in zip(RADII / TORSO, mean, half, strict=True):
-                        writer.writerow([name, which, method, f"{r:.1f}", f"{m:.4f}", f"{h:.4f}"])
+def csv_rows(results: Mapping[str, Result]) -> Iterator[list[str]]:
+    """Every mean with half of its 95% interval (see `HEADINGS`)."""
+    for name, result in results.items():
+        for which in ("f1", "arms", "precision", "recall"):
+            curves = {method: result.curve(which, method) for method in METHODS + OWN}
+            others = (*METHODS[1:], OWN[1])
+            curves |= {f"SDPP less {other}": difference(result, which, other) for other in others}
+            for method, (mean, half) in curves.items():
+                for r, m, h in zip(RADII / TORSO, mean, half, strict=True):
+                    yield [name, which, method, f"{r:.1f}", f"{m:.4f}", f"{h:.4f}"]

@@ -16,7 +16,7 @@ __all__ = ["METHODS", "OWN", "RADII", "TARGET", "Result", "Settings", "differenc
 
 #: The baselines draw as many poses as the SDPP, as in the source.
 METHODS = ("SDPP", "non-max", "independent")
-#: The same number of poses for every image, chosen for each method by itself.
+#: The same number of poses for every image, chosen for each method separately.
 OWN = ("SDPP, own k", "non-max, own k")
 #: Radii of acceptance in pixels; a torso is 60 long.
 RADII = TORSO * np.arange(0.1, 1.01, 0.1)

@@ -15,6 +15,7 @@ from experiments.selection import report, verdict
 from experiments.selection.data import DATA_SETS, Texts, ambiguous, read_data_set
 from experiments.selection.defaults import Found, along_the_dial, default_methods, over_scales, run_defaults
 from experiments.selection.scores import Scores, run
+from experiments.tables import write_csv, write_tables
 
 #: Methods whose picks are compared over score scales, and settings of the dial over kinds of vectors.
 SCALED = ("select", "select, standard scores", "select, raw scores", "select, normal scores", "pyversity DPP")
@@ -57,9 +58,9 @@ def main(arguments: list[str] | None = None) -> int:
     if overlaps:
         tables["selection_scales.rst"] = verdict.scale_table(overlaps)
         tables["selection_vectors.rst"] = verdict.dial_table(dials)
-    report.write_tables(options.out, tables)
-    report.write_csv(options.out / "selection_quality.csv", report.HEADINGS, report.dial_rows(tuned))
-    report.write_csv(options.out / "selection_defaults.csv", verdict.HEADINGS, verdict.default_rows(found))
+    write_tables(options.out, tables)
+    write_csv(options.out / "selection_quality.csv", report.HEADINGS, report.dial_rows(tuned))
+    write_csv(options.out / "selection_defaults.csv", verdict.HEADINGS, verdict.default_rows(found))
     report.draw(options.out / "selection_quality.svg", tuned)
     print(f"select picks exactly the top-k for {verdict.exactly_top(found):.0%} of the queries.")
     print(f"Written to {options.out}")

@@ -1,4 +1,4 @@
-"""Every method at its default settings, nothing tuned: what it keeps of top-k, and what it removes."""
+"""Every method at its default settings, nothing tuned: precision kept, and near-duplicates removed."""
 
 from __future__ import annotations
 

@@ -1,18 +1,18 @@
-"""Tables in reStructuredText and CSV, and the picture of the dial."""
+"""The table of tuned dials, all means along the dial, and their picture."""
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from diverset.io.files import atomic_write
-from experiments.selection.scores import ALPHA, DIALS, METHODS, METRICS, Scores, interval, tuned_rows
+from experiments.selection.scores import ALPHA, DIALS, METHODS, METRICS, Scores, tuned_rows
+from experiments.tables import interval, list_table
 
-__all__ = ["HEADINGS", "NAMES", "dial_rows", "draw", "list_table", "tuned_table", "write_csv", "write_tables"]
+__all__ = ["HEADINGS", "NAMES", "dial_rows", "draw", "tuned_table"]
 
 HEADINGS = ("data", "method", "diversity", "measure", "queries", "mean", "low", "high")
 NAMES = {
@@ -48,33 +48,6 @@ def tuned_table(results: Mapping[str, Scores]) -> str:
             line.append(f"{values.mean():.3f} ({f'dial {dials}' if has_dial else 'no dial'}{difference})")
         rows.append(line)
     return list_table(rows)
-
-
-def list_table(rows: Sequence[Sequence[str]]) -> str:
-    """Rows, the first of them headings, as a table in reStructuredText."""
-    lines = [".. list-table::", "   :header-rows: 1", "   :class: numbers", ""]
-    for row in rows:
-        lines += [f"   {'* -' if at == 0 else '  -'} {cell}".rstrip() for at, cell in enumerate(row)]
-    return "\n".join(lines) + "\n"
-
-
-def write_tables(out: Path, found: Mapping[str, str]) -> list[Path]:
-    """Write the tables, each under its name."""
-    paths = []
-    for name, text in found.items():
-        with atomic_write(out / name) as temporary:
-            temporary.write_text(text, encoding="utf-8")
-        paths.append(out / name)
-    return paths
-
-
-def write_csv(path: Path, headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> Path:
-    """Write rows under their headings, numbers with four decimals."""
-    with atomic_write(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(headings)
-        writer.writerows([f"{cell:.4f}" if isinstance(cell, float) else cell for cell in row] for row in rows)
-    return path
 
 
 def dial_rows(results: Mapping[str, Scores]) -> Iterator[Sequence[Any]]:

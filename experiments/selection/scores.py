@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import diverset as dv
 from diverset import baselines, metrics
 from experiments.selection.texts import Query
 
-__all__ = ["DEPTH", "DIALS", "METHODS", "METRICS", "Scores", "interval", "measure", "run", "tuned_rows"]
+__all__ = ["DEPTH", "DIALS", "METHODS", "METRICS", "Scores", "measure", "run", "tuned_rows"]
 
 DIALS = tuple(round(0.1 * step, 1) for step in range(11))
 DEPTH = 10
@@ -65,15 +64,3 @@ def tuned_rows(scores: Scores, method: str) -> np.ndarray:
     fold = np.arange(values.shape[1]) % FOLDS
     chosen = np.array([values[:, fold != f].mean(axis=1).argmax() for f in range(FOLDS)])
     return chosen[fold]
-
-
-def interval(differences: np.ndarray) -> tuple[float, float]:
-    """95% bootstrap interval of a mean over queries (percentiles); for paired scores, pass their differences."""
-    low, high = np.quantile(_resampled(len(differences)) @ differences, [0.025, 0.975])
-    return float(low), float(high)
-
-
-@cache
-def _resampled(n: int, resamples: int = 10_000) -> np.ndarray:
-    """How often each of n queries is drawn, as a share, in every resample: the same for all methods."""
-    return np.random.default_rng(0).multinomial(n, np.full(n, 1.0 / n), size=resamples) / n

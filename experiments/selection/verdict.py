@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from experiments.selection.defaults import MEASURES, POOLS, SCALES, Found, Setting, held_back
-from experiments.selection.report import NAMES, list_table
-from experiments.selection.scores import interval
+from experiments.selection.report import NAMES
+from experiments.tables import interval, list_table
 
 __all__ = ["HEADINGS", "default_rows", "default_tables", "dial_table", "exactly_top", "scale_table"]
 
@@ -52,7 +52,7 @@ def _gains(found: Found, method: str) -> dict[str, np.ndarray]:
 
 
 def _mean_of_sets(gains: Mapping[str, np.ndarray]) -> float:
-    """Each data set counts once, whatever the number of its vectors and queries."""
+    """Each data set counts once, independent of the number of its vectors and queries."""
     sets: dict[str, list[float]] = {}
     for name, values in gains.items():
         sets.setdefault(name.split(",")[0], []).append(float(values.mean()))

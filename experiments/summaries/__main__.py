@@ -9,11 +9,11 @@ from functools import partial
 from pathlib import Path
 
 from diverset.errors import DiversetError
-from diverset.io.files import atomic_write
 from experiments.summaries.data import read_items
 from experiments.summaries.report import tables
 from experiments.summaries.study import run
 from experiments.summaries.tuning import run_grids
+from experiments.tables import write_tables
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -34,9 +34,7 @@ def main(arguments: list[str] | None = None) -> int:
     say = partial(print, flush=True)
     grids = run_grids(items, options.keep, say)
     found = run(items, options.keep, say)
-    for file, text in tables(found, grids, items).items():
-        with atomic_write(options.out / file) as temporary:
-            temporary.write_text(text, encoding="utf-8")
+    write_tables(options.out, tables(found, grids, items))
     return 0
 
 

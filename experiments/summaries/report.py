@@ -8,8 +8,9 @@ from diverset._typing import FloatArray
 from experiments.summaries.data import KINDS, LEARNED, Item
 from experiments.summaries.study import DEFAULT, Scores, key, own_systems
 from experiments.summaries.tuning import OTHER, OWN, Table, tuned
+from experiments.tables import list_table, stratified_interval
 
-__all__ = ["interval", "list_table", "tables"]
+__all__ = ["tables"]
 
 TITLES = {"t17_daily": "news, 100 words", "review_summaries": "reviews, 60 words", "opinosis": "opinions, 25 words"}
 
@@ -108,18 +109,10 @@ def differences(found: dict[str, Scores], other: str, kind: str, column: int = 0
     return 100.0 * np.array([found[DEFAULT][k][column] - found[other][k][column] for k in shared])
 
 
-def interval(parts: list[FloatArray], *, rounds: int = 4000) -> tuple[float, float, float]:
-    """Mean over kinds of mean differences, with a 95% interval by resampling clusters within each kind."""
-    rng = np.random.default_rng(0)
-    means = np.mean([part[rng.integers(0, len(part), (rounds, len(part)))].mean(axis=1) for part in parts], axis=0)
-    low, high = np.quantile(means, [0.025, 0.975])
-    return float(np.mean([part.mean() for part in parts])), float(low), float(high)
-
-
 def _shown(parts: list[FloatArray]) -> str:
     if any(len(part) == 0 for part in parts):
         return ""
-    middle, low, high = interval(parts)
+    middle, low, high = stratified_interval(parts)
     return f"{middle:+.2f} ({low:+.2f} to {high:+.2f})"
 
 
@@ -146,11 +139,3 @@ def systems(found: dict[str, Scores], names: list[str]) -> str:
             cells += [f"{100 * value:.1f}" for value in scores.mean(axis=0)[:2]] + [f"{scores[:, 2].mean():.0%}"]
         rows.append([name, str(len(found[name])), *cells])
     return list_table(rows)
-
-
-def list_table(rows: list[list[str]]) -> str:
-    """A table with one header row."""
-    lines = [".. list-table::", "   :header-rows: 1", "   :class: numbers", ""]
-    for row in rows:
-        lines += [f"   {'* -' if c == 0 else '  -'} {cell}".rstrip() for c, cell in enumerate(row)]
-    return "\n".join(lines) + "\n"

@@ -16,6 +16,7 @@ import numpy as np
 from diverset.errors import DiversetError, MissingExtraError
 from diverset.threads import ThreadModel
 from diverset.threads.found import day_of
+from experiments.tables import write
 from experiments.threads.data import DEVELOPMENT, read_aan, read_cora, read_timelines
 from experiments.threads.newswire import END, FIRST, FRESH_END, FRESH_FIRST, FRESH_WEEKS, WEEKS, code_scores, weeks
 from experiments.threads.papers import labelled_scores
@@ -29,7 +30,6 @@ from experiments.threads.report import (
     listing,
     papers_table,
     piles_tables,
-    write,
 )
 from experiments.threads.search import tune
 from experiments.threads.systems import OURS, score_piles, tuned

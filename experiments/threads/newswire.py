@@ -25,7 +25,7 @@ from experiments.threads.data import read_lines
 
 __all__ = ["END", "FIRST", "FRESH_END", "FRESH_FIRST", "FRESH_WEEKS", "WEEKS", "code_scores", "weeks"]
 
-#: Events of the period, named before any thread of these weeks was looked at: first day, day after, words that tell it.
+#: Events of the period, listed before any thread of these weeks was seen: first day, day after, words that mark it.
 WEEKS = {
     "earthquake in Ecuador stops oil exports": ("1987-03-04", "1987-03-11", r"ecuador"),
     "US tariffs over Japanese chips": ("1987-03-25", "1987-04-01", r"semiconductor|chip|tariff"),

@@ -47,7 +47,7 @@ class Pile:
 
     @property
     def k(self) -> int:
-        """Number of events, which is the number of threads asked for."""
+        """Number of events, which is the number of threads to find."""
         return len(set(self.events))
 
 

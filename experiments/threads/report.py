@@ -11,6 +11,7 @@ import numpy as np
 from diverset.io.files import atomic_write
 from diverset.pages.threads import COLOURS, thread_plane
 from diverset.threads import DocumentGraph, ThreadScores, bootstrap_mean, compare
+from experiments.tables import list_table
 
 __all__ = [
     "Results",
@@ -22,7 +23,6 @@ __all__ = [
     "listing",
     "papers_table",
     "piles_tables",
-    "write",
 ]
 
 #: For every system and measure, one number per collection, the mean over its draws; None where a system was not run.
@@ -46,11 +46,8 @@ def _cell(values: Sequence[float | None], digits: int) -> str:
     return f"{b.mean:.{digits}f} ({b.low:.{digits}f} to {b.high:.{digits}f})"
 
 
-def _list_table(rows: Sequence[Sequence[str]], widths: str = "auto") -> str:
-    lines = [".. list-table::", "   :header-rows: 1", f"   :widths: {widths}", ""]
-    for row in rows:
-        lines += [f"   {'*' if j == 0 else ' '} - {cell}" for j, cell in enumerate(row)]
-    return "\n".join(lines) + "\n"
+def _table(rows: Sequence[Sequence[str]]) -> str:
+    return list_table(rows, ":widths: auto")
 
 
 def human_table(results: Results) -> str:
@@ -62,15 +59,15 @@ def human_table(results: Results) -> str:
             both = " / ".join(f"{np.mean(_known(found[f'{metric} {part}'])):.1f}" for part in ("precision", "recall"))
             cells.append(f"{_cell(found[f'{metric} f'], 1)}, {both}")
         rows.append([_name(system, found["cosine"]), *cells])
-    return _list_table(rows + _differences(results, ("cosine", *(f"{m} f" for m in ROUGE))))
+    return _table(rows + _differences(results, ("cosine", *(f"{m} f" for m in ROUGE))))
 
 
 def days_table(results: Results) -> str:
-    """Scores that look at days: date F1 and date-aware ROUGE-1, and drawn threads less each baseline."""
+    """Scores of days: date F1 and date-aware ROUGE-1, and drawn threads less each baseline."""
     rows = [["system", *DAYS]]
     for system, found in results.items():
         rows.append([_name(system, found["cosine"]), *(_cell(found[name], 1) for name in DAYS)])
-    return _list_table(rows + _differences(results, DAYS))
+    return _table(rows + _differences(results, DAYS))
 
 
 def _differences(results: Results, names: Sequence[str]) -> list[list[str]]:
@@ -95,7 +92,7 @@ def coherence_table(results: Results) -> str:
         [_name(system, found["coherence"]), _cell(found["coherence"], 3), _cell(found["strangers found"], 2)]
         for system, found in results.items()
     ]
-    return _list_table(rows)
+    return _table(rows)
 
 
 MEASURES = {
@@ -127,18 +124,18 @@ def piles_tables(results: Mapping[str, Sequence[ThreadScores | None]]) -> tuple[
             shown = "" if b is None else f"{b.mean:+.{digits}f} ({b.low:+.{digits}f} to {b.high:+.{digits}f})"
             cells.append(shown)
         gaps.append([system, *cells])
-    return _list_table(means), _list_table(gaps)
+    return _table(means), _table(gaps)
 
 
 def codes_table(rows: Sequence[Sequence[Any]]) -> str:
     """Systems on the newswire: purity by topic code, codes told, formulaic threads, repeated documents."""
     head = ["system", "purity by code", "one-to-one", "codes told", "formulaic threads of 10", "documents twice"]
-    return _list_table([head, *([str(cell) for cell in row] for row in rows)])
+    return _table([head, *([str(cell) for cell in row] for row in rows)])
 
 
 def papers_table(rows: Sequence[Sequence[Any]]) -> str:
     """Systems on papers with known subjects."""
-    return _list_table([["papers", "system", "purity", "one-to-one", "subjects told"], *rows])
+    return _table([["papers", "system", "purity", "one-to-one", "subjects told"], *rows])
 
 
 def listing(graph: DocumentGraph, threads: Sequence[Any], titles: Sequence[str], days: Sequence[str] | None) -> str:
@@ -199,9 +196,3 @@ def _label_places(threads: Sequence[Any], wide: float, step: float) -> list[tupl
                 break
         places.append((x, float(y)))
     return places
-
-
-def write(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    with atomic_write(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")

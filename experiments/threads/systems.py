@@ -1,4 +1,4 @@
-"""Systems that make threads of a pile, each with settings to choose from, and the scores of what they make."""
+"""Systems that make threads of a pile, each with settings to choose from, and their scores."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def timeline_rouge(
     references : sequence of such mappings
         What people wrote.
     mode : {"concat", "agree", "align", "align-many"}
-        How days are compared; ``align-many`` also looks at what is said to find the best day.
+        How days are compared; ``align-many`` also compares the texts to find the best day.
     n : int
         Length of the word sequences.
     analyzer : callable
@@ -126,7 +126,7 @@ def _near(a: date, b: date) -> float:
 
 
 def _of_day(theirs: Sequence[Mapping[date, list[str]]], day: date) -> list[list[str]]:
-    """What each reference says on a day; nothing where it leaves the day out."""
+    """The text of each reference on a day; empty if it leaves the day out."""
     return [timeline.get(day, []) for timeline in theirs]
 
 
@@ -160,7 +160,7 @@ def _aligned(
 
 
 def _costs(ours: Any, theirs: Any, days: list[date], others: list[date], *, content: bool) -> FloatArray:
-    """Costs of aligning days: far apart, and, if asked for, about other things."""
+    """Costs of aligning days: the distance in time and, on request, that of the texts."""
     cost = np.array([[1.0 - _near(a, b) for b in others] for a in days]).reshape(len(days), len(others))
     if content:
         for i, a in enumerate(days):

@@ -1,4 +1,4 @@
-"""Systems that make threads of a collection, and the scores of what they make."""
+"""Systems that make threads of a collection, and their scores."""
 
 from __future__ import annotations
 

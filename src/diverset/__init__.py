@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from diverset.sampling.mcmc import mcmc_chain
     from diverset.sampling.trace import sampling_trace
     from diverset.structured import FactorGraph, StructuredDPP
-    from diverset.text.verb import summarize
+    from diverset.text.summary import summarize
     from diverset.threads.find import find_threads
 else:
     __getattr__, __dir__ = names_on_use(
@@ -79,7 +79,7 @@ else:
             "sampling.mcmc": ["mcmc_chain"],
             "sampling.trace": ["sampling_trace"],
             "structured": ["FactorGraph", "StructuredDPP"],
-            "text.verb": ["summarize"],
+            "text.summary": ["summarize"],
         },
         submodules=[
             "baselines", "core", "distributed", "errors", "images", "inference", "integrations",

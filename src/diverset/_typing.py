@@ -1,5 +1,6 @@
 """Array types used in signatures throughout the package."""
 
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,4 +14,4 @@ FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 BoolArray: TypeAlias = NDArray[np.bool_]
 #: What ``numpy.random.default_rng`` accepts (SPEC 7); as text, since numpy.random is imported when it is asked for.
-RNGLike: TypeAlias = "np.random.Generator | np.random.SeedSequence | int | None"
+RNGLike: TypeAlias = "np.random.Generator | np.random.SeedSequence | int | Sequence[int] | None"

@@ -10,7 +10,7 @@ import importlib.util
 import os
 import sys
 import warnings
-from types import ModuleType
+from types import FunctionType, ModuleType
 
 from diverset.errors import DiversetWarning
 
@@ -36,12 +36,27 @@ def warn_once() -> None:
     if _warned or asked_for() or is_compiled():
         return
     _warned = True
+    prefer_sources()  # nothing else is there, and the hook keeps NumPy from warning
     warnings.warn(
         "the loops of diverset are not compiled, so it is many times slower than it could be; install a C compiler "
         "with Python's headers, then run: pip install --force-reinstall --no-deps diverset",
         DiversetWarning,
         stacklevel=3,
     )
+
+
+class _Quiet(importlib.machinery.SourceFileLoader):
+    """Loader of uncompiled loops, which give no NumPy warnings of overflow and the like: compiled loops give none."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        import numpy as np
+
+        super().exec_module(module)
+        for place in (module, *filter(lambda value: isinstance(value, type), list(vars(module).values()))):
+            for name, value in list(vars(place).items()):
+                own = isinstance(value, FunctionType) and value.__module__ == module.__name__
+                if own and not name.startswith("_"):
+                    setattr(place, name, np.errstate(all="ignore")(value))
 
 
 class _Sources:
@@ -55,7 +70,8 @@ class _Sources:
         if not (package.startswith("diverset.") and module.startswith("_") and module.endswith("loops")):
             return None
         folder = os.path.dirname(sys.modules[package].__file__ or "")
-        return importlib.util.spec_from_file_location(name, os.path.join(folder, f"{module}.py"))
+        path = os.path.join(folder, f"{module}.py")
+        return importlib.util.spec_from_file_location(name, path, loader=_Quiet(name, path))
 
 
 def prefer_sources() -> None:

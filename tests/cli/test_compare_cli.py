@@ -141,10 +141,10 @@ def test_methods_that_equal_top_k_are_pointed_out(run, tmp_path):
 
 
 def test_limits_and_small_files(run, items, tmp_path):
-    for least, said in (("0.9", "only [1-3] of the 4"), ("2", "only 0 of the 4")):
+    for least, said in (("0.9", "only [1-3] of 4"), ("2", "only 0 of 4")):
         result = run(*BASE, "--min-quality", least)
         assert result.exit_code == 0, result.output
-        assert re.search(f"{said} rows asked for could be picked", result.stderr)
+        assert re.search(f"{said} rows could be picked", result.stderr)
     assert "no item can be picked: the limits leave none" in result.stdout
     assert run(*BASE, "-k", "1", "-o", "out.jsonl").exit_code == 0
     assert "redundancy" not in written(tmp_path / "out.jsonl")[0]
@@ -184,7 +184,7 @@ def test_the_page_of_several_queries(run, topics, tmp_path):
         (["--methods", "dpp,magic"], "no method 'magic'; choose from dpp, mmr"),
         (["--methods", ","], "no methods named"),
         (["-k", "0"], "k = 0"),
-        (["-k", "26"], r"k = 26, and items\.jsonl has 25 rows; ask for fewer"),
+        (["-k", "26"], r"k = 26, but items\.jsonl has 25 rows"),
         (["--dials", "2"], r"diversity is 2\.0"),
         (["--dials", "0.1,high"], "--dials names 'high'"),
         (["--keep", "7"], r"keep is 7\.0"),
@@ -195,7 +195,7 @@ def test_the_page_of_several_queries(run, topics, tmp_path):
         (["--clicked", "title"], "column 'title' is '<i>item</i> 0'"),
         (["--clicked", "clicks", "--qrels", "two.txt"], "--qrels and --clicked both"),
         (["--qrels", "none.txt"], r"cannot read none\.txt"),
-        (["--qrels", "two.txt"], r"two\.txt judges 2 topics; name with --query"),
+        (["--qrels", "two.txt"], r"two\.txt judges 2 topics; give the column of topics with --query"),
         (["--qrels", "other.txt"], r"no id of items\.jsonl is in other\.txt"),
         (["--qrels", "other.txt", "--query", "title"], "judges no row of items.jsonl under its title"),
         (["--query", "topic"], "no column 'topic'"),

@@ -159,6 +159,20 @@ def test_an_option_of_one_name_is_of_one_kind():
 LISTED = {("select", "--embeddings"), ("sample", "--embeddings"), ("compare", "--embeddings")}
 
 
+@pytest.mark.parametrize("verb", ["select", "thread"])
+def test_raw_cells_leave_formulas_as_they_are(run, tmp_path, verb):
+    for name, column in (("rows", "note"), ("news", "title")):
+        path = tmp_path / f"{name}.jsonl"
+        rows = [json.loads(line) | {column: "=1+1"} for line in path.read_text().splitlines()]
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for flags, cell in (([], "'=1+1"), (["--raw-cells"], "=1+1")):
+        assert run(*COMMANDS[verb], *flags, "-o", "out.csv").exit_code == 0
+        with (tmp_path / "out.csv").open(newline="") as file:
+            assert {row.get("note", row.get("title")) for row in csv.DictReader(file)} == {cell}
+    piped = run(*COMMANDS["select"], "--raw-cells", "-o", "-").stdout
+    assert {row["note"] for row in csv.DictReader(io.StringIO(piped))} == {"=1+1"}
+
+
 def test_an_input_is_not_overwritten_without_force(run, tmp_path):
     before = (tmp_path / "rows.jsonl").read_bytes()
     result = run("select", *ROWS, "-o", "rows.jsonl")
@@ -229,10 +243,10 @@ def test_help_is_cheap(tmp_path, arguments):
 @pytest.mark.slow
 def test_a_scheduler_that_dies_at_work_is_one_line_and_exit_code_1(run, tmp_path, monkeypatch):
     distributed = pytest.importorskip("distributed")
-    from diverset.cli import blocks
+    from diverset.cli import picks
 
     np.save(tmp_path / "x.npy", np.random.default_rng(0).normal(size=(50, 3)))
-    pick = blocks.pick_blocks
+    pick = picks.pick_blocks
     with distributed.LocalCluster(
         n_workers=1, threads_per_worker=1, processes=False, host="127.0.0.1", protocol="tcp://", dashboard_address=None
     ) as cluster:
@@ -241,7 +255,7 @@ def test_a_scheduler_that_dies_at_work_is_one_line_and_exit_code_1(run, tmp_path
             cluster.close()
             return pick(*arguments, **options)
 
-        monkeypatch.setattr(blocks, "pick_blocks", lose_it)
+        monkeypatch.setattr(picks, "pick_blocks", lose_it)
         address = cluster.scheduler_address
         assert address.startswith("tcp://")
         result = run("select", "x.npy", "-k", "3", "--dask", address)

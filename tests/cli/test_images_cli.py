@@ -235,7 +235,7 @@ def test_long_names_are_cut_in_the_middle(tmp_path):
         (["nowhere"], "nowhere is not a folder"),
         (["empty"], "empty holds no images"),
         (["broken"], "none of the 1 images in broken could be read"),
-        (["f", "-k", "0"], "k = 0; ask for at least 1 image"),
+        (["f", "-k", "0"], "k = 0; it must be at least 1"),
         (["f", "-o", "sheet.gif"], "its name must end in .png"),
         (["f", "-o", "none/sheet.png"], "not an existing directory"),
         (["f", "--near", "2"], "threshold is 2"),
@@ -295,3 +295,17 @@ def test_the_call_picks_what_the_command_picks(run, folder, source):
         dv.pick_images(files, 2, embeddings=[[1.0]])
     with pytest.raises(DiversetError, match="scores names none of the 3 images"):
         dv.pick_images(files, 2, scores={"elsewhere.png": 1.0})
+
+
+def test_limits_and_encodings_reach_the_files(run, tmp_path):
+    for i in range(3):
+        save(tmp_path / "f" / f"é{i}.png", scene(i, 40, 40 + 20 * i))
+    (tmp_path / "scores.csv").write_bytes("file,score\né0.png,1\né2.png,3\n".encode("cp437"))
+    command = ["images", "f", "-k", "2", "--no-cache", "--query-scores", "scores.csv"]
+    result = run(*command, "--encoding", "cp437", "-o", "sheet.html")
+    assert result.exit_code == 0, result.output
+    assert sorted(picked(result)) == ["é0.png", "é2.png"]
+    small = run(*command, "--encoding", "cp437", "--max-pixels", "2000")
+    assert picked(small) == ["é0.png"]
+    assert "é2.png" in small.stderr
+    assert len(dv.pick_images(tmp_path / "f", 3, max_pixels=2000, cache=False)) == 1

@@ -100,9 +100,9 @@ def test_a_seed_is_made_up_and_said(run):
     ("arguments", "said"),
     [
         (("-k", "4"), "rank 3"),
-        (("-k", "9"), "k = 9, and rows.csv has 5 rows; ask for fewer"),
-        (("-n", "0"), "0 draws asked for; ask for at least 1"),
-        (("-k", "2", "-n", "2", "-o", "o.html"), "a page shows one set, and 2 were asked for"),
+        (("-k", "9"), "k = 9, but rows.csv has 5 rows"),
+        (("-n", "0"), "the number of draws is 0; it must be at least 1"),
+        (("-k", "2", "-n", "2", "-o", "o.html"), "a page shows one set, not 2"),
         (("-k", "2", "--diversity", "0"), "diversity is 0"),
         (("-k", "2", "--diversity", "7"), "diversity is 7"),
         (("-k", "2", "--given", "zz"), "zz"),

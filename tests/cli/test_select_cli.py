@@ -197,7 +197,7 @@ def test_rows_without_words_are_left_out_and_counted(run, tmp_path):
     (tmp_path / "a.csv").write_text("id,text\na,one two\nb,\nc,...\nd,n/a\ne,three\n")
     result = run("select", "a.csv", "-k", "5", "--text", "text", "-o", "o.csv")
     assert result.exit_code == 0, result.output
-    assert "3 rows left out, for want of words in text: row 2 (line 3) is the first" in result.stderr
+    assert "3 rows left out, since they have no words in text: row 2 (line 3) is the first" in result.stderr
     assert sorted(picked(tmp_path / "o.csv", "id")) == ["a", "e"]
 
 
@@ -212,7 +212,7 @@ def test_rows_that_cannot_be_compared_are_no_rows_to_pick(run, tmp_path):
     (tmp_path / "t.csv").write_text("id,text\na,one\nb,\nc,two\n")
     result = run("select", "t.csv", "-k", "3", "--text", "text", "-o", "o.csv")
     assert result.exit_code == 0, result.output
-    assert "3 rows asked for, and 2 can be compared; all are picked" in result.stderr
+    assert "k = 3, but only 2 rows can be compared; all are picked" in result.stderr
 
 
 def test_groups_budget_quality_and_window_limit_the_picks(run, points, tmp_path):
@@ -221,7 +221,7 @@ def test_groups_budget_quality_and_window_limit_the_picks(run, points, tmp_path)
     kinds = picked(tmp_path / "o.csv", "kind")
     assert sorted(kinds) == ["a", "a", "b", "b"]
     result = run(*base, "--group", "kind", "--per-group", "2")
-    assert "only 4 of the 6 rows asked for could be picked" in result.stderr
+    assert "only 4 of 6 rows could be picked" in result.stderr
     assert run(*base, "--cost", "price", "--budget", "7").exit_code == 0
     assert sum(map(float, picked(tmp_path / "o.csv", "price"))) <= 7
     assert run(*base, "--min-quality", "0.6").exit_code == 0
@@ -369,10 +369,10 @@ BAD_ROWS = "id,text,score\na,one,1\nb,two,{}\nc,three,3\n"
         (["word.csv", "--quality", "score"], r"row 2 \(line 3\): column 'score' is 'good'"),
         (["ragged.csv"], r"ragged\.csv, line 3: 2 fields where the header has 3"),
         (["broken.jsonl"], r"broken\.jsonl, line 2: not valid JSON"),
-        (["texts.csv", "-k", "0"], "k = 0; ask for at least 1"),
-        (["texts.csv", "-k", "-4"], "k = -4; ask for at least 1"),
-        (["texts.csv", "-k", "99", "--text", "text"], r"k = 99, and texts\.csv has 5 rows; ask for fewer"),
-        (["single.csv", "-k", "2"], r"k = 2, and single\.csv has 1 row; ask for fewer"),
+        (["texts.csv", "-k", "0"], "k = 0; it must be at least 1"),
+        (["texts.csv", "-k", "-4"], "k = -4; it must be at least 1"),
+        (["texts.csv", "-k", "99", "--text", "text"], r"k = 99, but texts\.csv has 5 rows"),
+        (["single.csv", "-k", "2"], r"k = 2, but single\.csv has 1 row"),
         (["texts.csv", "-k", "many"], "-k is 'many'; give a number of rows, or a share"),
         (["texts.csv", "-k", "1.5"], "-k is '1.5'; a share of the rows is above 0 and at most 1"),
         (["texts.csv", "-k", "0%"], "-k is '0%'; a share"),

@@ -12,7 +12,7 @@ import diverset as dv
 from diverset.cli import app
 from diverset.demo.run import demo_summary
 from diverset.errors import DiversetError
-from diverset.io.documents import html_text, markdown_text, read_cluster, read_documents
+from diverset.io.documents import html_text, markdown_text, read_documents
 
 FIRST = "The old mill burned down on Friday. Nobody was hurt. Firemen from three towns came. The owner is insured."
 SECOND = "A fire destroyed the old mill. Three towns sent their firemen. The mayor thanked them on Saturday."
@@ -131,7 +131,7 @@ def test_empty_documents_among_others(tmp_path):
         (["{folder}", "--max-words", "0"], "max_words"),
         (["{folder}", "--method", "best"], "best"),
         (["{folder}", "--update-since", "nowhere"], "no such file"),
-        (["{empty}"], "holds no file"),
+        (["{empty}"], "contains no file"),
         (["{empty}/blank.txt"], "no sentence"),
         (["{empty}/bad.jsonl"], "line 2: not valid JSON"),
         (["{empty}/no.jsonl"], "has no text"),
@@ -186,19 +186,18 @@ def test_dates_come_from_records_and_names(tmp_path):
 
 def test_the_command_is_the_function(folder, tmp_path):
     (tmp_path / "read.txt").write_text(FIRST)
-    cluster = read_cluster([str(folder)])
-    known = read_cluster([str(tmp_path / "read.txt")])
+    known = tmp_path / "read.txt"
     for flags, options in [
         ([], {}),
         (["--max-words", 12], {"max_words": 12}),
         (["--max-bytes", 80, "--method", "mbr", "--draws", 70], {"max_bytes": 80, "method": "mbr", "n_draws": 70}),
         (["--query", "the mayor", "--max-words", 12], {"query": "the mayor", "max_words": 12}),
-        (["--update-since", tmp_path / "read.txt", "--max-words", 12], {"update_since": known, "max_words": 12}),
+        (["--update-since", known, "--max-words", 12], {"update_since": known, "max_words": 12}),
         (["--method", "sample", "--seed", 4], {"method": "sample", "rng": 4}),
     ]:
         found = run(folder, *flags)
         assert found.exit_code == 0, found.output
-        assert found.stdout.split() == dv.summarize(cluster, **options).text.split()
+        assert found.stdout.split() == dv.summarize(folder, **options).text.split()
 
 
 def test_web_pages_without_closing_tags():

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import diverset as dv
 from diverset.cli import app
-from diverset.cli.thread import thread as command
+from diverset.cli.verbs import thread as command
 from diverset.demo.run import demo_threads
 from diverset.io.dates import parse_date as parse_time
 from diverset.threads import example_news
@@ -203,9 +203,9 @@ def test_files_without_dates_or_texts(run, tmp_path):
     assert "there is no column of dates; no document has a date (--time names a column" in run("a.csv").output
     folder = tmp_path / "texts"
     folder.mkdir()
-    assert "holds no file that can be read" in run("texts").output
+    assert "contains no file that can be read" in run("texts").output
     (folder / "note.txt").write_text("hello")
-    assert "its name holds no date" in run("texts").output
+    assert "its name contains no date" in run("texts").output
 
 
 def test_the_demo_tells_six_stories_without_the_weather(tmp_path):

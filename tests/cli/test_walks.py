@@ -63,7 +63,7 @@ def inputs(tmp_path):
     ("arguments", "most"),
     [
         (["select", "{}/rows.csv", "-k", "2", "--text", "text", "--quality", "score"], 12),
-        (["summarize", "{}/texts"], 19),  # 15 would be better: 12 of them are in text, 4 in io
+        (["summarize", "{}/texts"], 15),
         (["thread", str(Path(diverset.__file__).parent / "data" / "news.jsonl"), "-k", "6"], 18),
     ],
     ids=["select", "summarize", "thread"],

@@ -5,7 +5,7 @@ import pytest
 
 import diverset as dv
 from diverset.errors import LabelError
-from diverset.numerics.stacks import log_dets
+from diverset.numerics.linalg import log_dets
 from kernels_for_tests import wishart
 
 RNG = np.random.default_rng(0)

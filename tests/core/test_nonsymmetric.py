@@ -10,8 +10,8 @@ import diverset as dv
 import reference
 from diverset.core.nonsymmetric import NonsymmetricDPP
 from diverset.errors import DiversetError, ImpossibleEventError, KernelError, LabelError, NoLikelihoodKernelError
-from diverset.sampling import sequential
 from kernels_for_tests import duplicated, wishart
+from samplers_in_steps import MarginalSteps, draw_plain, steps_of
 
 
 def skewed(n, rank, seed, skew=1.0):
@@ -225,7 +225,7 @@ def law_of_algorithm(state, prob=1.0, law=None):
     return law
 
 
-class Symmetrised(sequential.MarginalSteps):
+class Symmetrised(MarginalSteps):
     """The known fault: the column is used for the row as well, as if the kernel were symmetric."""
 
     def pick(self, inside):
@@ -238,11 +238,11 @@ class Symmetrised(sequential.MarginalSteps):
 @pytest.mark.parametrize(("dpp", "law"), CASES)
 def test_the_sampler_has_the_exact_law(dpp, law):
     sampler = dpp.sampler()
-    followed = law_of_algorithm(sampler.steps())
+    followed = law_of_algorithm(steps_of(sampler))
     assert_same_law(followed, law, 1e-12 if dpp.log_normalizer < 30 else 1e-10)
     for seed in range(10):
         u = np.random.default_rng(seed).random(dpp.n_items)
-        assert np.array_equal(sampler.decide(u), sequential.draw_plain(sampler.steps(), u))
+        assert np.array_equal(sampler.decide(u), draw_plain(steps_of(sampler), u))
 
 
 def test_draws_follow_the_law_and_a_fault_is_seen():
@@ -260,7 +260,7 @@ def test_draws_follow_the_law_and_a_fault_is_seen():
 def test_compiled_and_plain_give_the_same_draw(n):
     sampler = NonsymmetricDPP(skewed(n, n, 0, 3.0 / math.sqrt(n))).sampler()
     for seed in range(2):
-        plain = sequential.draw_plain(sampler.steps(), np.random.default_rng(seed).random(n))
+        plain = draw_plain(steps_of(sampler), np.random.default_rng(seed).random(n))
         assert np.array_equal(sampler.draw(np.random.default_rng(seed)), plain)
 
 

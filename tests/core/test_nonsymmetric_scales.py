@@ -95,7 +95,7 @@ def assert_answers(dpp, law, tolerance=1e-10, zeros=True):
     assert dpp.expected_size == pytest.approx(sizes @ np.arange(n + 1), abs=tolerance)
     for include, exclude in [([0], [1]), ([0, 1], [2, 3]), ([], [0, 1, 2]), ([2], [0, 1, 3, 4]), ([], [4])]:
         p = probability(law, include, exclude)
-        found = dpp.log_probability(include, exclude)
+        found = dpp.log_event_probability(include, exclude)
         assert math.exp(found) == pytest.approx(float(p), abs=tolerance)
         if p > 1e-12:
             assert found == pytest.approx(float(mpmath.log(p)), rel=1e-7, abs=1e-9)

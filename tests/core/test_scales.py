@@ -155,7 +155,7 @@ def test_more_exclusions_than_a_set_of_k_leaves_room_for():
     dpp = dv.DPP.from_spectrum([800.0, *[np.inf] * 4], orthonormal(5))
     for kdpp in (dpp.of_size(4), dpp.of_size(5)):
         assert kdpp.probability(exclude=[1, 2]) == 0.0
-    assert dpp.log_probability(exclude=[1, 2]) == -math.inf
+    assert dpp.log_event_probability(exclude=[1, 2]) == -math.inf
 
 
 def test_entropy_of_a_wide_spectrum():

@@ -88,7 +88,7 @@ def test_few_candidates_cost_round_trips_and_change_nothing(data, candidates, mo
 
 
 def test_one_round_trip_serves_many_picks(data, monkeypatch):
-    """Qualities that spread keep candidates above the rest, so nobody is asked again."""
+    """With widely spread qualities the candidates stay above the rest, so no block is scanned again."""
     trips = []
     refresh = engine._Search._refresh
     monkeypatch.setattr(engine._Search, "_refresh", lambda self, *a: (trips.append(len(a[0])), refresh(self, *a))[1])

@@ -54,6 +54,17 @@ def write_parquet(path, X, *, lists=False, **columns):
     parquet.write_table(pa.table({**columns, **features}), path, row_group_size=150)
 
 
+@pytest.mark.parametrize("name", ["a::b.parquet", "a[1]*.parquet", "folder[1]"])
+@pytest.mark.skipif(os.name == "nt", reason="Windows does not allow these names")
+def test_names_with_special_characters(X, tmp_path, name):
+    """Local names are neither patterns nor addresses."""
+    path = tmp_path / name
+    if not path.suffix:
+        path.mkdir()
+    write_parquet(path if path.suffix else path / "x.parquet", X)
+    np.testing.assert_array_equal(dv.distributed.read(path).compute(), X)
+
+
 @pytest.mark.parametrize("lists", [False, True])
 def test_parquet(X, tmp_path, lists):
     write_parquet(tmp_path / "x.parquet", X, lists=lists, score=np.arange(1000.0), name=[f"n{i}" for i in range(1000)])

@@ -6,6 +6,7 @@ import scipy.sparse
 
 import blocks_for_tests
 import diverset as dv
+from diverset.core.factor import RowFactor
 from diverset.errors import DiversetError, KernelError, LabelError
 from diverset.inference.inputs import read_items
 
@@ -125,12 +126,12 @@ def test_few_items_of_many_features_come_here():
 
 
 def test_only_the_rows_named_are_fetched(monkeypatch):
-    from diverset.distributed import blocks
-
     fetched = []
-    take = blocks._rows_of
+    take = RowFactor.take
     monkeypatch.setattr(
-        blocks, "_rows_of", lambda block, quality, rows: fetched.append(len(rows)) or take(block, quality, rows)
+        RowFactor,
+        "take",
+        lambda self, rows: (type(self) is RowFactor and fetched.append(len(rows)), take(self, rows))[1],
     )
     there = dv.DPP.from_features(da.from_array(rows(), chunks=70))
     there.log_prob([3, 90, 91])
@@ -215,7 +216,7 @@ def test_blocks_that_are_long_or_few_are_not_joined(few, monkeypatch):
 
 
 def test_a_round_trip_has_one_task_for_each_block(monkeypatch):
-    """What a scheduler is paid for: blocks are made within the tasks that need them, whatever they are made of."""
+    """Tasks are what a scheduler spends time on, so blocks are made within the tasks that need them."""
     from diverset.distributed import blocks
 
     sizes = []

@@ -65,7 +65,7 @@ def test_all_methods_on_splits_with_a_known_answer(collections):
     assert weights.sum() == pytest.approx(1.0)
     blind = [tables.experts.index("CN3x3"), tables.experts.index("HOG")]
     assert weights[blind].sum() < 0.05
-    same = mixtures.significance(outcome, tables.query, "mixture k-DPP", "mixture k-DPP", over="splits", resamples=50)
+    same = mixtures.significance(outcome, tables.query, "mixture k-DPP", "mixture k-DPP", over="splits")
     assert same == (0.0, 0.0, 0.0)
     assert report.accuracy_table({"all": outcome}).count("\n   * - ") == 2
     assert report.difference_table(outcome, tables.query).count("\n   * - ") == 1 + len(mixtures.METHODS)

@@ -9,6 +9,7 @@ import pytest
 
 from diverset.errors import DiversetError
 from diverset.poses import PoseGrid, PoseModel, Skeleton, draw_pose, simulate_maps
+from experiments import tables
 from experiments.poses import data, report, scores
 from experiments.poses.__main__ import main
 from experiments.poses.data import Images, PoseImage
@@ -162,7 +163,7 @@ def test_report(result, tmp_path):
     text = report.table(results)
     assert text.count("   * - ") == 1 + 2 * 3 * 5
     assert "beta 3.2 for non-max, 3.2 for independent" in text.replace("\n", " ")
-    report.write_csv(tmp_path / "poses.csv", results)
+    tables.write_csv(tmp_path / "poses.csv", report.HEADINGS, report.csv_rows(results))
     with (tmp_path / "poses.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 2 * 4 * (5 + 3) * len(scores.RADII)

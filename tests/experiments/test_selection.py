@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from diverset.errors import DiversetError
+from experiments import tables
 from experiments.selection import data, defaults, report, scores, verdict
 from experiments.selection.__main__ import main
 from experiments.selection.data import Query, ambiguous, read_data_set
@@ -221,12 +222,12 @@ def test_intervals_hold_the_mean_and_shrink_with_the_number_of_queries():
     rng = np.random.default_rng(0)
     few, many = rng.normal(0.3, 1.0, size=25), rng.normal(0.3, 1.0, size=400)
     for values in (few, many):
-        low, high = scores.interval(values)
+        low, high = tables.interval(values)
         # Against the normal interval, which the bootstrap approaches.
         half = 1.96 * values.std() / np.sqrt(len(values))
         assert low == pytest.approx(values.mean() - half, abs=0.25 * half)
         assert high == pytest.approx(values.mean() + half, abs=0.25 * half)
-    assert scores.interval(few) == scores.interval(few)
+    assert tables.interval(few) == tables.interval(few)
 
 
 def test_no_query_chooses_its_own_dial():
@@ -243,7 +244,7 @@ def test_the_dial_on_made_up_queries(tmp_path):
         assert (found[method][0] == found["top-k"][0]).all()
     assert found["select"][:, scores.ALPHA].mean(axis=1).max() > found["top-k"][0, scores.ALPHA].mean() + 0.01
     assert report.tuned_table({"div400": found}).count("\n   * - ") == 1 + len(scores.METHODS)
-    report.write_csv(tmp_path / "all.csv", report.HEADINGS, report.dial_rows({"div400": found}))
+    tables.write_csv(tmp_path / "all.csv", report.HEADINGS, report.dial_rows({"div400": found}))
     with (tmp_path / "all.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == len(scores.METRICS) * (5 * len(scores.DIALS) + 2)

@@ -10,6 +10,7 @@ import pytest
 
 from diverset.errors import DiversetError
 from diverset.text import Cluster, Summarizer, default_summarizer
+from experiments import tables
 from experiments.summaries import packages, report, study, train_default, tuning
 from experiments.summaries.data import DEVELOPMENT_EVENTS, KINDS, LEARNED, Item, read_items
 
@@ -92,7 +93,7 @@ def test_settings_are_chosen_on_other_clusters_than_those_scored():
 def test_intervals_weigh_kinds_alike():
     rng = np.random.default_rng(0)
     parts = [1.0 + rng.standard_normal(400), rng.standard_normal(100)]
-    middle, low, high = report.interval(parts)
+    middle, low, high = tables.stratified_interval(parts)
     assert middle == pytest.approx((parts[0].mean() + parts[1].mean()) / 2)
     error = np.sqrt(parts[0].var() / 400 + parts[1].var() / 100) / 2
     assert high - low == pytest.approx(2 * 1.96 * error, rel=0.1)

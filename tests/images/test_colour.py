@@ -5,7 +5,7 @@ import pytest
 
 from diverset.errors import DiversetError
 from diverset.images import color_histogram
-from diverset.images.colour import lab
+from diverset.images.descriptors import lab
 from images_for_tests import scene
 
 color = pytest.importorskip("skimage.color")
@@ -67,3 +67,9 @@ def test_floats_from_0_to_1_are_bytes():
 def test_what_is_no_picture_is_refused(picture, bins, message):
     with pytest.raises(DiversetError, match=message):
         color_histogram(picture, bins)
+
+
+def test_half_black_and_half_white():
+    image = np.zeros((4, 4, 3), dtype=np.uint8)
+    image[:, 2:] = 255
+    assert color_histogram(image).tolist() == [0, 0, 0, 0.5, 0, 0, 0, 0.5]

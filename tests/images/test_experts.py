@@ -117,3 +117,8 @@ def test_equal_images_have_a_direction_all_the_same():
     assert combine({"x": np.ones((1, 3))}).shape == (1, 4)
     with pytest.raises(KernelError, match="a 2, b 3"):
         combine({"a": np.ones((2, 1)), "b": np.ones((3, 1))})
+
+
+def test_joined_features_by_hand():
+    joined = combine({"x": [[1.0, 0.0], [0.0, 1.0]], "y": [[1.0], [1.0]]})
+    assert joined == pytest.approx(np.array([[0.5, -0.5, 0.0, 0.01], [-0.5, 0.5, 0.0, 0.01]]))

@@ -5,7 +5,16 @@ import pytest
 from scipy import fft
 
 from diverset.images import gist
-from diverset.images.gist import BORDER, FINEST, ORIENTATIONS, SIDE, SIGMA_ANGLE, SIGMA_FREQUENCY, STEP, energies
+from diverset.images.descriptors import (
+    BORDER,
+    FINEST,
+    ORIENTATIONS,
+    SIDE,
+    SIGMA_ANGLE,
+    SIGMA_FREQUENCY,
+    STEP,
+    energies,
+)
 from images_for_tests import scene
 
 
@@ -119,3 +128,8 @@ def test_colour_is_seen():
     assert channels[0] == pytest.approx(channels[1], abs=1e-6)
     coloured = as_array(gist(scene(5, SIDE, SIDE)))
     assert np.abs(coloured[0] - coloured[1]).max() > 0.01
+
+
+def test_vertical_stripes_answer_in_the_first_orientation_of_the_coarsest_scale():
+    stripes = np.tile(np.where(np.arange(128) // 8 % 2, 255, 0), (128, 1)).astype(np.uint8)
+    assert gist(stripes).reshape(3, 20, 4, 4).mean(axis=(0, 2, 3)).argmax() == 16

@@ -15,8 +15,7 @@ pytest.importorskip("cv2")
 Image = pytest.importorskip("PIL.Image")
 
 from diverset.errors import DiversetError  # noqa: E402
-from diverset.images import extract, read_image  # noqa: E402
-from diverset.images.cache import FeatureCache  # noqa: E402
+from diverset.images import FeatureCache, extract, read_image  # noqa: E402
 from diverset.images.pick import pick_images  # noqa: E402
 from diverset.images.reading import PixelBudget  # noqa: E402
 

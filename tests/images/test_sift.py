@@ -6,7 +6,7 @@ from scipy.spatial.distance import cdist
 
 from diverset.errors import DiversetError
 from diverset.images import Vocabulary, learn_vocabulary, sift_descriptors
-from diverset.images.sift import SAMPLE, subsample
+from diverset.images.descriptors import SAMPLE, subsample
 from images_for_tests import scene
 
 

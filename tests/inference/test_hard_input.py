@@ -12,12 +12,7 @@ from diverset.errors import DiversetError, KernelError
 from diverset.inference._state import make_selection
 from diverset.integrations.design import d_optimal_design
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::diverset.errors.DiversetWarning"),
-    # Uncompiled loops run in NumPy, which warns of what compiled ones compute in silence.
-    pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning"),
-    pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore::diverset.errors.DiversetWarning")
 
 
 def uneven_rows(seed, n, D, decades):

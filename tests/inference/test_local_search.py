@@ -25,11 +25,11 @@ def test_state_agrees_with_determinants_after_many_moves(complex_):
     for move in range(130):  # past two refreshes
         m = len(state.members)
         if m < 3 or (m < 7 and rng.random() < 0.4):
-            state.add(int(rng.choice(np.flatnonzero(~state.inside))))
+            state.move(j=int(rng.choice(np.flatnonzero(~state.inside))))
         elif rng.random() < 0.5:
-            state.remove(int(rng.integers(m)))
+            state.move(a=int(rng.integers(m)))
         else:
-            state.exchange(int(rng.integers(m)), int(rng.choice(np.flatnonzero(~state.inside))))
+            state.move(a=int(rng.integers(m)), j=int(rng.choice(np.flatnonzero(~state.inside))))
         if move % 10 == 0 or move in (49, 50, 51, 129):
             S = state.members
             now = np.linalg.det(L[np.ix_(S, S)]).real

@@ -355,3 +355,30 @@ def test_limits_that_end_the_picking_are_not_taken_for_the_rank(similarity, limi
     found = select(X, 5, similarity=similarity, **limit)
     assert len(found) == 2
     assert found.rank_spent is None
+
+
+@pytest.mark.parametrize("similarity", ["cosine", "rbf"])
+def test_a_window_that_holds_all_picks_changes_nothing(similarity):
+    rng = np.random.default_rng(1)
+    X, quality = rng.standard_normal((40, 12)), rng.random(40)
+    options = {"similarity": similarity, "quality": quality, "given": [3, 5]}
+    for window in (9, 10, 13, 50):
+        assert dv.select(X, 8, window=window, **options).indices.tolist() == dv.select(X, 8, **options).indices.tolist()
+
+
+def test_a_window_past_the_rank_takes_no_large_eigendecomposition(monkeypatch):
+    sizes = []
+
+    def counted(original):
+        return lambda a, *args, **options: sizes.append(len(a)) or original(a, *args, **options)
+
+    for name in ("eigh", "eigvalsh", "svd"):
+        monkeypatch.setattr(np.linalg, name, counted(getattr(np.linalg, name)))
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 5))
+    quality = rng.random(200)
+    # A window of 8 holds more than the rank, 5. Rows are never factorised as a whole.
+    chosen = dv.select(X @ X.T, 40, similarity="precomputed", window=8, quality=quality)
+    assert chosen.indices.tolist() == dv.select(X, 40, similarity="dot", window=8, quality=quality).indices.tolist()
+    assert len(set(dv.select(X[:, :1], 60, similarity="rbf", window=25, quality=quality))) == 60
+    assert [size for size in sizes if size >= 100] == []

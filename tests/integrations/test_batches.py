@@ -10,8 +10,7 @@ from scipy.stats import chisquare
 
 import diverset as dv
 from diverset.errors import DiversetError, KernelError, SizeError
-from diverset.integrations._ridge import RidgeKDPP
-from diverset.integrations.torch import DiverseBatchSampler
+from diverset.integrations.torch import DiverseBatchSampler, RidgeKDPP
 from reference import law_from_L, law_p_value, of_size, probability, subsets
 
 

@@ -151,6 +151,8 @@ def test_the_divergence_of_the_sparse_posterior_is_bounded():
         ({"length_scale": -1.0}, "length_scale is -1.0"),
         ({"length_scale": [1.0, 2.0]}, r"length_scale has shape \(2,\)"),
         ({"length_scale": "mean"}, "length_scale is 'mean'"),
+        ({"length_scale": 1j}, "length_scale is complex"),
+        ({"rng": "x"}, "rng is 'x'"),
     ],
 )
 def test_wrong_arguments(arguments, message):
@@ -199,6 +201,53 @@ def test_the_diagonal_of_a_kernel_can_be_given():
         inducing_points(X, 3, kernel, diagonal=1.0)
     with pytest.raises(KernelError, match="diagonal is given, but that of kernel='rbf' is known"):
         inducing_points(X, 3, diagonal=1.0)
+
+
+@pytest.mark.parametrize("shift", [0.0, 1000.0])
+def test_stationary_kernels_have_a_constant_diagonal(shift):
+    X = rows(3000, d=2) + shift
+    spent = []
+
+    def counted(kernel):
+        def evaluate(A, B):
+            spent.append(len(A) * len(B))
+            return kernel(A, B)
+
+        return evaluate
+
+    for kernel in (lambda A, B: 2.0 * RBF(A, B), functools.partial(dv.kernels.matern, length_scale=2.0)):
+        spent.clear()
+        found = inducing_points(X, 5, counted(kernel), method="greedy")
+        assert sum(spent) < 3000 * 40  # less than blocks of 128 rows
+        assert found.indices.tolist() == textbook(kernel(X, X), 5)[0]
+    for kernel in (dv.kernels.dot, lambda A, B: RBF(A, B) * (1.0 + A[:, :1] ** 2) * (1.0 + B[:, :1].T ** 2)):
+        spent.clear()
+        found = inducing_points(X - shift, 2, counted(kernel), method="greedy")
+        assert sum(spent) > 3000 * 64
+        assert found.indices.tolist() == textbook(kernel(X - shift, X - shift), 2)[0]
+
+
+def test_a_kernel_that_refuses_shifted_rows_is_read_in_blocks():
+    X = np.abs(rows(2500, d=2))
+
+    def kernel(A, B):
+        if A.max() > X.max():
+            raise ValueError("not made for such rows")
+        return RBF(A, B)
+
+    assert inducing_points(X, 4, kernel, method="greedy").indices.tolist() == textbook(RBF(X, X), 4)[0]
+
+
+def test_a_diagonal_that_is_wrong_for_a_chosen_row_is_an_error():
+    X = rows(2500, d=2)
+    X[7] = 50.0  # far from the others, and between the rows that are tested
+
+    def kernel(A, B):
+        return RBF(A, B) * (1.0 - 0.5 * ((A[:, :1] == 50.0) & (B[:, :1].T == 50.0)))
+
+    X[8] = 60.0
+    with pytest.raises(KernelError, match=r"k\(x, x\) is 0.5 for row 7 and was taken to be 1; pass diagonal="):
+        inducing_points(X, 3, kernel, method="greedy")
 
 
 def test_large_data_are_represented_by_ten_rows_per_point():

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import diverset.integrations
+from diverset._extras import found
 from diverset.errors import MissingExtraError
-from diverset.integrations._extras import found
 
 FOLDER = Path(diverset.integrations.__file__).parent
 CASES = [

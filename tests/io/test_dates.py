@@ -6,7 +6,8 @@ from datetime import UTC, date, datetime, timedelta, timezone
 import numpy as np
 import pytest
 
-from diverset.io.dates import date_in_name, parse_date, parse_dates
+from diverset.io.dates import parse_date, parse_dates
+from diverset.io.documents import date_in_name
 
 #: The day of January 2020 that each cell means.
 MIXED = {

@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 from diverset.errors import DiversetError
-from diverset.io.documents import html_text, markdown_text, read_cluster, read_corpus, read_documents
+from diverset.io.documents import html_text, markdown_text, read_documents
+from diverset.text.cluster import as_cluster
+from diverset.threads.corpus import read_corpus
 
 ROWS = [
     {"id": f"d{i}", "date": f"2020-01-{i + 1:02d}", "title": f"Title {i}", "text": f"The mill burned, part {i}."}
@@ -43,7 +45,7 @@ NAMES = [f"a.{kind}" for kind in "csv tsv json jsonl ndjson parquet csv.gz tsv.g
 @pytest.mark.parametrize("name", NAMES)
 def test_every_kind_of_table_serves_summaries_and_threads(tmp_path, name):
     path = write(tmp_path / name)
-    cluster = read_cluster([path])
+    cluster = as_cluster([path])
     assert [document.name for document in read_documents(path)] == [row["title"] for row in ROWS]
     assert len(cluster) == 4
     corpus, rows, notes = read_corpus(path)
@@ -77,7 +79,7 @@ def test_folders_serve_both(tmp_path):
     assert len(read_documents([tmp_path])) == 5
     corpus, _, notes = read_corpus(tmp_path)
     assert sorted(map(str, corpus.times.astype("datetime64[D]"))) == ["2020-01-01"] * 2 + ["2020-01-02", "2020-01-03"]
-    assert notes == ["1 document left out: undated.txt: its name holds no date such as 2005-02-24"]
+    assert notes == ["1 document left out: undated.txt: its name contains no date such as 2005-02-24"]
 
 
 def test_links_sources_and_time_zones_are_kept(tmp_path):

@@ -14,6 +14,8 @@ import pytest
 from diverset.errors import DiversetError, EnvironmentFault
 from diverset.io.files import atomic_write, check_output, check_writable, decode, is_own_page, read_text
 
+KINDS = (".csv", ".html")
+
 
 def test_writes_a_new_file(tmp_path):
     target = tmp_path / "out.png"
@@ -160,7 +162,7 @@ def test_sizes_are_checked_before_reading(tmp_path, monkeypatch):
     with pytest.raises(DiversetError, match="at most 4 are read"):
         read_text(tmp_path / "a.txt", max_bytes=4)
     monkeypatch.setenv("DIVERSET_MAX_BYTES", "4")
-    with pytest.raises(DiversetError, match="set DIVERSET_MAX_BYTES, or max_bytes in Python"):
+    with pytest.raises(DiversetError, match="set DIVERSET_MAX_BYTES to allow more"):
         read(tmp_path / "a.txt")
     monkeypatch.setenv("DIVERSET_MAX_BYTES", "5")
     assert read(tmp_path / "a.txt") == "12345"
@@ -229,14 +231,14 @@ def test_an_output_never_replaces_an_input_without_force(tmp_path):
     os.link(source, tmp_path / "hard.csv")
     for output in ("a.csv", "link.csv", "hard.csv", "../" + tmp_path.name + "/a.csv"):
         with pytest.raises(DiversetError, match="it is an input, and would be overwritten; --force allows that"):
-            check_output(tmp_path / output, inputs=[None, "-", source])
-        check_output(tmp_path / output, inputs=[source], force=True)
-    check_output(tmp_path / "new.csv", inputs=[source])
+            check_output(tmp_path / output, KINDS, inputs=[None, "-", source])
+        check_output(tmp_path / output, KINDS, inputs=[source], force=True)
+    check_output(tmp_path / "new.csv", KINDS, inputs=[source])
     with pytest.raises(DiversetError, match="it is an input"):
-        check_output(source, inputs=[tmp_path])
-    check_output(tmp_path / "new.html", inputs=[tmp_path])
+        check_output(source, KINDS, inputs=[tmp_path])
+    check_output(tmp_path / "new.html", KINDS, inputs=[tmp_path])
     (tmp_path / "page.html").write_text('<html><head><meta name="generator" content="diverset"></head>')
-    check_output(tmp_path / "page.html", inputs=[tmp_path])
+    check_output(tmp_path / "page.html", KINDS, inputs=[tmp_path])
     with pytest.raises(DiversetError, match=r"must end in \.csv or \.html"):
         check_output(tmp_path / "a.txt", (".csv", ".html"))
 

@@ -7,9 +7,9 @@ from scipy import sparse, special
 
 from diverset import kernels
 from diverset.errors import DiversetError, KernelError
-from diverset.kernels import distances
+from diverset.kernels import stationary
 from diverset.kernels._arrays import as_matrix
-from diverset.kernels.distances import pairwise_distances
+from diverset.kernels.stationary import pairwise_distances
 
 
 def points(n=12, d=3, seed=0):
@@ -111,9 +111,9 @@ def test_random_pairs_are_the_same_on_every_call_unless_rng_is_given():
 
 
 def test_random_pairs_never_pair_an_item_with_itself_and_are_uniform():
-    i, j = distances._median_pairs(4, 5, 0)  # 6 pairs are more than 5
+    i, j = stationary._median_pairs(4, 5, 0)  # 6 pairs are more than 5
     assert len(i) == 5
-    i, j = distances._median_pairs(1000, 60_000, 0)
+    i, j = stationary._median_pairs(1000, 60_000, 0)
     assert (i != j).all()
     assert i.min() == j.min() == 0
     assert i.max() == j.max() == 999
@@ -141,7 +141,7 @@ def test_median_when_every_sampled_pair_is_a_duplicate(monkeypatch, odd):
     X = np.zeros((100, 1))
     X[odd] = 2.5
     assert kernels.median_heuristic(X, max_pairs=3) == 2.5
-    monkeypatch.setattr(distances, "_MAX_PAIRS", 3)
+    monkeypatch.setattr(stationary, "_MAX_PAIRS", 3)
     assert kernels.rbf(X)[odd, 50] == pytest.approx(math.exp(-0.5))
 
 
@@ -156,7 +156,7 @@ def test_median_of_a_memory_mapped_array(tmp_path, dtype):
 
 def test_median_reads_only_the_rows_it_needs():
     X = points(500, 2)
-    read = np.unique(distances._median_pairs(500, 20, None))
+    read = np.unique(stationary._median_pairs(500, 20, None))
     unread = np.setdiff1d(np.arange(500), read)
     expected = kernels.median_heuristic(X, max_pairs=20)
     X[unread] = np.nan

@@ -6,7 +6,7 @@ from scipy import sparse
 
 from diverset import kernels
 from diverset.errors import DiversetError, KernelError
-from diverset.kernels import repair
+from diverset.kernels import quality
 
 TRIDIAGONAL = [[1, 1, 0], [1, 1, 1], [0, 1, 1]]
 
@@ -84,7 +84,7 @@ def test_published_nearest_correlation_matrix():
 
 
 def test_projections_that_do_not_settle_are_reported(monkeypatch):
-    monkeypatch.setattr(repair, "_CORRELATION_STEPS", 3)
+    monkeypatch.setattr(quality, "_CORRELATION_STEPS", 3)
     with pytest.raises(DiversetError, match=r"round 3 still changed it by 0\.0\d+ of its norm; use unit_diag"):
         kernels.nearest_psd(TRIDIAGONAL, unit_diagonal=True)
 

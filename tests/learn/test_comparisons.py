@@ -7,9 +7,9 @@ import pytest
 from scipy.optimize import minimize
 
 import diverset as dv
-from diverset.errors import DiversetError, LabelError, SizeError
+from diverset.errors import DiversetError, KernelError, LabelError, SizeError
 from diverset.learn import Comparison, KDPPMixtureLearner, MMRMixtureLearner
-from diverset.learn.simplex import minimize_on_simplex, project_to_simplex
+from diverset.learn.comparisons import minimize_on_simplex, project_to_simplex
 from kernels_for_tests import wishart
 
 
@@ -257,3 +257,9 @@ def test_mmr_takes_sets_of_different_sizes():
         shared = set(pair.better) & set(pair.worse)
         (plus,), (minus,) = set(pair.better) - shared, set(pair.worse) - shared
         assert margin == pytest.approx(max(S[minus, j] for j in shared) - max(S[plus, j] for j in shared))
+
+
+def test_mmr_takes_real_similarities():
+    phase = np.array([[1.0, 0.1j, 0.0], [-0.1j, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    with pytest.raises(KernelError, match="comparison 0: kernel is complex; it must hold real numbers"):
+        MMRMixtureLearner(gamma=1.0).fit([Comparison([phase], [0, 1], [0, 2])])

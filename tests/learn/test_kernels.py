@@ -9,10 +9,9 @@ import diverset as dv
 from diverset.errors import DiversetError, ImpossibleEventError, LabelError, SizeError
 from diverset.learn import FullRankKernel, LowRankKernel, NonsymmetricKernel
 from diverset.learn.baskets import read_baskets
-from diverset.learn.full_rank import Evidence, em_steps, mean_log_likelihood, picard_steps
-from diverset.learn.kernel_forms import Dense, Factor, Skew
+from diverset.learn.full_rank import Evidence, em_steps, mean_log_likelihood, moment_kernel, picard_steps
+from diverset.learn.kernel_forms import Dense, LowRank
 from diverset.learn.low_rank import low_rank_objective, nonsymmetric_objective
-from diverset.learn.starts import moment_kernel
 from kernels_for_tests import wishart
 from reference import conditioned, det, law_from_L, probability, subsets
 
@@ -29,9 +28,9 @@ def skew_parts(n, rank, seed):
 
 FORMS = {
     "dense": Dense(wishart(5, 7, 1)),
-    "factor": Factor(np.random.default_rng(2).standard_normal((5, 3))),
-    "wide factor": Factor(np.random.default_rng(3).standard_normal((5, 8))),
-    "skew": Skew(*(lambda V, B, D: (V, B, D - D.T))(*skew_parts(5, 3, 4))),
+    "factor": LowRank(np.random.default_rng(2).standard_normal((5, 3))),
+    "wide factor": LowRank(np.random.default_rng(3).standard_normal((5, 8))),
+    "skew": LowRank(*(lambda V, B, D: (V, B, D - D.T))(*skew_parts(5, 3, 4))),
 }
 
 

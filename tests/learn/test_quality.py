@@ -6,8 +6,7 @@ import pytest
 import diverset as dv
 from diverset.errors import DiversetError, KernelError, LabelError, UnboundedLikelihoodError
 from diverset.learn import Instance, QualityModel
-from diverset.learn.instances import read_examples, read_instance
-from diverset.learn.quality_likelihood import fisher_information
+from diverset.learn.instances import fisher_information, read_examples, read_instance
 from diverset.learn.separability import find_separation
 from reference import law_from_L, of_size
 

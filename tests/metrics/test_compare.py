@@ -9,8 +9,7 @@ import pytest
 import diverset as dv
 from diverset.errors import DiversetError
 from diverset.metrics import alpha_ndcg, ndcg, precision, read_qrels, subtopic_recall
-from diverset.metrics.compare import DIALS, METHODS, _decide, _interval
-from diverset.metrics.comparison import Setting
+from diverset.metrics.compare import DIALS, METHODS, Setting, _decide, _interval
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Pictures show what they were given: artists are read back."""
+"""Pictures show the data they were given, read back from the artists."""
 
 import datetime as dt
 
@@ -27,7 +27,7 @@ from diverset.plots import (
 def ax():
     figure, axes = plt.subplots()
     yield axes
-    figure.canvas.draw()  # whatever was made can be drawn
+    figure.canvas.draw()  # raises if an artist cannot be drawn
     plt.close(figure)
 
 

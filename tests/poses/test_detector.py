@@ -15,8 +15,8 @@ from diverset.poses import (
     read_score_maps,
     simulate_maps,
 )
-from diverset.poses.detector import limb_template
-from diverset.poses.geometry import point_distances
+from diverset.poses.simulate import limb_template
+from diverset.poses.skeleton import point_distances
 
 BODY = Skeleton.upper_body(30.0)
 GRID = PoseGrid(9, 11, n_orientations=8, step=8.0, origin=(6.0, 5.0))
@@ -133,7 +133,7 @@ def test_simulated_maps_err_as_told():
     assert (alarms[0] > -2).sum() > 3 * (seen[0] > -2).sum()
     noisy = simulate_maps(pose, GRID, rng=0, noise=DetectorNoise(**clear | {"noise": 0.5}))
     assert np.std(noisy[0] - seen[0]) == pytest.approx(0.5, rel=0.01)
-    with pytest.raises(DiversetError, match="expected finite ends"):
+    with pytest.raises(DiversetError, match="every entry must be finite"):
         simulate_maps(pose * np.nan, GRID)
 
 

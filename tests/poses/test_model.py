@@ -11,7 +11,7 @@ from scipy.stats import chisquare
 import diverset as dv
 from diverset.errors import DiversetError, KernelError
 from diverset.poses import Part, PoseGrid, PoseModel, Skeleton, Spring, location_features, reference_points
-from diverset.poses.geometry import ends_of, segment_distances
+from diverset.poses.skeleton import ends_of, segment_distances
 
 GRID = PoseGrid(2, 3, n_orientations=2, step=10.0)
 BODY = Skeleton(

@@ -9,14 +9,19 @@ from diverset.errors import DiversetError, LabelError
 from diverset.poses import (
     Part,
     PoseGrid,
+    PoseModel,
     Skeleton,
     Spring,
     draw_pose,
     location_features,
+    maps_on_grid,
+    match_poses,
+    mean_interval,
     reference_points,
+    simulate_maps,
     spring_factor,
 )
-from diverset.poses.geometry import ends_of
+from diverset.poses.skeleton import ends_of
 from diverset.structured.potential import Potential
 
 GRID = PoseGrid(3, 4, n_orientations=6, step=7.0, origin=(2.0, -5.0))
@@ -112,11 +117,11 @@ def test_bad_input_is_named(call, message):
 
 def test_bad_skeletons_are_named():
     torso, arm = Part("torso", 2.0, 1.0), Part("arm", 1.0, 1.0, "torso", TURNED)
-    with pytest.raises(LabelError, match="each must be another"):
+    with pytest.raises(LabelError, match="each name must be unique"):
         Skeleton([torso, arm, arm])
     with pytest.raises(LabelError, match="hangs on 'leg'"):
         Skeleton([torso, Part("arm", 1.0, 1.0, "leg", TURNED)])
-    with pytest.raises(DiversetError, match="the first part, and only it"):
+    with pytest.raises(DiversetError, match="only the first part"):
         Skeleton([torso, Part("head", 1.0, 1.0)])
 
 
@@ -170,3 +175,25 @@ def test_features_far_from_every_point_are_not_lost():
     points = np.array([[0.0, 0.0], [10.0, 0.0]])
     phi = location_features([[1e4, 0.0], [4.0, 3.0]], points, sigma=0.01)
     assert phi.tolist() == [[0.0, 1.0], [1.0, 0.0]]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda z: GRID.nearest(np.full((1, 2), z), [0.0]),
+        lambda z: PoseGrid.over((0.0, z), (9.0, 9.0), step=1.0),
+        lambda z: PoseGrid(2, 2, origin=(z, 0.0)),
+        lambda z: Spring((z, 0.0), 1.0),
+        lambda z: Skeleton.upper_body(60.0).fitted(z * np.arange(48.0).reshape(3, 4, 2, 2)),
+        lambda z: match_poses(np.full((1, 2, 2, 2), z), np.ones((1, 2, 2, 2)), [1.0]),
+        lambda z: match_poses(np.ones((1, 2, 2, 2)), np.full((1, 2, 2, 2), z), [1.0]),
+        lambda z: mean_interval([z, 1.0]),
+        lambda z: maps_on_grid(np.full((3, 3, GRID.n_orientations), z), GRID),
+        lambda z: simulate_maps(np.full((1, 4, 2, 2), z), GRID),
+        lambda z: PoseModel([np.full(GRID.shape, z)] * 4, GRID, Skeleton.upper_body(60.0)),
+    ],
+)
+def test_complex_numbers_are_refused(call):
+    assert call(2.0) is not None
+    with pytest.raises(DiversetError, match="complex"):
+        call(2.0 + 1.0j)

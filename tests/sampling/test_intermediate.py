@@ -85,7 +85,7 @@ def test_the_kernel_is_dominated(name, max_rank):
     L = SMALL[name]
     above = Dominating(entries_of(L), max_rank=max_rank)
     n = len(L)
-    A = above.low_rank_block(np.arange(n))
+    A = above.low_rank.likelihood_block(np.arange(n), np.arange(n))
     scale = np.abs(L).max()
     assert np.linalg.eigvalsh(A + np.diag(above.d) - L).min() > -1e-13 * scale
     assert above.rank <= max_rank
@@ -128,7 +128,7 @@ def law_of_pairs(A, d, n, k=None):
 def test_the_law_of_the_algorithm_by_enumeration(k, seed, rank):
     L = wishart(6, 8, seed)
     above = Dominating(entries_of(L), k, max_rank=rank)
-    A = above.low_rank_block(np.arange(6))
+    A = above.low_rank.likelihood_block(np.arange(6), np.arange(6))
     proposed = law_of_pairs(A, above.d, 6, k)
     # First stage: the pairs have the law of L'.
     exact = reference.law_from_L(A + np.diag(above.d))

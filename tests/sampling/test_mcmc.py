@@ -11,6 +11,7 @@ import reference
 from diverset.sampling import mcmc
 from diverset.sampling.kernel_function import KernelFunction, read_entries
 from kernels_for_tests import LIKELIHOOD_KERNELS, MARGINAL_KERNELS, wishart
+from samplers_in_steps import Walk
 
 RANKS = {name: np.linalg.matrix_rank(L) if L.size else 0 for name, L in LIKELIHOOD_KERNELS.items()}
 KERNELS = ["random-5", "deficient-6", "rank-one", "duplicated", "diagonal", "graded", "complex", "one-item"]
@@ -21,11 +22,9 @@ def law_for(L, k):
     return law if k is None else reference.of_size(law, k)
 
 
-def transition_matrix(L, law, *, fixed_size, walk=mcmc.Walk):
+def transition_matrix(L, law, *, fixed_size, walk=Walk):
     """Rows and columns are the sets of positive probability, in the order of `law`."""
-    states = [
-        Y for Y, p in law.items() if p > 0.0 and mcmc.Walk(L, Y, fixed_size=True).log_weight(sorted(Y)) > -math.inf
-    ]
+    states = [Y for Y, p in law.items() if p > 0.0 and Walk(L, Y, fixed_size=True).log_weight(sorted(Y)) > -math.inf]
     assert sum(law[Y] for Y in states) == pytest.approx(1.0, abs=1e-12)
     number = {Y: i for i, Y in enumerate(states)}
     P = np.zeros((len(states), len(states)))
@@ -39,7 +38,7 @@ def transition_matrix(L, law, *, fixed_size, walk=mcmc.Walk):
     return P, np.array([law[Y] for Y in states])
 
 
-class Uncorrected(mcmc.Walk):
+class Uncorrected(Walk):
     """The known fault: ratios of determinants without those of the proposals."""
 
     def log_correction(self, move):
@@ -82,7 +81,7 @@ def test_default_steps_are_enough_for_small_kernels(k):
 
 @pytest.mark.parametrize("fixed_size", [False, True])
 def test_uniforms_name_each_move_as_often_as_listed(fixed_size):
-    walk = mcmc.Walk(wishart(4, 4, 0), [2, 0], fixed_size=fixed_size)
+    walk = Walk(wishart(4, 4, 0), [2, 0], fixed_size=fixed_size)
     # A grid of midpoints, fine enough that 4 items, 2 slots and quarters all divide it.
     grid = (np.arange(8) + 0.5) / 8
     found = {}
@@ -103,7 +102,7 @@ def test_compiled_steps_are_the_plain_ones(name, k):
     L = LIKELIHOOD_KERNELS[name]
     entries = read_entries(dv.DPP(L)._representation)
     start = mcmc.warm_start(entries, k, np.random.default_rng(3))
-    walk = mcmc.Walk(L, start, fixed_size=k is not None)
+    walk = Walk(L, start, fixed_size=k is not None)
     accepted, states, weights = 0, [], []
     for u in np.random.default_rng(4).random((600, 4)):
         accepted += walk.step(u)

@@ -24,7 +24,7 @@ class Table(dv.core.SetDistribution):
         p = self._law.get(frozenset(inside.tolist()), 0.0)
         return math.log(p) if p > 0.0 else -math.inf
 
-    def _log_probability(self, inside, outside):
+    def _log_event_probability(self, inside, outside):
         A, B = set(inside.tolist()), set(outside.tolist())
         p = sum(p for Y, p in self._law.items() if A <= Y and not B & Y)
         return math.log(p) if p > 0.0 else -math.inf
@@ -52,7 +52,7 @@ class Table(dv.core.SetDistribution):
 class Opaque(Table):
     """A law whose partial assignments have no probability at hand."""
 
-    def _log_probability(self, inside, outside):
+    def _log_event_probability(self, inside, outside):
         raise NotImplementedError
 
 

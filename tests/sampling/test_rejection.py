@@ -13,8 +13,9 @@ from diverset.core.spectrum import Spectrum
 from diverset.errors import TooLargeError
 from diverset.numerics import poisson_binomial, validation
 from diverset.sampling import batch, rejection
-from diverset.sampling.eigenvectors import TABLE, TILTED, EigenvectorLaw
+from diverset.sampling.eigenvector_law import TABLE, TILTED, EigenvectorLaw
 from kernels_for_tests import LIKELIHOOD_KERNELS, MARGINAL_KERNELS, duplicated, orthonormal, wishart
+from samplers_in_steps import ElementaryRejection, draw_by_rejection
 
 
 def follow(state, prob=1.0, law=None):
@@ -76,7 +77,7 @@ def test_tables_of_uneven_columns():
 @pytest.mark.parametrize("complex_", [False, True])
 def test_second_phase_has_the_exact_law(n, m, complex_):
     V = orthonormal(n, m, n + m, complex_=complex_)
-    law = follow(rejection.ElementaryRejection(V))
+    law = follow(ElementaryRejection(V))
     for A, p in reference.law_from_K(V @ V.conj().T).items():
         assert law[A] == pytest.approx(p, abs=1e-12)
 
@@ -89,7 +90,7 @@ def test_a_proposal_is_accepted_by_its_residual(complex_):
     V[5] = 0.0
     V[6] = V[7]
     V = np.linalg.qr(V)[0]
-    state = rejection.ElementaryRejection(V)
+    state = ElementaryRejection(V)
     rng = np.random.default_rng(0)
     while not state.done:
         taken = list(state.items)
@@ -103,7 +104,7 @@ def test_a_proposal_is_accepted_by_its_residual(complex_):
         state = state.pick(int(rng.choice(n, p=state.weights())))
 
 
-class AlwaysAccepts(rejection.ElementaryRejection):
+class AlwaysAccepts(ElementaryRejection):
     """The known fault: proposals are not corrected."""
 
     def acceptance(self, items=slice(None)):
@@ -144,7 +145,7 @@ def test_compiled_and_plain_make_the_same_draws(name, patience):
     sampler = rejection.RejectionSampler(sampler.proposals, sampler.law, patience)
     rng, twin = np.random.default_rng(0), np.random.default_rng(0)
     for draw in sampler.draw_many(15, rng):
-        assert np.array_equal(draw, sampler.draw_plain(twin))
+        assert np.array_equal(draw, draw_by_rejection(sampler, twin))
     assert rng.random() == twin.random()
 
 
@@ -155,7 +156,7 @@ def test_compiled_and_plain_choose_the_same_eigenvectors(method):
     sampler = rejection.RejectionSampler(sampler_of(dpp).proposals, law)
     rng, twin = np.random.default_rng(0), np.random.default_rng(0)
     for _ in range(50):
-        assert np.array_equal(sampler.draw(rng), sampler.draw_plain(twin))
+        assert np.array_equal(sampler.draw(rng), draw_by_rejection(sampler, twin))
 
 
 def test_draw_and_draw_many_agree_and_repeat():
@@ -185,7 +186,7 @@ def test_chunks_do_not_change_the_draws(monkeypatch):
 def test_any_bit_generator(bits):
     sampler = sampler_of(TWINS["dense"][0])
     draw = sampler.draw(np.random.Generator(bits(1)))
-    assert np.array_equal(draw, sampler.draw_plain(np.random.Generator(bits(1))))
+    assert np.array_equal(draw, draw_by_rejection(sampler, np.random.Generator(bits(1))))
 
 
 def test_set_up_is_paid_once():

@@ -12,6 +12,7 @@ from diverset.errors import DiversetError
 from diverset.numerics.linalg import cholesky_lower
 from diverset.sampling import sequential
 from kernels_for_tests import LIKELIHOOD_KERNELS, MARGINAL_KERNELS, orthonormal, wishart
+from samplers_in_steps import CholeskySteps, MarginalSteps, draw_plain, steps_of
 
 
 def law_of_algorithm(state, prob=1.0, law=None):
@@ -32,7 +33,7 @@ def assert_same_law(law, expected, tolerance=1e-12):
         assert law[A] == pytest.approx(p, abs=tolerance)
 
 
-class NeverSubtracted(sequential.MarginalSteps):
+class NeverSubtracted(MarginalSteps):
     """The known fault: the pivot of an item left out is not lowered by one, so that it is treated as kept."""
 
     def pivot(self, inside):
@@ -45,7 +46,7 @@ def prepared(dpp):
 
 def from_cholesky(L):
     R = np.linalg.cholesky(np.eye(len(L)) + L)
-    return sequential.CholeskySteps(R, sequential.cholesky_excess(R, np.diagonal(L).real.copy()))
+    return CholeskySteps(R, sequential.cholesky_excess(R, np.diagonal(L).real.copy()))
 
 
 def rows_of(L):
@@ -63,10 +64,10 @@ def test_every_route_from_a_likelihood_kernel_has_the_exact_law(name):
     L = LIKELIHOOD_KERNELS[name]
     expected = reference.law_from_L(L)
     dpp = dv.DPP(L)
-    assert_same_law(law_of_algorithm(prepared(dpp).steps()), expected)
+    assert_same_law(law_of_algorithm(steps_of(prepared(dpp))), expected)
     if name != "graded":  # too large, next to the identity, for a factor of L + I alone; the DPP knows
         assert_same_law(law_of_algorithm(from_cholesky(L)), expected)
-    assert_same_law(law_of_algorithm(sequential.MarginalSteps(dpp.K)), expected)
+    assert_same_law(law_of_algorithm(MarginalSteps(dpp.K)), expected)
     if len(L) == 0:
         return
     low_rank = dv.DPP.from_features(np.concatenate([rows_of(L), np.zeros((1, rows_of(L).shape[1]))]))
@@ -74,7 +75,7 @@ def test_every_route_from_a_likelihood_kernel_has_the_exact_law(name):
         assert type(prepared(low_rank)).__name__ == "RowSampler"
     # The item of zeros, added so that there are fewer features than items, never appears.
     if name != "graded":
-        assert_same_law(law_of_algorithm(prepared(low_rank).steps()), expected)
+        assert_same_law(law_of_algorithm(steps_of(prepared(low_rank))), expected)
 
 
 @pytest.mark.parametrize("name", MARGINAL_KERNELS)
@@ -82,19 +83,19 @@ def test_every_route_from_a_marginal_kernel_has_the_exact_law(name):
     K = MARGINAL_KERNELS[name]
     expected = reference.law_from_K(K)
     dpp = dv.DPP.from_marginal(K)
-    assert_same_law(law_of_algorithm(prepared(dpp).steps()), expected)
+    assert_same_law(law_of_algorithm(steps_of(prepared(dpp))), expected)
     if len(K):
         kappa, V = np.linalg.eigh(K)
         kappa = np.clip(kappa, 0.0, 1.0)
         lam = np.where(kappa > 1 - 1e-14, np.inf, kappa / np.maximum(1 - kappa, 1e-14))
-        assert_same_law(law_of_algorithm(prepared(dv.DPP.from_spectrum(lam, V)).steps()), expected)
+        assert_same_law(law_of_algorithm(steps_of(prepared(dv.DPP.from_spectrum(lam, V)))), expected)
 
 
 @pytest.mark.parametrize("factor", [1e12, 1e-12])
 @pytest.mark.parametrize("name", ["random-5", "random-7", "duplicated", "diagonal", "graded", "complex", "zero"])
 def test_scale_of_the_kernel_costs_nothing(name, factor):
     L = factor * LIKELIHOOD_KERNELS[name]
-    law, expected = law_of_algorithm(prepared(dv.DPP(L)).steps()), reference.law_from_L(L)
+    law, expected = law_of_algorithm(steps_of(prepared(dv.DPP(L)))), reference.law_from_L(L)
     assert_same_law(law, expected)
     if factor < 1.0 and name != "graded":
         # Not only in absolute terms: single items have probability 1e-12, and keep their digits.
@@ -109,7 +110,7 @@ def test_large_kernels_of_deficient_rank_draw_their_rank(n, rank, complex_):
     B = orthonormal(n, rank, n, complex_=complex_)
     expected = reference.law_from_K(B @ B.conj().T)
     for dpp in (dv.DPP(1e13 * B @ B.conj().T), dv.DPP.from_features(10**6.5 * B)):
-        assert_same_law(law_of_algorithm(prepared(dpp).steps()), expected, 1e-11)
+        assert_same_law(law_of_algorithm(steps_of(prepared(dpp))), expected, 1e-11)
 
 
 @pytest.mark.parametrize("lam", [[2e-3] * 5, [499.0] * 5, [1e2, 1e3, 1e4, 1e5, 5.0]])
@@ -120,7 +121,7 @@ def test_expected_sizes_near_nothing_and_near_everything(lam):
     K = (V * (np.array(lam) / (1 + np.array(lam)))) @ V.T
     K = (K + K.T) / 2
     for dpp in (dv.DPP(L), dv.DPP.from_marginal(K), dv.DPP.from_spectrum(lam, V)):
-        law = law_of_algorithm(prepared(dpp).steps())
+        law = law_of_algorithm(steps_of(prepared(dpp)))
         assert sum(p * len(A) for A, p in law.items()) == pytest.approx(np.trace(K), abs=1e-10)
         assert_same_law(law, reference.law_from_K(K), 1e-10)
 
@@ -142,7 +143,7 @@ def test_complements_and_conditioned_models():
     given = dv.DPP(L).condition(include=[1], exclude=[4])
     expected = reference.conditioned(law, [1], [4])
     positions = {frozenset(np.searchsorted(given.items, sorted(A)).tolist()): p for A, p in expected.items()}
-    assert_same_law(law_of_algorithm(prepared(given).steps()), positions)
+    assert_same_law(law_of_algorithm(steps_of(prepared(given))), positions)
 
 
 # compiled against plain ------------------------------------------------------------------------------------
@@ -185,7 +186,7 @@ MODELS = {
 def test_compiled_and_plain_give_the_same_draws(name, complex_):
     sampler = prepared(MODELS[name](250 if complex_ else 400, complex_))
     for seed in range(1 if complex_ else 2):
-        plain = sequential.draw_plain(sampler.steps(), np.random.default_rng(seed).random(sampler.n))
+        plain = draw_plain(steps_of(sampler), np.random.default_rng(seed).random(sampler.n))
         compiled = sampler.draw(np.random.default_rng(seed))
         assert np.array_equal(plain, compiled)
         assert compiled.dtype == np.int64
@@ -197,7 +198,7 @@ def test_compiled_and_plain_give_the_same_draws(name, complex_):
 @pytest.mark.parametrize("name", ["L", "L-few", "L-many", "K", "K-projection", "rows"])
 def test_the_decisions_multiply_up_to_the_probability_of_the_set(name, complex_):
     dpp = MODELS[name](150, complex_)
-    state = prepared(dpp).steps()
+    state = steps_of(prepared(dpp))
     log_prob = 0.0
     for u in np.random.default_rng(1).random(150):
         weights = state.weights()
@@ -213,7 +214,7 @@ def test_recursion_down_to_few_items_changes_nothing(leaf, monkeypatch):
     uniforms = np.random.default_rng(leaf).random((20, 7))
     for K in [*MARGINAL_KERNELS.values(), dv.DPP(LIKELIHOOD_KERNELS["duplicated"]).K]:
         for u in uniforms[:, : len(K)]:
-            expected = sequential.draw_plain(sequential.MarginalSteps(K), u)
+            expected = draw_plain(MarginalSteps(K), u)
             assert np.array_equal(sequential.draw_from_marginal(K, u), expected)
             assert np.array_equal(sequential.draw_from_nonsymmetric(K, u), expected)
 
@@ -225,7 +226,7 @@ def test_blocks_of_any_length_change_nothing(name, block):
     plain = from_cholesky(L)
     for u in np.random.default_rng(block).random((20, len(L))):
         draw = sequential.draw_from_cholesky(plain.R, plain.excess, u, block=block)
-        assert np.array_equal(draw, sequential.draw_plain(plain, u))
+        assert np.array_equal(draw, draw_plain(plain, u))
 
 
 def test_what_the_factor_holds_above_its_diagonal_is_not_read():

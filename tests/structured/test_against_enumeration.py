@@ -8,8 +8,9 @@ import pytest
 
 import diverset as dv
 from diverset.errors import DiversetError
-from diverset.structured.dual_kernel import dual_kernel, dual_kernel_plain
+from diverset.structured.dual_kernel import dual_kernel
 from structures_for_tests import cases, loops
+from structures_plain import dual_kernel_plain
 
 CASES = cases()
 LOOPS = loops()

@@ -11,9 +11,10 @@ from diverset.errors import DiversetError
 from diverset.structured import QualityModel, best_set, chain_graph, diverse_labelings, loopy_belief_propagation
 from diverset.structured.best import improve_structure
 from diverset.structured.messages import pass_both_ways, pass_up
-from diverset.structured.semirings import LogSum, MaxProduct, SecondOrder, SumProduct
+from diverset.structured.semirings import MaxProduct, SumProduct
 from diverset.structured.tree import tree_of
 from structures_for_tests import cases, loops
+from structures_plain import LogSum, SecondOrder
 
 ALL = cases() | loops()
 FORESTS = cases()
@@ -140,3 +141,20 @@ def test_loopy_beliefs_are_exact_on_forests_and_close_on_cycles():
     assert 1e-9 < max(errors) < 0.1
     with pytest.raises(DiversetError, match="damping is 1"):
         loopy_belief_propagation(ring.graph(), damping=1.0)
+
+
+@pytest.mark.parametrize("name", ["unary", "pairwise", "features"])
+def test_complex_scores_raise_an_error_instead_of_losing_their_imaginary_part(name):
+    arguments = {"unary": np.zeros((3, 2)), "pairwise": np.zeros((2, 2)), "features": np.zeros((3, 2, 4))}
+    arguments[name] = arguments[name] + 1j
+    with pytest.raises(DiversetError, match=f"{name} is complex; it must hold real numbers"):
+        chain_graph(arguments["unary"], arguments["pairwise"], features=arguments["features"])
+
+
+def test_a_bad_seed_of_structures_is_named():
+    graph = dv.FactorGraph([2, 2])
+    for r in range(2):
+        graph.add_factor([r], features=np.eye(2))
+    for draw in (dv.StructuredDPP(graph).sample, QualityModel(graph).sample):
+        with pytest.raises(DiversetError, match="rng is 'seed'; pass None"):
+            draw(1, rng="seed")

@@ -71,3 +71,11 @@ def test_lexrank_edges():
 def test_lexrank_refuses(arguments, message):
     with pytest.raises(DiversetError, match=message):
         lexrank(**arguments)
+
+
+@pytest.mark.parametrize("given", [np.eye(3) * 1j, sparse.csr_matrix(np.eye(3) * 1j)], ids=["dense", "sparse"])
+def test_complex_numbers_are_refused(given):
+    with pytest.raises(DiversetError, match="similarity is complex"):
+        lexrank(given)
+    with pytest.raises(DiversetError, match="features is complex"):
+        lexrank(features=given)

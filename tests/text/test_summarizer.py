@@ -26,15 +26,15 @@ from diverset.text import (
     rouge,
     rouge_words,
 )
-from diverset.text.learning import (
+from diverset.text.quality import FEATURE_GROUPS, FEATURE_NAMES, columns_of, feature_matrix, write_model
+from diverset.text.summarizer import (
     Example,
     accepted_sums,
     fit_given_budget,
     relative_likelihood,
     sentence_scores,
 )
-from diverset.text.quality import FEATURE_GROUPS, FEATURE_NAMES, columns_of, feature_matrix, write_model
-from diverset.text.terms import Terms
+from diverset.text.tfidf import Terms
 
 TOPICS = ["river flood town", "election vote party", "team match goal", "storm wind coast", "museum art painting"]
 METHODS = ["coverage", "mbr", "sample", "greedy"]
@@ -244,6 +244,11 @@ def test_budgets_are_kept_to_the_byte(clusters, model, method, limit):
         assert " ".join(summary.sentences).startswith(summary.text)
 
 
+def test_lead_and_random_sentences():
+    assert Begin().summarize(["One two. Three four.", "Five six."], max_words=3).text == "One two."
+    assert Random().summarize(["One. Two. Three."], max_sentences=1, rng=0).text == "Three."
+
+
 @pytest.mark.parametrize(
     "rival", [Begin(), Random(), LexRank(), Submodular(), Oracle()], ids=lambda r: type(r).__name__
 )
@@ -340,7 +345,7 @@ def test_headings_are_left_out_unless_there_is_nothing_else():
 
 def test_of_very_many_sentences_short_ones_are_looked_at_too(monkeypatch):
     """Long sentences are better here, but short ones fill what is left."""
-    monkeypatch.setattr("diverset.text.verb.MOST_CANDIDATES", 20)
+    monkeypatch.setattr("diverset.text.summary.MOST_CANDIDATES", 20)
     rng = np.random.default_rng(0)
     lengths = [*[20] * 60, *[6] * 60]
     sentences = [" ".join(f"w{i}" for i in rng.integers(0, 3000, size)) + "." for size in lengths]
@@ -432,7 +437,7 @@ def test_hostile_models_are_refused(model, tmp_path, change, message):
         (lambda text: "{", "not a summarizer file, or is damaged"),
         (lambda text: text[: len(text) // 2], "not a summarizer file, or is damaged"),
         (lambda text: text.replace('"late": 1.0', '"late": 0.8'), "checksum"),
-        (lambda text: text.replace('"late": 1.0', '"late": NaN'), "NaN is no number"),
+        (lambda text: text.replace('"late": 1.0', '"late": NaN'), "its entry 'late' is 'nan'"),
         (lambda text: text.replace('"late": 1.0', '"late": 1.0,\n"more": 1'), "its entry 'more' is '1'"),
         (lambda text: re.sub(r'"sha256": "\w+"', '"sha256": 3', text), "its entry 'sha256' is '3'"),
         (lambda text: text.replace('"late": 1.0', '"late": ' + "[" * 900 + "]" * 900), "its entry 'late' is"),

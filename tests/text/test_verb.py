@@ -11,10 +11,9 @@ import pytest
 import diverset as dv
 from diverset.errors import DiversetError, MissingExtraError
 from diverset.text import Cluster, LexRank
-from diverset.text.decode import Draws, _Hits, covering_summary
-from diverset.text.law import SummaryLaw, given_read
-from diverset.text.sentences import opens_dependent, stands_alone
-from diverset.text.terms import Terms
+from diverset.text.decode import Draws, SummaryLaw, _Hits, covering_summary, given_read
+from diverset.text.tfidf import Terms
+from diverset.text.words import opens_dependent, stands_alone
 
 REPORTS = [
     "The old bridge fell into the river on Tuesday after three days of rain. Nobody was hurt. The mayor closed a road.",

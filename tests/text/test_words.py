@@ -7,6 +7,7 @@ import time
 import pytest
 
 from diverset.text import STOP_WORDS, content_words, rouge_words, split_sentences, stem, words
+from diverset.text.words import count_words, opens_dependent, stands_alone
 from perl_rouge import find_rouge
 
 
@@ -107,3 +108,19 @@ def test_long_paragraphs_are_split_in_linear_time():
     assert time.perf_counter() - started < 10.0  # in one piece it takes minutes
     assert set(found) == {sentence.strip()}
     assert len(found) == 20_000
+
+
+def test_words_between_spaces_are_counted():
+    assert count_words("The ex-mayor's plan") == 3
+    assert count_words("東京都は 雨") == 4
+
+
+def test_sentences_that_need_another_one():
+    assert opens_dependent(["they", "say"])
+    assert opens_dependent(["this", "is", "why"])
+    assert opens_dependent(["this"])
+    assert not opens_dependent(["this", "hotel"])
+    assert not opens_dependent([])
+    assert stands_alone("The bridge fell on Monday.")
+    assert not stands_alone('"We heard it.')
+    assert not stands_alone(", and is great.")

@@ -1163,12 +1163,7 @@ _INNER = {
         "elementary_symmetric_table",
         "elementary_symmetric_tree",
     ),
-    "selection": (
-        "selection_probabilities",
-        "selection_probabilities_plain",
-        "pair_selection_factors",
-        "pair_selection_probabilities_plain",
-    ),
+    "eigenvector_probabilities": ("selection_probabilities", "pair_selection_factors"),
     "poisson_binomial": ("mean", "variance", "pmf", "log_pmf", "log_pmf_many"),
 }
 

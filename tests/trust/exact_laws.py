@@ -23,7 +23,7 @@ def product_kernel(rows):
 
 
 def minor(M, items):
-    return mp.matrix([[M[i, j] for j in items] for i in items])
+    return mp.matrix([[M[i, j] for j in items] for i in items]) if items else mp.matrix(0, 0)
 
 
 def determinant(M):

@@ -40,10 +40,6 @@ So ``diversity=0.3`` here is 0.3 in Qdrant and OpenSearch and 0.7 in LangChain, 
 as their scores are alike.
 """
 
-from diverset.baselines.facility_location import facility_location
-from diverset.baselines.max_min import max_min
-from diverset.baselines.max_sum import max_sum
-from diverset.baselines.mmr import mmr
-from diverset.baselines.simple import random, top_k
+from diverset.baselines.methods import facility_location, max_min, max_sum, mmr, random, top_k
 
 __all__ = ["facility_location", "max_min", "max_sum", "mmr", "random", "top_k"]

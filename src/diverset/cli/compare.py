@@ -1,49 +1,38 @@
-"""``diverset compare``: methods and settings of the dial side by side, by :func:`diverset.compare`."""
+"""``diverset compare``: the arguments of :func:`diverset.compare`."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from diverset._result import Result
-from diverset.cli.group import Seed, app, option, out, sharing
-from diverset.cli.select import request_of
+from diverset.cli.group import Out, Seed, app, option, sharing
+from diverset.cli.select import Request
 from diverset.errors import DiversetError
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table as RichTable
+    from rich.table import Table
 
     from diverset.cli.candidates import Candidates
-    from diverset.cli.console import Out
-    from diverset.cli.request import Request
-    from diverset.metrics.comparison import Comparison
+    from diverset.metrics.compare import Comparison
 
 __all__ = ["compare"]
 
-#: Columns that a narrow terminal does without, the last one first.
+#: Columns that are left out on a narrow terminal, the last one first.
 _LEFT_OUT = ["quality kept", "redundancy", "Vendi score", "shared with top-k", "log-volume"]
 
 
 @app.command(epilog="Example:  diverset compare papers.csv -k 10 --text abstract --quality score -o methods.html")
-@sharing(request_of, out)
+@sharing(Request, Out)
 def compare(
-    request: "Request",
-    out: "Out",
-    methods: Annotated[
-        str | None, option(metavar="NAMES", help="Methods, with commas between; all by default.")
-    ] = None,
-    dials: Annotated[str | None, option(metavar="D,D", help="Settings of the dial; 0.1,0.2,...,1 if left out.")] = None,
-    query: Annotated[str | None, option(metavar="COL", help="Column that says to which query a row belongs.")] = None,
-    qrels: Annotated[
-        Path | None, option(metavar="F", help="Judgements, as TREC has them: topic, subtopic or 0, id, grade.")
-    ] = None,
-    clicked: Annotated[
-        str | None, option(metavar="COL", help="Column of clicks or grades: above 0 is relevant.")
-    ] = None,
-    measure: Annotated[
-        str | None, option(metavar="NAME", help="What decides: alpha_ndcg, ndcg, subtopic_recall or precision.")
-    ] = None,
+    request: Request,
+    out: Out,
+    methods: Annotated[str | None, option("Methods, with commas; all by default.", "NAMES")] = None,
+    dials: Annotated[str | None, option("Settings of the dial; 0.1,0.2,...,1 by default.", "D,D")] = None,
+    query: Annotated[str | None, option("Column of the query that a row belongs to.", "COL")] = None,
+    qrels: Annotated[Path | None, option("Judgements in TREC format: topic, subtopic or 0, id, grade.", "F")] = None,
+    clicked: Annotated[str | None, option("Column of clicks or grades: above 0 is relevant.", "COL")] = None,
+    measure: Annotated[str | None, option("It decides: alpha_ndcg, ndcg, subtopic_recall, precision.", "NAME")] = None,
     seed: Seed = None,
 ) -> None:
     """Try methods and settings of the dial side by side, and say which to use."""
@@ -51,7 +40,7 @@ def compare(
     from diverset.cli.candidates import read_candidates
     from diverset.cli.console import heard, working
 
-    out.check(Compared.formats, [*request.inputs, qrels])
+    out.check(Compared, [*request.inputs, qrels])
     request = replace(request, seed=0 if seed is None else seed)
     request.check()
     if qrels is not None and clicked is not None:
@@ -59,12 +48,12 @@ def compare(
     warned: list[str] = []
     with working("Reading") as step, heard(warned):
         candidates = read_candidates(request, reserved=(query, clicked), within=query, step=step)
-        k = request.size(candidates) if query is None or request.k is None else request.k
+        k = candidates.size(request) if query is None or request.wanted is None else request.wanted
         options = request.arguments(candidates) | _judged(candidates, query, qrels, clicked)
         if methods is not None:
-            options["methods"] = _names(methods)
+            options["methods"] = [name.strip() for name in methods.split(",") if name.strip()]
         if dials is not None:
-            options["dials"] = [_number(dial) for dial in _names(dials)]
+            options["dials"] = [_number(dial) for dial in dials.split(",") if dial.strip()]
         if request.keep is not None:
             options["keep"] = request.keep
         step("Comparing")
@@ -72,7 +61,7 @@ def compare(
     notes = [*candidates.notes, *warned]
     least = min(len(picks) for picks in found.settings[0].picks)
     if least < k and query is None:
-        notes.append(f"only {least} of the {k} rows asked for could be picked; the limits allow no more")
+        notes.append(f"only {least} of {k} rows could be picked; the limits allow no more")
     compared = Compared(request, candidates, found, k, notes)
     out.deliver(compared, compared.show)
 
@@ -83,7 +72,7 @@ class Compared(Result):
 
     _page: ClassVar[str] = "compare"
 
-    request: "Request"
+    request: Request
     candidates: "Candidates"
     found: "Comparison"
     k: float
@@ -98,7 +87,7 @@ class Compared(Result):
         return f"{len(self.found)} ways to pick {rows} {Path(self.candidates.table.name).name}"
 
     def asked(self, output: Path) -> dict[str, Any]:
-        """What was read, for the page."""
+        """The input, for the page."""
         from diverset.cli.picks import file_facts
 
         return file_facts(self.request, self.candidates, output) | {"Random picks": f"seed {self.request.seed}"}
@@ -111,7 +100,7 @@ class Compared(Result):
         return self.request.command(diversity=chosen.dial, keep=None, seed=None)
 
     def records(self) -> list[dict[str, Any]]:
-        """One row per setting; the picks by their ids where there is one query."""
+        """One row per setting; with one query, the picks by their ids."""
         rows = self.found.records()
         if self.found.queries != (None,):
             return rows
@@ -129,26 +118,23 @@ class Compared(Result):
         return str(self.found)
 
     def show(self, console: "Console") -> None:
-        """Print the settings that matter most."""
-        from rich.text import Text
+        """Print the best settings."""
+        from diverset.cli.console import line
 
         found = self.found
         console.print(self._table(console.width))
         for note in found.notes:
-            console.print(Text(f"{note}."))
+            line(console, f"{note}.")
         more = len(found) - len(found.headline)
         hidden = f" {more} more settings go into a file, with -o." if more else ""
         queries = "" if found.queries == (None,) else f", {len(found.queries)} queries"
         compared_by = self.candidates.compared_by
-        console.print(Text(f"{self.candidates.n:,} rows{queries}, compared by {compared_by}.{hidden}"))
+        line(console, f"{self.candidates.n:,} rows{queries}, compared by {compared_by}.{hidden}")
 
-    def _table(self, width: int) -> "RichTable":
-        """As many columns as the terminal has room for."""
-        from rich import box
-        from rich.table import Table
-        from rich.text import Text
-
-        from diverset.metrics.comparison import HEADINGS, difference, shown
+    def _table(self, width: int) -> "Table":
+        """A table with as many columns as fit into the width of the terminal."""
+        from diverset.cli.console import table
+        from diverset.metrics.compare import HEADINGS, difference, shown
 
         found = self.found
         lines = found.headline
@@ -163,16 +149,10 @@ class Compared(Result):
             room -= 3 + max(map(len, [*heading.split(), *columns[heading]]))
             if room >= 0:
                 fits.add(heading)
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-        table.add_column("", no_wrap=True)
-        table.add_column("method", no_wrap=True)
-        for heading in columns:
-            if heading in fits:
-                table.add_column(heading, justify="right")
-        for i, each in enumerate(lines):
-            cells = [cells[i] for heading, cells in columns.items() if heading in fits]
-            table.add_row("*" if each is found.chosen else "", Text(each.name), *map(Text, cells))
-        return table
+        kept = {f"}}{heading}": cells for heading, cells in columns.items() if heading in fits}
+        chosen = ["*" if each is found.chosen else "" for each in lines]
+        names = [each.name for each in lines]
+        return table(["<", "<method", *kept], zip(chosen, names, *kept.values(), strict=True))
 
 
 def _judged(candidates: "Candidates", query: str | None, qrels: Path | None, clicked: str | None) -> dict[str, Any]:
@@ -186,36 +166,21 @@ def _judged(candidates: "Candidates", query: str | None, qrels: Path | None, cli
     if clicked is not None:
         judgements = candidates.table.numbers(clicked)[candidates.rows]
     elif qrels is not None:
-        judgements = _read_judgements(candidates, query, queries, ids, qrels)
+        from diverset.metrics import read_qrels
+
+        name, topics = candidates.table.name, read_qrels(qrels)
+        judgements = topics if queries is not None else next(iter(topics.values()))
+        if queries is None and len(topics) > 1:
+            raise DiversetError(f"{qrels} judges {len(topics)} topics; give the column of topics with --query")
+        if queries is None and not set(ids) & set(judgements):
+            raise DiversetError(f"no id of {name} is in {qrels}; give the column of ids with --id")
+        if queries is not None and not any(i in topics.get(topic, ()) for topic, i in zip(queries, ids, strict=True)):
+            raise DiversetError(f"{qrels} judges no row of {name} under its {query}; give the column of ids with --id")
     return {"queries": queries, "ids": ids, "judgements": judgements}
-
-
-def _read_judgements(
-    candidates: "Candidates", query: str | None, queries: Sequence[str] | None, ids: list[str], qrels: Path
-) -> Any:
-    from diverset.metrics import read_qrels
-
-    topics = read_qrels(qrels)
-    if queries is not None:
-        if not any(name in topics.get(topic, ()) for topic, name in zip(queries, ids, strict=True)):
-            raise DiversetError(
-                f"{qrels} judges no row of {candidates.table.name} under its {query}; --id names the ids"
-            )
-        return topics
-    if len(topics) > 1:
-        raise DiversetError(f"{qrels} judges {len(topics)} topics; name with --query the column that holds the topic")
-    judged = next(iter(topics.values()))
-    if not set(ids) & set(judged):
-        raise DiversetError(f"no id of {candidates.table.name} is in {qrels}; --id names the column of ids")
-    return judged
-
-
-def _names(listed: str) -> list[str]:
-    return [name.strip() for name in listed.split(",") if name.strip()]
 
 
 def _number(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise DiversetError(f"--dials names {text!r}; give numbers from 0 to 1, with commas between") from None
+        raise DiversetError(f"--dials names {text.strip()!r}; give numbers from 0 to 1, with commas between") from None

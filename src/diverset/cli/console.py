@@ -1,97 +1,29 @@
-"""What the commands say: progress and remarks on standard error, results on standard output or in files."""
+"""Printing of the commands: progress and remarks on standard error, results on standard output."""
 
 import sys
-import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Protocol
+from typing import Any
 
+from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn
+from rich.table import Table
+from rich.text import Text
 
-from diverset._result import Result
 from diverset.errors import DiversetWarning
 
-__all__ = ["Out", "Step", "aligned", "heard", "printable", "say", "visible", "working"]
-
-
-@dataclass(frozen=True)
-class Out:
-    """Where the result of a command goes; the options that every command has.
-
-    Remarks are the ``notes`` of the result: the same ones reach the terminal and the page.
-    """
-
-    path: Path | None = None
-    json: bool = False
-    quiet: bool = False
-    force: bool = False
-
-    @property
-    def is_stdout(self) -> bool:
-        """Whether ``-o -`` asks for standard output."""
-        return self.path is not None and str(self.path) == "-"
-
-    def check(self, kinds: Iterable[str], inputs: Iterable[str | Path | None] = ()) -> None:
-        """Refuse, before any work is done, an output that cannot be written or would overwrite an input."""
-        if self.path is not None and not self.is_stdout:
-            from diverset.io.files import check_output
-
-            check_output(self.path, tuple(kinds), inputs=inputs, force=self.force)
-
-    def deliver(self, result: Result, show: Callable[[Console], None], kind: str = ".csv") -> None:
-        """Print the remarks and the result, and write the file.
-
-        Parameters
-        ----------
-        result : Result
-            With ``notes``, the remarks.
-        show : function of a Console
-            Prints the result for people.
-        kind : str
-            Format of ``-o -``.
-        """
-        if not self.quiet:
-            for note in getattr(result, "notes", ()):
-                say(note)
-        # The file first: a reader that closes the pipe after a few lines still gets it.
-        if self.path is not None and not self.is_stdout:
-            with working("Writing"):
-                result.save(self.path)
-        if self.json or self.is_stdout:
-            text = result.as_text(".json") if self.json else _as_file(result, kind)
-            sys.stdout.write(visible(text) if sys.stdout.isatty() else text)
-        elif not self.quiet:
-            console = Console()
-            show(console)
-            if self.path is not None:
-                line = visible(f"Written to {self.path}")
-                console.print(line, markup=False, highlight=False, soft_wrap=True)
-
-
-def _as_file(result: Result, kind: str) -> str:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / f"out{kind}"
-        result.save(path)
-        return path.read_text(encoding="utf-8")
-
-
-class Step(Protocol):
-    """Says what is being done now, and how much of it, where that is known."""
-
-    def __call__(self, text: str, done: int = 0, total: int | None = None) -> None:
-        """`done` of `total`, or some of an unknown amount."""
+__all__ = ["Console", "aligned", "heard", "line", "printable", "say", "table", "visible", "working"]
 
 
 @contextmanager
-def working(message: str) -> Iterator[Step]:
-    """Show on a terminal what is being done, if it takes longer than a second; yields a function to change it.
+def working(message: str) -> Iterator[Callable[..., None]]:
+    """Show a message and a bar on a terminal if the work takes longer than a second; yields a function to change them.
 
-    The bar is filled if the amount of work is known, and moves to and fro if not.
+    The function takes a text, and optionally how much is done and the total amount; the bar moves to and fro without a
+    total.
     """
     console = Console(stderr=True)
     columns = (SpinnerColumn(), TextColumn("{task.description} ...", markup=False), BarColumn(), TaskProgressColumn())
@@ -103,7 +35,7 @@ def working(message: str) -> Iterator[Step]:
         timer.start()
 
     def step(text: str, done: int = 0, total: int | None = None) -> None:
-        bar.tasks[0].total = total  # update() takes None for no change
+        bar.tasks[0].total = total  # update() ignores None
         bar.update(task, description=text, completed=done)
 
     try:
@@ -122,7 +54,7 @@ def say(remark: str) -> None:
 
 @contextmanager
 def heard(notes: list[str]) -> Iterator[None]:
-    """Turn warnings of the library into `notes`; those that repeat a note of a result are dropped."""
+    """Append warnings of the library to `notes`, except those that repeat a note of a result."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DiversetWarning)
         yield
@@ -134,7 +66,7 @@ def heard(notes: list[str]) -> Iterator[None]:
 
 
 def visible(text: str) -> str:
-    r"""Text in which control characters, such as the escapes that a terminal obeys, are written out.
+    r"""Text with control characters, such as terminal escapes, written out.
 
     >>> visible("a\x1b[31mb")
     'a\\x1b[31mb'
@@ -145,13 +77,31 @@ def visible(text: str) -> str:
 
 
 def printable(text: str, console: Console, width: int = 400) -> str:
-    """Text for a terminal: one line, control characters written out, only what its encoding has."""
-    line = visible(" ".join(text[: 4 * width].split()))[:width]
-    return line.encode(console.encoding, "replace").decode(console.encoding)
+    """One line of text for a terminal: control characters written out, characters that it lacks replaced."""
+    shown = visible(" ".join(text[: 4 * width].split()))[:width]
+    return shown.encode(console.encoding, "replace").decode(console.encoding)
+
+
+def line(console: Console, text: str, **style: Any) -> None:
+    """Print text as it is: no markup is obeyed, control characters are written out."""
+    shown = visible(text).encode(console.encoding, "replace").decode(console.encoding)
+    console.print(shown, markup=False, highlight=False, emoji=False, **style)
+
+
+def table(headings: Iterable[str], rows: Iterable[Iterable[str | Text]]) -> Table:
+    """A table; headings begin with a mark: ``<`` left, ``>`` right, ``~`` left and folded, ``}`` right and wrapped."""
+    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for heading in headings:
+        mark, name = heading[0], Text(heading[1:])
+        overflow: Any = "fold" if mark == "~" else "ellipsis"
+        made.add_column(name, justify="right" if mark in ">}" else "left", no_wrap=mark in "<>", overflow=overflow)
+    for row in rows:
+        made.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
+    return made
 
 
 def aligned(values: Iterable[float]) -> list[str]:
-    """Numbers of a column, all with as many decimals as the one that needs most (six digits at most).
+    """Numbers of a column with equal numbers of decimals, as many as needed for up to six digits.
 
     >>> aligned([0.97, 0.971, 12.0])
     ['0.970', '0.971', '12.000']

@@ -3,10 +3,10 @@
 Bad input ends in one line on standard error and exit code 2, a fault of the environment in one line and exit code 1.
 """
 
-import errno
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import wraps
 from inspect import Signature, signature
 from pathlib import Path
@@ -16,18 +16,17 @@ import typer
 from typer.core import TyperGroup
 
 from diverset import __version__
+from diverset._result import Result
 from diverset.errors import DiversetError, EnvironmentFault, MissingExtraError
 
 if TYPE_CHECKING:
-    from diverset.cli.console import Out
+    from rich.console import Console
 
-__all__ = ["COMPLETE", "Encoding", "Seed", "app", "option", "out", "sharing"]
+__all__ = ["COMPLETE", "Encoding", "Out", "Seed", "app", "option", "sharing"]
 
 FAULT, BAD_INPUT, INTERRUPTED = 1, 2, 130
-#: Set by the script of a shell that completes a command.
+#: Environment variable that the completion script of a shell sets.
 COMPLETE = "_DIVERSET_COMPLETE"
-#: Errors of the system that no other input would avoid.
-_FAULTS = {getattr(errno, name, None) for name in ("ENOSPC", "EDQUOT", "EIO", "EROFS", "EMFILE", "ENFILE", "ENOMEM")}
 
 
 class _OneLineErrors(TyperGroup):
@@ -42,23 +41,25 @@ class _OneLineErrors(TyperGroup):
         windows_expand_args: bool = True,
         **extra: Any,
     ) -> Any:
-        """Run the group with errors handed over, and turn them into an exit code."""
+        """Run the group, and turn errors into exit codes."""
         if COMPLETE in os.environ:
-            from typer._completion_classes import completion_init  # teaches Click what Typer's scripts ask
+            from typer._completion_classes import completion_init  # registers the shells that Typer supports
 
             completion_init()
         try:
             code = super().main(args, prog_name, complete_var, False, windows_expand_args, **extra)
         except (KeyboardInterrupt, typer.Abort):
             code = INTERRUPTED
-        except BrokenPipeError:  # the reader of standard output has seen enough
+        except BrokenPipeError:  # the reader of standard output has closed it
             sys.stdout = open(os.devnull, "w")
             code = 0
         except (DiversetError, MissingExtraError, OSError) as error:
-            fault = isinstance(error, EnvironmentFault) or getattr(error, "errno", None) in _FAULTS - {None}
+            from diverset.io.files import FAULTS
+
+            fault = isinstance(error, EnvironmentFault) or getattr(error, "errno", None) in FAULTS
             code = _complain(str(error), FAULT if fault else BAD_INPUT)
         except Exception as error:
-            # Usage errors: depending on its version, Typer brings Click along or has it inside.
+            # Usage errors have no public class: depending on its version, Typer depends on Click or contains it.
             if hasattr(error, "format_message"):
                 code = _complain(error.format_message())
             elif _was_interrupted(error):
@@ -69,7 +70,7 @@ class _OneLineErrors(TyperGroup):
 
 
 def _was_interrupted(error: BaseException | None) -> bool:
-    """Whether an interrupt is behind an error: in compiled code it comes out as a SystemError."""
+    """Whether an interrupt caused an error: compiled code turns it into a SystemError."""
     while error is not None:
         if isinstance(error, KeyboardInterrupt):
             return True
@@ -78,66 +79,94 @@ def _was_interrupted(error: BaseException | None) -> bool:
 
 
 def _complain(message: str, code: int = BAD_INPUT) -> int:
-    line = " ".join(message.split())
-    shown = "".join(m if m.isprintable() else m.encode("unicode_escape").decode() for m in line)
-    print("diverset: error:", shown, file=sys.stderr)
+    from diverset.cli.console import visible
+
+    print("diverset: error:", visible(" ".join(message.split())), file=sys.stderr)
     return code
 
 
-def option(*names: str, panel: str | None = None, **settings: Any) -> Any:
-    """An option of a command, in a panel of the help page."""
-    return typer.Option(*names, rich_help_panel=panel, **settings)
+def option(*words: str, panel: str | None = None, **settings: Any) -> Any:
+    """An option of a command: its flags, its help and its metavar, in a panel of the help page."""
+    flags = [word for word in words if word.startswith("-")]
+    text, *metavar = words[len(flags) :]
+    return typer.Option(*flags, help=text, metavar=next(iter(metavar), None), rich_help_panel=panel, **settings)
 
 
 Seed: TypeAlias = Annotated[
-    int | None, option("--seed", min=0, help="Seed of the random numbers: same seed, same result.", show_default=False)
+    int | None, option("--seed", "Seed of the random numbers: same seed, same result.", min=0, show_default=False)
 ]
 Encoding: TypeAlias = Annotated[
-    str | None, option(metavar="NAME", help="Encoding of text files, such as cp1252; UTF-8 first if left out.")
+    str | None, option("Encoding of text files, such as cp1252. The default tries UTF-8 first.", "NAME")
 ]
+_OUTPUT = "Write the result: .html is a page; also .json, .jsonl, .csv, .parquet, .md. - is standard output."
 
 
-def out(
-    output: Annotated[
-        Path | None,
-        option(
-            "-o",
-            "--output",
-            metavar="FILE",
-            help="Write the result: .html is a page; also .json, .jsonl, .csv, .parquet, .md. - is standard output.",
-        ),
-    ] = None,
-    as_json: Annotated[bool, option("--json", help="Print JSON, for scripts.")] = False,
-    quiet: Annotated[
-        bool, option("--quiet", "-q", help="Print no remarks, and no result if it goes to a file.")
-    ] = False,
-    force: Annotated[bool, option("--force", help="Allow the output to overwrite the input.")] = False,
-) -> "Out":
-    """The options that say where a result goes."""
-    from diverset.cli.console import Out
+@dataclass(frozen=True)
+class Out:
+    """The options that every verb has: where its result goes."""
 
-    return Out(output, as_json, quiet, force)
+    output: Annotated[Path | None, option("-o", "--output", _OUTPUT, "FILE")] = None
+    as_json: Annotated[bool, option("--json", "Print JSON, for scripts.")] = False
+    quiet: Annotated[bool, option("--quiet", "-q", "Print no remarks, and no written result.")] = False
+    force: Annotated[bool, option("--force", "Allow the output to overwrite the input.")] = False
+    raw_cells: Annotated[bool, option("--raw-cells", "Put no apostrophe before formulas in .csv.")] = False
+
+    @property
+    def path(self) -> Path | None:
+        """The file to write, if the output is not standard output."""
+        return None if self.output is None or str(self.output) == "-" else self.output
+
+    def check(self, kind: type[Result], inputs: Iterable[str | Path | None] = ()) -> None:
+        """Refuse, before any work is done, an output that cannot be written or would overwrite an input."""
+        if self.path is not None:
+            from diverset.io.files import check_output
+
+            check_output(self.path, kind.formats, inputs=inputs, force=self.force)
+
+    def deliver(self, result: Result, show: Callable[["Console"], None], kind: str = ".csv") -> None:
+        """Print the notes and the result, and write the file; `kind` is the format of ``-o -``."""
+        from diverset.cli.console import Console, line, say, visible, working
+
+        if not self.quiet:
+            for note in getattr(result, "notes", ()):
+                say(note)
+        # The file first, so that it is written even if the reader of standard output closes it early.
+        if self.path is not None:
+            with working("Writing"):
+                result.save(self.path, raw_cells=self.raw_cells)
+        if self.as_json or self.path != self.output:
+            text = result.as_text(".json" if self.as_json else kind, raw_cells=self.raw_cells)
+            sys.stdout.write(visible(text) if sys.stdout.isatty() else text)
+        elif not self.quiet:
+            console = Console()
+            show(console)
+            if self.path is not None:
+                line(console, f"Written to {self.path}", soft_wrap=True)
 
 
 def sharing(*makers: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the options of these functions besides its own; what they return are its first arguments.
+    """Give a command the options of these classes or functions besides its own; their results are its first arguments.
 
-    The options of the last function are listed at the end.
+    Parameters annotated with ``Annotated`` are options. Those of the last class are listed at the end of the help.
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        parameters = [signature(maker).parameters for maker in makers]
+        shared = [
+            {name: p for name, p in signature(maker).parameters.items() if hasattr(p.annotation, "__metadata__")}
+            for maker in makers
+        ]
         own = list(signature(command).parameters.values())[len(makers) :]
-        first = [parameter for each in parameters[:-1] for parameter in each.values()]
-        every = [*first, *own, *parameters[-1].values()]
+        first = [parameter for each in shared[:-1] for parameter in each.values()]
+        every = [*first, *own, *shared[-1].values()]
 
         @wraps(command, assigned=("__module__", "__name__", "__doc__"))
         def call(**options: Any) -> None:
-            made = [m(**{name: options.pop(name) for name in p}) for m, p in zip(makers, parameters, strict=True)]
+            made = [
+                maker(**{name: options.pop(name) for name in each}) for maker, each in zip(makers, shared, strict=True)
+            ]
             command(*made, **options)
 
-        every.sort(key=lambda parameter: parameter.default is not parameter.empty)  # arguments before options
-        call.__signature__ = Signature(every)  # type: ignore[attr-defined]
+        call.__signature__ = Signature([p.replace(kind=p.KEYWORD_ONLY) for p in every])  # type: ignore[attr-defined]
         return call
 
     return decorate
@@ -156,20 +185,16 @@ app = typer.Typer(
 )
 
 
-def _loops() -> str:
-    """Which loops are in use."""
-    from diverset._uncompiled import is_compiled
-
-    if is_compiled():
-        from diverset.numerics import _loops
-
-        return f"compiled loops, instruction set {_loops.instruction_set()}"
-    return "loops not compiled: slow; install a C compiler, then: pip install --force-reinstall --no-deps diverset"
-
-
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"diverset {__version__} ({_loops()})")
+        from diverset._uncompiled import is_compiled
+
+        loops = "loops not compiled: slow; install a C compiler, then: pip install --force-reinstall --no-deps diverset"
+        if is_compiled():
+            from diverset.numerics import _loops
+
+            loops = f"compiled loops, instruction set {_loops.instruction_set()}"
+        typer.echo(f"diverset {__version__} ({loops})")
         raise typer.Exit
 
 
@@ -177,8 +202,7 @@ def _print_version(wanted: bool) -> None:
 def _without_command(
     context: typer.Context,
     show_version: Annotated[
-        bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     if context.invoked_subcommand is None:

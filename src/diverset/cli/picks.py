@@ -1,38 +1,35 @@
-"""Rows of a file that were picked or drawn: the results of ``diverset select`` and ``sample``."""
+"""The results of ``diverset select`` and ``sample``: rows of a file."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from rich import box
 from rich.cells import cell_len
-from rich.console import Console
-from rich.table import Table as RichTable
 from rich.text import Text
 
 import diverset as dv
 from diverset._result import Result
 from diverset._typing import FloatArray, IntArray
-from diverset.cli.candidates import Candidates, read_candidates
-from diverset.cli.console import aligned, heard, printable, working
-from diverset.cli.request import Request
+from diverset.cli.candidates import Candidates, connected, pick_blocks, read_candidates
+from diverset.cli.console import Console, aligned, heard, line, printable, table, working
+from diverset.cli.select import Request
 from diverset.errors import DiversetError, SizeError
 
 __all__ = ["Drawn", "Picks", "draw", "pick"]
 
-#: Sets that are printed; all are written.
+#: Number of sets that are printed; all are written.
 _SHOWN = 5
-#: The least diversity that leaves anything to chance.
+#: Least diversity at which draws are random.
 _LEAST = 0.01
 
 
 @dataclass(frozen=True, eq=False)
 class _Rows(Result):
-    """Rows of a table, with columns of ours beside those of the file."""
+    """Rows of a table, with additional columns."""
 
     _page: ClassVar[str] = "select"
     command_heading: ClassVar[str] = "The same on the command line"
@@ -47,16 +44,8 @@ class _Rows(Result):
         return Path(self.candidates.table.name).name
 
     @property
-    def method(self) -> str:
-        return self.request.method
-
-    @property
-    def window(self) -> int | None:
-        return self.request.window
-
-    @property
-    def lower_is_better(self) -> bool:
-        return self.request.lower_is_better
+    def _types(self) -> Mapping[str, Any] | None:  # type: ignore[override]
+        return self.candidates.table.types
 
     def added(self) -> tuple[IntArray, dict[str, Sequence[Any]]]:
         """Positions of the rows to write, and columns to write beside those of the file."""
@@ -64,14 +53,14 @@ class _Rows(Result):
 
     def _columns(self, typed: bool) -> dict[str, Sequence[Any]]:
         picks, ours = self.added()
-        table = self.candidates.table
-        columns: dict[str, Sequence[Any]] = {**table.take(self.candidates.rows[picks].tolist(), typed=typed)}
-        # Columns of these names may mean something else to their owner, and stay.
+        rows = self.candidates.rows[picks].tolist()
+        columns: dict[str, Sequence[Any]] = {**self.candidates.table.take(rows, typed=typed)}
+        # Columns of the file that have the same names stay.
         prefix = "diverset_" if set(ours) & set(columns) else ""
         return columns | {f"{prefix}{name}": values for name, values in ours.items()}
 
     def warn_of_names(self) -> None:
-        """Add a note if the file has columns of our names."""
+        """Add a note if the file has columns with the names of additional ones."""
         ours = self.added()[1]
         taken = " and ".join(name for name in ours if name in self.candidates.table.columns)
         if taken:
@@ -82,50 +71,38 @@ class _Rows(Result):
             )
 
     def records(self) -> list[dict[str, Any]]:
-        """The rows of the file, with our columns."""
+        """The rows of the file, with the additional columns."""
         columns = self._columns(typed=True)
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
-    def _save_rows(self, output: Path) -> None:
-        from diverset.io.tables import write_table
-
-        write_table(output, self._columns(typed=output.suffix.lower() != ".csv"), self.candidates.table.types)
-
-    def table(self, picks: IntArray, numbers: dict[str, FloatArray], console: Console) -> RichTable:
-        """One line per pick, with these numbers; the text gets what the other columns leave of the width."""
-        candidates, indices = self.candidates, picks.tolist()
-        table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-        table.add_column("#", justify="right", no_wrap=True)
-        table.add_column(Text(printable(candidates.id_name or "row", console, 20)), no_wrap=True)
+    def print_rows(self, picks: IntArray, name: str, numbers: FloatArray, console: Console) -> None:
+        """One line per pick, with one number; the text is cut to the width that the other columns leave."""
+        candidates = self.candidates
+        heads = [">#", f"<{printable(candidates.id_name or 'row', console, 20)}"]
+        columns = [
+            [str(rank) for rank in range(1, len(picks) + 1)],
+            [printable(candidates.label(i), console, 24) for i in picks.tolist()],
+        ]
         if candidates.quality is not None:
-            table.add_column(Text(printable(candidates.quality_name or "", console, 16)), justify="right", no_wrap=True)
-        for name in numbers:
-            table.add_column(name, justify="right", no_wrap=True)
-        scores = [] if candidates.quality is None else aligned(candidates.quality[picks])
-        lines = []
-        for rank, i in enumerate(indices, start=1):
-            own = [f"{round(float(values[rank - 1]), 3) + 0.0:.3f}" for values in numbers.values()]
-            lines.append([str(rank), printable(candidates.label(i), console, 24), *scores[rank - 1 : rank], *own])
-        left = 0
-        if candidates.text_name is not None:
-            heads = [str(column.header) for column in table.columns]
-            widths = [max(map(cell_len, column)) for column in zip(heads, *lines, strict=True)]
-            left = console.width - sum(widths) - 2 * len(widths) - 2
-        if left >= 10:
-            table.add_column(Text(printable(candidates.text_name or "", console, left)), no_wrap=True)
-        for line, i in zip(lines, indices, strict=True):
-            cells = [Text(cell) for cell in line]
-            if left >= 10:
-                cells.append(Text(printable(candidates.text(i), console)))
+            heads.append(f">{printable(candidates.quality_name or '', console, 16)}")
+            columns.append(aligned(candidates.quality[picks]))
+        heads.append(f">{name}")
+        columns.append([f"{round(float(number), 3) + 0.0:.3f}" for number in numbers])
+        widths = [max(map(cell_len, [head[1:], *column])) for head, column in zip(heads, columns, strict=True)]
+        left = console.width - sum(widths) - 2 * len(widths) - 2
+        texts = []
+        if candidates.text_name is not None and left >= 10:
+            heads.append(f"<{printable(candidates.text_name, console, left)}")
+            texts = [Text(printable(candidates.text(i), console)) for i in picks.tolist()]
+            for text in texts:
                 # An ellipsis is not in the encoding of every terminal.
-                cells[-1].truncate(left, overflow="ellipsis" if console.encoding.startswith("utf") else "crop")
-            table.add_row(*cells)
-        return table
+                text.truncate(left, overflow="ellipsis" if console.encoding.startswith("utf") else "crop")
+        console.print(table(heads, zip(*columns, *([texts] if texts else []), strict=True)))
 
 
 @dataclass(frozen=True, eq=False)
 class Picks(_Rows):
-    """What ``diverset select`` found."""
+    """The result of ``diverset select``."""
 
     turn: ClassVar[bool] = True  # the page shows 21 settings of the dial
 
@@ -152,30 +129,25 @@ class Picks(_Rows):
         return self.request.command(diversity=setting.diversity, keep=None, method="greedy", seed=None)
 
     def asked(self, output: Path) -> dict[str, Any]:
-        """What was asked, and what came of it, in words."""
+        """The settings and the numbers of the result, in words."""
+        from diverset.pages.base import short
         from diverset.pages.select import asked_of
 
-        request = self.request
-        facts: dict[str, Any] = file_facts(request, self.candidates, output)
-        if self.candidates.quality is not None:
-            scales = {"rank": "by rank", "standard": "standardised"}
-            facts["Scale of the scores"] = scales.get(request.scale or "", "as they are")
-        facts["Method"] = request.method if request.seed is None else f"{request.method}, seed {request.seed}"
-        if request.keep is not None:
-            facts["Quality to keep"] = f"{request.keep:.0%}"
-        facts |= asked_of(self.selection)
-        if request.min_quality is not None:
-            facts["Worst quality"] = f"{request.min_quality:g}"
-        if request.group is not None:
-            facts["Groups"] = f"at most {request.per_group} with the same {request.group}"
-        if request.cost is not None:
-            facts["Budget"] = f"{request.budget:g} in all, by {request.cost}"
-        if request.window is not None:
-            facts["Window"] = f"only the last {request.window} picks repel"
-        for name, value in (("Already shown", request.given), ("Excluded", request.exclude)):
-            if value is not None:
-                facts[name] = value if len(value) <= 80 else f"{value[:77]}..."
-        return facts
+        request, scales = self.request, {"rank": "by rank", "standard": "standardised", "none": "as they are"}
+        limits = {
+            "Worst quality": None if request.min_quality is None else f"{request.min_quality:g}",
+            "Groups": request.group and f"at most {request.per_group} with the same {request.group}",
+            "Budget": request.cost and f"{request.budget:g} in all, by {request.cost}",
+            "Window": request.window and f"only the last {request.window} picks repel",
+            "Already shown": request.given and short(request.given, 80),
+            "Excluded": request.exclude and short(request.exclude, 80),
+        }
+        facts = file_facts(request, self.candidates, output) | {
+            "Scale of the scores": scales[request.scale] if request.quality else None,
+            "Method": request.method if request.seed is None else f"{request.method}, seed {request.seed}",
+            "Quality to keep": None if request.keep is None else f"{request.keep:.0%}",
+        }
+        return {name: value for name, value in (facts | asked_of(self.selection) | limits).items() if value}
 
     def __str__(self) -> str:
         selection = self.selection
@@ -196,53 +168,37 @@ class Picks(_Rows):
 
     def show(self, console: Console) -> None:
         """Print the picks."""
-        console.print(self.table(self.selection.indices, {"gain": self.selection.gains}, console))
+        self.print_rows(self.selection.indices, "gain", self.selection.gains, console)
         console.print(Text(str(self)))
 
 
 def file_facts(request: Request, candidates: Candidates, output: Path) -> dict[str, Any]:
-    """What was read, for a page."""
+    """The input, in words, for a page."""
     from diverset.pages.base import file_link
 
-    table = candidates.table
-    rows = candidates.total or table.n
+    rows = candidates.total or candidates.table.n
     return {
-        "File": {"text": f"{table.name}, {rows:,} rows", "href": file_link(request.file, output)},
+        "File": {"text": f"{candidates.table.name}, {rows:,} rows", "href": file_link(request.file, output)},
         "Compared by": f"{candidates.compared_by}, {candidates.similarity} similarity",
         "Quality": candidates.quality_name or "all rows equal",
     }
 
 
 def pick(request: Request, *, dask: str | None = None) -> Picks:
-    """Read a file and pick rows.
-
-    With `dask`, the address of a Dask scheduler or ``"here"``, the file is read in blocks there, and never as a whole.
-    """
+    """Read a file and pick rows; with `dask` (the address of a scheduler, or ``"here"``) in blocks, by Dask."""
     request.check()
     warned: list[str] = []
     with working("Reading") as step, heard(warned):
         if dask is not None:
-            from diverset.cli.blocks import connected, pick_blocks
-
             with connected(dask):
-                candidates, selection, given = pick_blocks(request, step=step)
-            k: float = len(selection) if request.k is None else request.k
+                candidates, selection, given, k = pick_blocks(request, step)
         else:
             candidates = read_candidates(request, reserved=(request.cost, request.group), step=step)
-            k = request.size(candidates)
-            arguments = request.arguments(candidates) | request.limits(candidates)
+            k = candidates.size(request)
+            arguments = request.arguments(candidates)
             given = arguments["given"]
             step("Picking")
-            selection = dv.select(
-                candidates.features,
-                k,
-                diversity=request.dial,
-                keep=request.keep,
-                method=request.method,
-                window=request.window,
-                rng=request.seed,
-                **arguments,
-            )
+            selection = dv.select(candidates.features, k, **arguments, **request.search)
     notes = [*candidates.notes, *warned, *_remarks(candidates, selection, k)]
     picks = Picks(request, candidates, given, notes, selection)
     picks.warn_of_names()
@@ -253,9 +209,9 @@ def _remarks(candidates: Candidates, selection: dv.Selection, k: float) -> list[
     remarks = []
     n, picked = candidates.n, len(selection)
     if k > n:
-        remarks.append(f"{k} rows asked for, and {n} can be compared" + ("; all are picked" if picked == n else ""))
+        remarks.append(f"k = {k}, but only {n} rows can be compared" + ("; all are picked" if picked == n else ""))
     elif picked < k:
-        remarks.append(f"only {picked} of the {k} rows asked for could be picked; the limits allow no more")
+        remarks.append(f"only {picked} of {k} rows could be picked; the limits allow no more")
     spent = selection.rank_spent
     if spent is not None and spent < picked:
         remarks.append(
@@ -268,19 +224,19 @@ def _remarks(candidates: Candidates, selection: dv.Selection, k: float) -> list[
 
 @dataclass(frozen=True, eq=False)
 class Drawn(_Rows):
-    """What ``diverset sample`` drew."""
+    """The result of ``diverset sample``."""
 
     turn: ClassVar[bool] = False
 
-    #: Positions among the candidates, ascending, of each set.
+    #: Positions of the candidates in each set, ascending.
     sets: list[IntArray]
     log_probs: FloatArray
-    #: Probability of each candidate to be in a set.
+    #: Probability that a set contains each candidate.
     chances: FloatArray
     arguments: dict[str, Any] = field(repr=False, default_factory=dict)
 
     def added(self) -> tuple[IntArray, dict[str, Sequence[Any]]]:
-        """The rows of all sets, with the number and log-probability of the set and the chance of the row."""
+        """The rows of all sets, with the number and log-probability of the set and the probability of the row."""
         together = np.concatenate(self.sets)
         of_set = np.repeat(np.arange(len(self.sets)), [len(each) for each in self.sets])
         return together, {
@@ -292,16 +248,8 @@ class Drawn(_Rows):
     @cached_property
     def selection(self) -> dv.Selection:
         """The first set, with the numbers that a page shows."""
-        request = self.request
         with heard([]):
-            return dv.select(
-                self.candidates.features,
-                len(self.sets[0]),
-                diversity=request.dial,
-                method="sample",
-                rng=request.seed,
-                **self.arguments,
-            )
+            return dv.select(self.candidates.features, len(self.sets[0]), **self.arguments, **self.request.search)
 
     def to_dict(self) -> dict[str, Any]:
         """The sets, each with its log-probability, and the seed."""
@@ -315,7 +263,7 @@ class Drawn(_Rows):
         return self.request.command()
 
     def asked(self, output: Path) -> dict[str, Any]:
-        """What was asked, and what came of it, in words."""
+        """The settings and the numbers of the result, in words."""
         facts = Picks(self.request, self.candidates, self.given, self.notes, self.selection).asked(output)
         return facts | {"Log-probability": f"{self.log_probs[0]:.4g}"}
 
@@ -329,31 +277,30 @@ class Drawn(_Rows):
         """Print the first few sets."""
         for number, each in enumerate(self.sets[:_SHOWN]):
             if len(self.sets) > 1:
-                console.print(Text(f"Set {number + 1}"))
-            console.print(self.table(each, {"chance": self.chances[each]}, console))
-            console.print(Text(f"Log-probability of this set: {self.log_probs[number]:.3f}."))
+                line(console, f"Set {number + 1}")
+            self.print_rows(each, "chance", self.chances[each], console)
+            line(console, f"Log-probability of this set: {self.log_probs[number]:.3f}.")
         if len(self.sets) > _SHOWN:
-            console.print(Text(f"And {len(self.sets) - _SHOWN:,} more; -o writes them all."))
+            line(console, f"And {len(self.sets) - _SHOWN:,} more; -o writes them all.")
         console.print(Text(str(self)))
 
 
 def draw(request: Request, *, draws: int = 1, page: bool = False) -> Drawn:
-    """Read a file and draw sets of rows.
+    """Read a file and draw sets of rows; without a seed, a random one is used and printed.
 
-    A seed is made up, and printed, if there is none. With ``keep``, the dial is the one at which the most probable set
-    keeps that share of quality.
+    With ``keep``, the dial is the one at which the most probable set keeps that share of quality.
     """
     request.check()
     if draws < 1:
-        raise DiversetError(f"{draws} draws asked for; ask for at least 1")
+        raise DiversetError(f"the number of draws is {draws}; it must be at least 1")
     if page and draws > 1:
-        raise DiversetError(f"a page shows one set, and {draws} were asked for; draw one, or write .csv")
+        raise DiversetError(f"a page shows one set, not {draws}; draw one, or write .csv")
     if request.seed is None:
         request = replace(request, seed=int(np.random.default_rng().integers(2**31)))
     notes: list[str] = []
     with working("Reading") as step, heard(notes):
         candidates = read_candidates(request, step=step)
-        k = request.size(candidates)
+        k = candidates.size(request)
         arguments = request.arguments(candidates)
         step("Finding the law")
         if request.keep is not None:
@@ -366,7 +313,7 @@ def draw(request: Request, *, draws: int = 1, page: bool = False) -> Drawn:
             law = dv.selection_law(candidates.features, k, diversity=request.dial, **arguments)
         except SizeError as error:
             raise SizeError(
-                f"{error}; copies and combinations of rows are never drawn together, so ask for fewer"
+                f"{error}; copies and combinations of rows are never drawn together, so choose a smaller k"
             ) from None
         step("Drawing")
         sets = [law.sample(rng=request.seed)] if draws == 1 else law.sample(draws, rng=request.seed)

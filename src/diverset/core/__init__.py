@@ -1,4 +1,4 @@
-"""The distributions: DPP, KDPP, SizedDPP, KDPPMixture, and what can be asked of them."""
+"""The distributions (DPP, KDPP, SizedDPP, KDPPMixture, NonsymmetricDPP) and their entropy and distances."""
 
 from typing import TYPE_CHECKING
 

@@ -1,11 +1,11 @@
-"""What a model computes once and keeps: factorisations, and the set-up of its samplers.
+"""The cache of a model: factorisations, and the set-up of its samplers.
 
 Every model (a distribution or a representation) owns one :class:`Cache`. Factorisations, of which a model has one of
-each kind, stay as long as the model. Set-ups of which there may be one for every size k are kept up to a bound in
-bytes, and the least recently used are dropped first. Builders run under the lock of their cache, so that threads
-which share a model build once. A forked process gets a lock of its own, since the thread that held the old one does not
-exist there. A cache never travels: a pickled model leaves it behind, and an unpickled one starts
-with an empty cache and read-only arrays.
+each kind, stay as long as the model. Sampler set-ups, possibly one for every size k, are kept up to a limit in bytes;
+the least recently used are dropped first, and the last one used always stays. Builders run under the lock of their
+cache, so that threads which share a model build once. A forked process gets a new lock, since the thread that held the
+old one does not exist there. A pickled model leaves its cache behind; an unpickled one starts with an empty cache and
+read-only arrays.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if hasattr(os, "register_at_fork"):  # not on Windows
 
 
 class Sized(Protocol):
-    """A set-up that knows how many bytes it keeps alive."""
+    """A set-up with the number of bytes it holds."""
 
     @property
     def nbytes(self) -> int: ...
@@ -53,13 +53,7 @@ S = TypeVar("S", bound=Sized)
 
 
 class Cache:
-    """Results of one model, each built once.
-
-    Parameters
-    ----------
-    limit : int
-        Bytes of set-ups (:meth:`recent`) to keep. The last one used always stays.
-    """
+    """Results of one model, each built once; `limit` is the number of bytes of set-ups (:meth:`recent`) to keep."""
 
     def __init__(self, limit: int = LIMIT) -> None:
         self.limit = limit
@@ -93,7 +87,7 @@ class Cache:
         return self._recent_bytes
 
     def keep(self, key: Hashable, build: Callable[[], T]) -> T:
-        """``build()``, or what it gave before; stays as long as the model."""
+        """The cached result of ``build()``, which stays as long as the model."""
         if key not in self._kept:
             with self._lock:
                 if key not in self._kept:
@@ -110,7 +104,7 @@ class Cache:
             return self._recent[key][0]
 
     def recent(self, key: Hashable, build: Callable[[], S]) -> S:
-        """``build()``, or what it gave before; the least recently used are dropped beyond the limit."""
+        """The cached result of ``build()``; beyond the limit the least recently used are dropped."""
         with self._lock:
             value: S | None = self.recall(key)
             if value is not None:
@@ -155,7 +149,7 @@ def _freeze(value: Any) -> None:
 
 
 class Frozen:
-    """What is immutable, also after pickling: NumPy makes arrays writable again when it unpickles them."""
+    """Base class of immutable objects: makes arrays read-only again after unpickling."""
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -163,7 +157,7 @@ class Frozen:
 
 
 class Model(Frozen):
-    """What owns a cache, and is pickled without it."""
+    """Base class of objects that own a cache and are pickled without it."""
 
     _cache: Cache
 

@@ -1,8 +1,8 @@
-r"""The complement of a DPP, answered by the DPP itself.
+"""The complement of a DPP, computed from the DPP itself.
 
 If Y is a DPP with marginal kernel K then the items that do not appear form a DPP with marginal kernel
-:math:`I - K` ([KuleszaTaskar2012]_, section 2.3). Every question about them is a question about Y, so
-nothing is computed anew, and the complement of a low-rank DPP stays as cheap as the DPP.
+:math:`I - K` ([KuleszaTaskar2012]_, section 2.3). Every probability is one of Y, so nothing is computed
+anew, and the complement of a low-rank DPP stays as cheap as the DPP.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Complement(Representation):
         return Spectrum(np.concatenate([-log_odds[::-1], hidden]))
 
     def spectrum_with_vectors(self) -> Spectrum:
-        """The spectrum, the base's eigenvectors computed along with it."""
+        """The spectrum; computes the eigenvectors of the base along with it."""
         self.base.spectrum_with_vectors()
         return self.spectrum
 
@@ -58,7 +58,7 @@ class Complement(Representation):
 
     @cached_property
     def _dense(self) -> DenseMarginal:
-        """The same law as a dense marginal kernel, for what the base cannot answer."""
+        """The same law as a dense marginal kernel, for operations that the base lacks."""
         check_fits_in_memory(8 * self.n * self.n, what="the marginal kernel of the complement")
         everything = np.arange(self.n)
         return DenseMarginal(self.marginal_block(everything, everything), spectrum=self.spectrum)
@@ -93,9 +93,9 @@ class Complement(Representation):
         """Log-probability that the base takes exactly the other items."""
         return self.base.log_prob(positions_outside(inside, self.n))
 
-    def log_probability(self, inside: IntArray, outside: IntArray) -> float:
-        """The base's, with the two roles exchanged."""
-        return self.base.log_probability(outside, inside)
+    def log_event_probability(self, inside: IntArray, outside: IntArray) -> float:
+        """That of the base with the two roles exchanged."""
+        return self.base.log_event_probability(outside, inside)
 
     def condition(self, inside: IntArray, outside: IntArray) -> Representation:
         """Complement of the base conditioned the other way round."""
@@ -118,13 +118,13 @@ class Complement(Representation):
         return self.base
 
     def samplers(self, k: int | None, size: int) -> list[Offer]:
-        """Those of the base, whose draws are turned round."""
+        """Those of the base, whose draws are complemented."""
         from diverset.sampling.offers import of_complement
 
         return of_complement(self, k, size)
 
     def sequential_sampler(self) -> Sampler:
-        """The base's, turned round."""
+        """That of the base, complemented."""
         from diverset.sampling.base import outside
 
         return outside(self.base.sequential_sampler(), self.n, "sequential")
@@ -136,12 +136,12 @@ class Complement(Representation):
     def _on_base(self, weights: FloatArray) -> tuple[float, FloatArray]:
         """Weight c of the certain eigenvectors, and c - w for those of the base's support.
 
-        With W the eigenvectors hidden in the base's null space, V w V* = c I - V_base (c - w) V_base*, as long
-        as all of W carry one weight, c.
+        With W the eigenvectors hidden in the base's null space, V w V* = c I - V_base (c - w) V_base*, if all of W have
+        one weight, c.
         """
         n_certain = self.spectrum.n_certain
         certain = weights[len(weights) - n_certain :]
-        # They are alike for a DPP, and equal up to rounding for the factors of its pair probabilities.
+        # They are equal for a DPP, and equal up to rounding for the factors of its pair probabilities.
         c = float(certain.mean()) if n_certain else 0.0
         base = self.base.spectrum
         # Base eigenvectors that are certain there never appear here: weight 0.
@@ -161,7 +161,7 @@ class Complement(Representation):
 
 
 def by_eigenvectors(base: Representation) -> Representation:
-    """The complement of `base` by eigenvectors of its own, n of them: those of the base, in the other order."""
+    """The complement of `base` by its own n eigenvectors: those of the base, in reverse order."""
     check_fits_in_memory(32 * base.n**2, what=f"the eigenvectors of {base.n} items", remedy='use method="auto"')
     V = orthonormal_columns(base.eigenvectors())
     if V.shape[1] < base.n:

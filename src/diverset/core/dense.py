@@ -15,10 +15,11 @@ from diverset.core.representation import (
     impossible,
     log_assignment_probability,
     open_positions,
-    without_dropped,
+    out_of_range,
 )
 from diverset.core.spectrum import Spectrum
 from diverset.errors import KernelError
+from diverset.numerics import symmetric
 from diverset.numerics.graded import eigh_graded, is_graded
 from diverset.numerics.linalg import (
     add_to_diagonal,
@@ -38,50 +39,106 @@ from diverset.numerics.validation import check_fits_in_memory
 if TYPE_CHECKING:
     from diverset.sampling.base import Offer, Sampler
 
-__all__ = ["DenseLikelihood"]
+__all__ = ["DenseKernel", "DenseLikelihood"]
 
 #: Below this diagonal entry of L, 1 - [(L+I)^-1]_ii has lost a digit to cancellation.
 _SMALL = 0.1
 #: Above this diagonal entry of L, K from a Cholesky factorisation has lost two digits.
 _LARGE = 100.0
-#: Error in a probability that is let pass before another, slower route is taken; ten times that for an eigenvalue
-#: which may be rounding.
+#: Error in a probability above which a slower route is taken; ten times that for an eigenvalue that may be rounding.
 _TOLERABLE = 1e-10
 
 
-class DenseLikelihood(Representation):
-    r"""L-ensemble: :math:`\Pr(Y) = \det(L_Y)/\det(L+I)` ([KuleszaTaskar2012]_, section 2.2).
+#: Relative error in a probability above which another representation is used.
+_FELT = 1e-10
 
-    Parameters
-    ----------
-    L : ndarray of shape (n, n)
-        Hermitian positive semidefinite; owned by this object.
-    noise : ndarray of shape (n,), optional
-        Absolute rounding error of each diagonal entry; by default one rounding unit of it. A conditioned
-        kernel keeps the noise of the kernel it came from, so that an item which the conditioning made
-        impossible is not taken for an item of very low quality.
 
-    Notes
-    -----
-    The normaliser takes one Cholesky factorisation of L + I, marginals its inverse; the
-    eigendecomposition is made only when the spectrum is asked for.
+class DenseKernel(Representation):
+    """Base class of dense representations: a kernel, read-only, and its eigendecomposition.
+
+    `noise` is the absolute rounding error of each diagonal entry, by default one rounding unit of it. A conditioned
+    kernel keeps the noise of the kernel it came from, so that an item which the conditioning made impossible is not
+    taken for an item of very low quality.
     """
 
-    def __init__(self, L: Array, noise: FloatArray | None = None, spectrum: Spectrum | None = None) -> None:
-        self.n = len(L)
-        self._L = L
-        self._L.flags.writeable = False
-        self._noise = EPS * np.diagonal(L).real if noise is None else noise
+    _letter: str
+
+    def __init__(self, kernel: Array, noise: FloatArray | None = None, spectrum: Spectrum | None = None) -> None:
+        self.n = len(kernel)
+        self._kernel = kernel
+        self._kernel.flags.writeable = False
+        self._noise = EPS * np.diagonal(kernel).real if noise is None else noise
         self._given_spectrum = spectrum
+
+    @cached_property
+    def _graded(self) -> bool:
+        return is_graded(np.diagonal(self._kernel).real)
+
+    @cached_property
+    def _eigh(self) -> tuple[FloatArray, Array]:
+        check_fits_in_memory(4 * self._kernel.nbytes, what=f"the eigenvectors of {self._letter}")
+        if self._graded:
+            return eigh_graded(self._kernel, self._noise)
+        values, vectors = np.linalg.eigh(self._kernel)
+        return values, vectors
+
+    def eigenvector_rows(self, rows: IntArray) -> Array:
+        """Rows of the eigenvectors with nonzero eigenvalue."""
+        V = self._eigh[1]
+        support = V[:, V.shape[1] - self.spectrum.rank :]
+        return support if len(rows) == self.n else support[rows]
+
+    def without_rounding(self, k: int) -> Representation:
+        r"""The same representation, or its eigenpairs if rounding in its entries changes the law of sets of k items.
+
+        Adding :math:`\delta` to an eigenvalue, zero or not, changes :math:`e_k` by about a factor of
+        :math:`1 + a\delta` at most, with a the factor that makes k the expected size of the DPP of :math:`aL`.
+        """
+        finite = self.spectrum.support[: self.spectrum.rank - self.spectrum.n_certain]
+        wanted = k - self.spectrum.n_certain
+        if not 0 < wanted <= len(finite):
+            return self
+        log_factor = -float(finite[0]) if wanted == len(finite) else symmetric.tilt(finite, wanted)
+        if log_factor + math.log(max(self._rounding, np.finfo(np.float64).tiny)) < math.log(_FELT):
+            return self
+        return self.keep("without rounding", lambda: self._by_eigenpairs)
+
+    @cached_property
+    def _rounding(self) -> float:
+        """Rounding error of the trace: eigenvalues that count as zero, and the error of `eigh`."""
+        values = self._eigh[0]
+        dropped = float(np.abs(values[: self.n - self.spectrum.rank]).sum())
+        return dropped if self._graded else dropped + EPS * self.n * float(values[-1])
+
+    @property
+    def _by_eigenpairs(self) -> Representation:
+        """The same law, held by its eigenvectors."""
+        from diverset.core.eigenpairs import from_eigenpairs
+
+        return from_eigenpairs(Spectrum(self.spectrum.support.copy()), self.eigenvectors())
+
+
+class DenseLikelihood(DenseKernel):
+    r"""L-ensemble: :math:`\Pr(Y) = \det(L_Y)/\det(L+I)` ([KuleszaTaskar2012]_, section 2.2).
+
+    The normaliser takes one Cholesky factorisation of L + I, marginals its inverse; the eigendecomposition is computed
+    only for the spectrum.
+    """
+
+    _letter = "L"
+
+    @property
+    def _L(self) -> Array:
+        return self._kernel
 
     @property
     def holds_likelihood(self) -> bool:
-        """Always true: L is what is held."""
+        """Always true."""
         return True
 
     @cached_property
     def _cholesky_if_definite(self) -> Array | None:
-        """Lower factor of L + I, or None where rounding in a huge L hides the identity."""
+        """Lower factor of L + I, or None if rounding in a huge L hides the identity."""
         return cholesky_lower(add_to_diagonal(self._L.copy(), 1.0), overwrite=True)
 
     @property
@@ -98,12 +155,12 @@ class DenseLikelihood(Representation):
 
     @cached_property
     def _delicate(self) -> bool:
-        r"""Whether rounding in L is felt next to the identity it is added to, so that eigenvectors are needed.
+        r"""Whether rounding in L is visible next to the identity it is added to, so that eigenvectors are needed.
 
         With :math:`L + I = DSD`, S of unit diagonal, a Cholesky factorisation leaves (L+I)^-1 with errors near
-        :math:`\\epsilon \\lVert S^{-1}\\rVert`: none for moderate L, none for L of full rank whatever its scales, but
-        with L = 1e12 of deficient rank it reaches 1e-4. And where an eigenvalue may be rounding as a whole (a matrix in
-        single precision, of deficient rank), only a factorisation that knows its zeros gives consistent answers.
+        :math:`\epsilon \lVert S^{-1}\rVert`: negligible for moderate L and for L of full rank at any scale, but 1e-4
+        for L near 1e12 of deficient rank. And if an eigenvalue may be rounding as a whole (a matrix in single
+        precision, of deficient rank), only a factorisation with exact zeros gives consistent results.
         """
         level = zero_eigenvalue(self._noise, 0.0)
         if level < _TOLERABLE:
@@ -122,7 +179,7 @@ class DenseLikelihood(Representation):
 
     @property
     def needs_rows(self) -> bool:
-        """Whether rows B with L = B B*, if at hand, would tell more than L."""
+        """Whether rows B with L = B B* would be more accurate than L."""
         return self._graded or self._delicate
 
     @cached_property
@@ -133,28 +190,8 @@ class DenseLikelihood(Representation):
 
     @property
     def _marginal_noise(self) -> FloatArray:
-        """Rounding error of the diagonal of K: that of L, up to its relative error where L is large."""
+        """Rounding error of the diagonal of K: that of L, relative to L where it exceeds 1."""
         return np.asarray(self._noise / np.maximum(np.diagonal(self._L).real, 1.0))
-
-    @cached_property
-    def _eigh(self) -> tuple[FloatArray, Array]:
-        check_fits_in_memory(4 * self._L.nbytes, what="the eigenvectors of L")
-        if self._graded:
-            return eigh_graded(self._L, self._noise)
-        lam, V = np.linalg.eigh(self._L)
-        return lam, V
-
-    @cached_property
-    def _graded(self) -> bool:
-        return is_graded(np.diagonal(self._L).real)
-
-    @property
-    def _by_eigenpairs(self) -> Representation:
-        """The same law, held by its eigenvectors."""
-        from diverset.core.eigenpairs import from_eigenpairs
-
-        support = self.spectrum.support
-        return from_eigenpairs(Spectrum(support.copy()), self.eigenvectors())
 
     @cached_property
     def spectrum(self) -> Spectrum:
@@ -170,7 +207,7 @@ class DenseLikelihood(Representation):
 
     @cached_property
     def rank(self) -> int:
-        """Full if L less twice what counts as zero is positive definite; else the rank of the spectrum."""
+        """Full if L less twice the zero limit is positive definite; else the rank of the spectrum."""
         if not self._knows_spectrum and not self._graded:
             top = float(np.abs(self._L).sum(axis=0).max(initial=0.0))
             lowered = add_to_diagonal(self._L.copy(), -2.0 * zero_eigenvalue(self._noise, top))
@@ -192,17 +229,17 @@ class DenseLikelihood(Representation):
         return np.diagonal(self._L).real
 
     def likelihood_noise(self, rows: IntArray) -> FloatArray:
-        """As given."""
+        """The noise of L."""
         return self._noise[rows]
 
     @cached_property
     def size_bound(self) -> float:
-        r""":math:`\sum_i L_{ii}/(1+L_{ii})`, which no factorisation is needed for."""
+        r""":math:`\sum_i L_{ii}/(1+L_{ii})`, without a factorisation."""
         diagonal = self.likelihood_diagonal()
         return float((diagonal / (1.0 + diagonal)).sum())
 
     def samplers(self, k: int | None, size: int) -> list[Offer]:
-        """Among others a sequential sampler that needs no K."""
+        """Includes a sequential sampler that needs no K."""
         from diverset.sampling.offers import of_likelihood_kernel
 
         return of_likelihood_kernel(self, k, size)
@@ -218,8 +255,8 @@ class DenseLikelihood(Representation):
     def _inclusion_from(self, exclusion: FloatArray, items: IntArray) -> FloatArray:
         r"""Diagonal of K at `items`, from that of I - K unless this would cancel.
 
-        For an item with small :math:`L_{ii}` it is
-        :math:`K_{ii} = L_{ii} - \lVert R^{-1} L_{\cdot i}\rVert^2`, by :math:`K = L - L(L+I)^{-1}L`.
+        For small :math:`L_{ii}` it is :math:`L_{ii} - \lVert R^{-1} L_{\cdot i}\rVert^2`, by :math:`K = L -
+        L(L+I)^{-1}L`.
         """
         inclusion = 1.0 - exclusion
         diagonal = np.diagonal(self._L).real[items]
@@ -257,10 +294,8 @@ class DenseLikelihood(Representation):
             X = solve_lower(self._cholesky, unit)
             Kc = X.conj().T @ X
         K = -Kc
-        diagonal = (
-            self._inclusion[items] if "_inclusion" in self._cache else self._inclusion_from(np.diagonal(Kc).real, items)
-        )
-        np.fill_diagonal(K, diagonal)
+        known = "_inclusion" in self._cache
+        np.fill_diagonal(K, self._inclusion[items] if known else self._inclusion_from(np.diagonal(Kc).real, items))
         return K, Kc
 
     def marginal_block(self, rows: IntArray, columns: IntArray) -> Array:
@@ -275,10 +310,10 @@ class DenseLikelihood(Representation):
         return min(self._log_det(inside) - self.log_normalizer, 0.0)
 
     def _log_det(self, inside: IntArray) -> float:
-        """Log-determinant of L at these items, -inf where they are dependent or more than the rank."""
+        """Log-determinant of L at these items; -inf if they are dependent or more than the rank."""
         return log_det_psd(self._L[np.ix_(inside, inside)], self._noise[inside], lambda: self.spectrum.rank)
 
-    def log_probability(self, inside: IntArray, outside: IntArray) -> float:
+    def log_event_probability(self, inside: IntArray, outside: IntArray) -> float:
         """Log-probability of a partial assignment, from the blocks of K and I - K."""
         # Dependence among the included shows in L, where rounding is relative, before it shows in K.
         if self._log_det(inside) == -math.inf:
@@ -287,14 +322,8 @@ class DenseLikelihood(Representation):
         order = np.argsort(items)
         K, Kc = self._both_kernels(items[order])
         a, b = np.split(np.argsort(order), [len(inside)])
-        noise = self._marginal_noise
-        return log_assignment_probability(
-            K[np.ix_(a, a)],
-            K[np.ix_(a, b)],
-            Kc[np.ix_(b, b)],
-            noise[inside],
-            EPS * np.diagonal(Kc).real[b],
-        )
+        noise = self._marginal_noise[inside], EPS * np.diagonal(Kc).real[b]
+        return log_assignment_probability(K[np.ix_(a, a)], K[np.ix_(a, b)], Kc[np.ix_(b, b)], *noise)
 
     def condition(self, inside: IntArray, outside: IntArray) -> Representation:
         r"""Schur complement :math:`L_{\bar A} - L_{\bar A A} L_A^{-1} L_{A\bar A}`, without the excluded.
@@ -341,9 +370,7 @@ class DenseLikelihood(Representation):
     def scale(self, log_factor: float) -> Representation:
         """Kernel times exp(log_factor)."""
         if log_factor > 709.0:
-            raise KernelError(
-                f"the kernel times exp({log_factor:.6g}) leaves the range of floats; ask for a smaller size"
-            )
+            raise out_of_range(log_factor)
         factor = math.exp(log_factor)
         scaled = likelihood_of_matrix(factor * self._L, factor * self._noise)
         if isinstance(scaled, DenseLikelihood):
@@ -353,23 +380,6 @@ class DenseLikelihood(Representation):
                 lam, V = self._eigh
                 scaled._cache.keep("_eigh", lambda: (factor * lam, V))
         return scaled
-
-    def without_rounding(self, k: int) -> Representation:
-        """By eigenpairs, where rounding is felt in the law of one size."""
-        return without_dropped(self, k, lambda: self._rounding)
-
-    @cached_property
-    def _rounding(self) -> float:
-        """Rounding error of the trace: eigenvalues that count as zero, and what `eigh` errs by."""
-        values = self._eigh[0]
-        dropped = float(np.abs(values[: self.n - self.spectrum.rank]).sum())
-        return dropped if self._graded else dropped + EPS * self.n * float(values[-1])
-
-    def eigenvector_rows(self, rows: IntArray) -> Array:
-        """Rows of the eigenvectors of L with nonzero eigenvalue."""
-        V = self._eigh[1]
-        support = V[:, V.shape[1] - self.spectrum.rank :]
-        return support if len(rows) == self.n else support[rows]
 
 
 def likelihood_of_matrix(L: Array, noise: FloatArray) -> Representation:

@@ -8,17 +8,15 @@ import numpy as np
 
 from diverset._typing import Array, FloatArray, IntArray
 from diverset.core.cache import cached_property
+from diverset.core.dense import DenseKernel
 from diverset.core.representation import (
-    Representation,
     half_solve,
     impossible,
     log_assignment_probability,
     no_likelihood_kernel,
     open_positions,
-    without_dropped,
 )
 from diverset.core.spectrum import Spectrum
-from diverset.numerics.graded import eigh_graded, is_graded
 from diverset.numerics.linalg import (
     add_to_diagonal,
     cholesky_lower,
@@ -28,53 +26,30 @@ from diverset.numerics.linalg import (
     solve_lower,
 )
 from diverset.numerics.rounding import EPS, zero_eigenvalue, zero_pivot
-from diverset.numerics.validation import check_fits_in_memory
 
 __all__ = ["DenseMarginal"]
 
-#: Up to this condition number of I - K, going through L = K (I-K)^-1 costs no digit that matters.
+#: Up to this condition number of I - K, L = K (I-K)^-1 is accurate enough.
 _WELL_CONDITIONED = 1e4
 
 
-class DenseMarginal(Representation):
+class DenseMarginal(DenseKernel):
     r"""DPP with marginal kernel K: :math:`\Pr(A \subseteq Y) = \det(K_A)`, eigenvalue 1 allowed.
 
-    Parameters
-    ----------
-    K : ndarray of shape (n, n)
-        Hermitian with :math:`0 \preceq K \preceq I`; owned by this object.
-    noise : ndarray of shape (n,), optional
-        Absolute rounding error of each diagonal entry; by default one rounding unit of it.
-
-    Notes
-    -----
-    Marginals cost only the determinant they name. ``log_prob`` goes through L where K is well away from
-    eigenvalue 1, and otherwise through the mixed determinant of the interface, in :math:`O(n^3)`.
+    A marginal costs one determinant. ``log_prob`` uses L if the eigenvalues of K are well below 1, and otherwise the
+    mixed determinant of the interface, in :math:`O(n^3)`.
     """
 
-    def __init__(self, K: Array, noise: FloatArray | None = None, spectrum: Spectrum | None = None) -> None:
-        self.n = len(K)
-        self._K = K
-        self._K.flags.writeable = False
-        self._noise = EPS * np.diagonal(K).real if noise is None else noise
-        self._given_spectrum = spectrum
+    _letter = "K"
+
+    @property
+    def _K(self) -> Array:
+        return self._kernel
 
     @cached_property
     def _complement_kernel(self) -> Array:
         """I - K."""
         return add_to_diagonal(-self._K, 1.0)
-
-    @cached_property
-    def _eigh(self) -> tuple[FloatArray, Array]:
-        check_fits_in_memory(4 * self._K.nbytes, what="the eigenvectors of K")
-        if self._graded:
-            return eigh_graded(self._K, self._noise)
-        kappa, V = np.linalg.eigh(self._K)
-        return kappa, V
-
-    @cached_property
-    def _graded(self) -> bool:
-        return is_graded(np.diagonal(self._K).real)
 
     @cached_property
     def _unit(self) -> float:
@@ -112,7 +87,7 @@ class DenseMarginal(Representation):
 
     @cached_property
     def holds_likelihood(self) -> bool:
-        """Whether K is well away from eigenvalue 1, by a condition estimate of I - K."""
+        """Whether the eigenvalues of K are well below 1, by a condition estimate of I - K."""
         R = cholesky_lower(self._complement_kernel)
         if R is None or self.log_normalizer == math.inf:
             return False
@@ -149,20 +124,15 @@ class DenseMarginal(Representation):
             noise = _WELL_CONDITIONED * self._noise[inside]
             noise = np.minimum(noise, EPS * np.diagonal(L).real)
             return log_det_psd(L, noise, lambda: self.spectrum.rank) - self.log_normalizer
-        return self.log_probability(inside, positions_outside(inside, self.n))
+        return self.log_event_probability(inside, positions_outside(inside, self.n))
 
-    def log_probability(self, inside: IntArray, outside: IntArray) -> float:
+    def log_event_probability(self, inside: IntArray, outside: IntArray) -> float:
         """Log-probability of a partial assignment, from the blocks of K and I - K."""
         K_AA = self._K[np.ix_(inside, inside)]
         if log_det_psd(K_AA, self._noise[inside], lambda: self.spectrum.rank) == -math.inf:
             return -math.inf
-        return log_assignment_probability(
-            K_AA,
-            self._K[np.ix_(inside, outside)],
-            self._complement_kernel[np.ix_(outside, outside)],
-            self._noise[inside],
-            np.full(len(outside), self._unit),
-        )
+        K_AB, Kc_BB = self._K[np.ix_(inside, outside)], self._complement_kernel[np.ix_(outside, outside)]
+        return log_assignment_probability(K_AA, K_AB, Kc_BB, self._noise[inside], np.full(len(outside), self._unit))
 
     def condition(self, inside: IntArray, outside: IntArray) -> DenseMarginal:
         r"""Law of the rest, by two Schur steps.
@@ -170,7 +140,7 @@ class DenseMarginal(Representation):
         First :math:`K - K_{\cdot A}K_A^{-1}K_{A\cdot}` for those included, then
         :math:`K + K_{\cdot B}(I-K_B)^{-1}K_{B\cdot}` for those excluded.
         """
-        if self.log_probability(inside, outside) == -math.inf:
+        if self.log_event_probability(inside, outside) == -math.inf:
             raise impossible(inside, outside)
         keep = open_positions(inside, outside, self.n)
         items = np.concatenate([outside, keep])
@@ -205,20 +175,3 @@ class DenseMarginal(Representation):
         root = np.sqrt(spectrum.marginal[self.n - spectrum.rank :])
         K = (V * root) @ (V * root).conj().T
         return DenseMarginal(K, spectrum=spectrum)
-
-    def without_rounding(self, k: int) -> Representation:
-        """By eigenpairs, where rounding is felt in the law of one size."""
-        return without_dropped(self, k, lambda: self._rounding)
-
-    @cached_property
-    def _rounding(self) -> float:
-        """Rounding error of the trace: eigenvalues that count as zero, and what `eigh` errs by."""
-        values = self._eigh[0]
-        dropped = float(np.abs(values[: self.n - self.spectrum.rank]).sum())
-        return dropped if self._graded else dropped + EPS * self.n * float(values[-1])
-
-    def eigenvector_rows(self, rows: IntArray) -> Array:
-        """Rows of the eigenvectors of K with nonzero eigenvalue."""
-        V = self._eigh[1]
-        support = V[:, V.shape[1] - self.spectrum.rank :]
-        return support if len(rows) == self.n else support[rows]

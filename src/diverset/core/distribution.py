@@ -1,8 +1,8 @@
-"""What every distribution over sets can be asked; labels and their checks live here.
+"""The interface of all distributions over sets, with the checks of labels.
 
-A distribution is over subsets of ``items``, an ascending array of labels. Fresh ones are labelled
-0..n-1; what conditioning or restriction leaves keeps the labels it had, so results never need
-renumbering. Methods take and return labels; everything below this layer works in positions.
+A distribution is over subsets of ``items``, an ascending array of labels. New ones are labelled 0..n-1;
+conditioning and restriction keep the labels of the remaining items, so results never need renumbering.
+Methods take and return labels; everything below this layer works in positions.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from diverset._typing import BoolArray, FloatArray, IntArray, RNGLike
 from diverset.core.cache import Model
 from diverset.core.sets import read_indicator, read_sets
-from diverset.errors import LabelError
+from diverset.errors import ImpossibleEventError, LabelError
 from diverset.numerics.validation import find_positions
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class SetDistribution(Model, abc.ABC):
         return len(self._items)
 
     def _labels(self, positions: IntArray) -> IntArray:
-        """Labels of some positions; a range of them, which stands for items too many to list, starts at 0."""
+        """Labels of some positions; `_items` is a range from 0 if there are too many items to list."""
         return positions if isinstance(self._items, range) else self._items[positions]
 
     def _positions(self, labels: Iterable[int], name: str = "the set") -> IntArray:
@@ -57,6 +57,13 @@ class SetDistribution(Model, abc.ABC):
         if len(both):
             raise LabelError(f"item {self._items[both[0]]} is in both include and exclude")
         return inside, outside
+
+    def _impossible(self, inside: IntArray, outside: IntArray, where: str = "") -> ImpossibleEventError:
+        """The error for conditioning on an event of probability zero."""
+        included, excluded = self._labels(inside).tolist(), self._labels(outside).tolist()
+        return ImpossibleEventError(
+            f"cannot condition on including {included} and excluding {excluded}: its probability is 0{where}"
+        )
 
     def _pairs(self, pairs: Any) -> tuple[IntArray, IntArray]:
         array = np.asarray(pairs)
@@ -111,7 +118,7 @@ class SetDistribution(Model, abc.ABC):
         return np.array([self._log_prob(inside) for inside in sets], dtype=np.float64)
 
     @abc.abstractmethod
-    def _log_probability(self, inside: IntArray, outside: IntArray) -> float: ...
+    def _log_event_probability(self, inside: IntArray, outside: IntArray) -> float: ...
 
     @overload
     def marginal(self, A: Iterable[int]) -> float: ...
@@ -121,21 +128,21 @@ class SetDistribution(Model, abc.ABC):
         """Probability that all of `A` appear; of each set of a batch, as in :meth:`log_prob`."""
         return self._evaluate(
             A,
-            lambda inside: math.exp(self._log_probability(inside, _NONE)),
+            lambda inside: math.exp(self._log_event_probability(inside, _NONE)),
             lambda sets: np.exp(self._log_marginals(sets)),
         )
 
     def _log_marginals(self, sets: IntArray) -> FloatArray:
         """Log-probabilities that sets of one size appear, given as rows of ascending positions."""
-        return np.array([self._log_probability(inside, _NONE) for inside in sets], dtype=np.float64)
+        return np.array([self._log_event_probability(inside, _NONE) for inside in sets], dtype=np.float64)
 
     def probability(self, include: Iterable[int] = (), exclude: Iterable[int] = ()) -> float:
         """Probability that all of `include` and none of `exclude` appear: any partial assignment."""
-        return math.exp(self.log_probability(include, exclude))
+        return math.exp(self.log_event_probability(include, exclude))
 
-    def log_probability(self, include: Iterable[int] = (), exclude: Iterable[int] = ()) -> float:
+    def log_event_probability(self, include: Iterable[int] = (), exclude: Iterable[int] = ()) -> float:
         """Logarithm of :meth:`probability`, for events too rare for a float."""
-        return self._log_probability(*self._assignment(include, exclude))
+        return self._log_event_probability(*self._assignment(include, exclude))
 
     @property
     @abc.abstractmethod
@@ -182,15 +189,15 @@ class SetDistribution(Model, abc.ABC):
     def sampler(self, size: int = 1, *, method: str = "auto") -> Sampler:
         """The sampler that `size` draws use, set up: its ``name``, and whether it is ``exact``.
 
-        A subclass that knows a good way to draw overrides this. Without it, sets are drawn by what every
-        distribution answers: all subsets listed if there are few items, else item by item, by conditional
-        probabilities; both exact. ``method="mcmc"`` walks on ``log_prob``, which is approximate, and is taken by
-        default only where partial assignments have no probability (see ``diverset.sampling.generic``).
+        A subclass with a faster sampler overrides this. By default, all subsets are listed if there are few items,
+        else sets are drawn item by item, by conditional probabilities; both are exact. ``method="mcmc"`` walks on
+        ``log_prob``, which is approximate; it is the default only if events have no probability (see
+        ``diverset.sampling.generic``).
 
         Parameters
         ----------
         size : int
-            How many draws will be asked for at once, by which ``"auto"`` chooses.
+            Number of draws in one call, on which the choice of ``"auto"`` depends.
         method : str
             As in :meth:`sample`.
 
@@ -249,7 +256,7 @@ class SetDistribution(Model, abc.ABC):
         Parameters
         ----------
         size : int, optional
-            How many sets; a single one, not in a list, by default.
+            Number of sets; by default a single one, not in a list.
         rng : int, Generator or None
             Seed or generator (SPEC 7). The draws are a function of its state: the same state gives the same draws,
             and ``sample(1)[0]`` is ``sample()``.
@@ -271,12 +278,12 @@ class SetDistribution(Model, abc.ABC):
         return sample(self, size, rng=rng, method=method, n_jobs=n_jobs, output=output)
 
     def stream(self, size: int | None = None, *, rng: RNGLike = None, method: str = "auto") -> Iterator[IntArray]:
-        """Iterate over independent draws without holding them all.
+        """Iterate over independent draws without storing all of them.
 
         Parameters
         ----------
         size : int, optional
-            How many; without end by default. For the same size and seed the draws are those of :meth:`sample`.
+            Number of draws; endless by default. For the same size and seed the draws are those of :meth:`sample`.
         rng, method
             As in :meth:`sample`.
 

@@ -1,4 +1,4 @@
-"""The determinantal point process over a finite ground set, and everything that can be asked of it."""
+"""The determinantal point process over a finite ground set."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class DPP(SetDistribution):
     where :math:`L_A` holds the rows and columns of the items in A. Similar items (large :math:`|L_{ij}|`)
     rarely appear together, items with large :math:`L_{ii}` appear often ([KuleszaTaskar2012]_, section 2).
 
-    ``DPP(L)`` takes the likelihood kernel. Other ways in: :meth:`from_marginal`, :meth:`from_features`,
+    ``DPP(L)`` takes the likelihood kernel. Other constructors: :meth:`from_marginal`, :meth:`from_features`,
     :meth:`from_quality_diversity`, :meth:`from_spectrum`.
 
     Parameters
@@ -70,12 +70,12 @@ class DPP(SetDistribution):
     -----
     Immutable: conditioning, rescaling and the like return new objects, which keep the labels of the items
     they retain (``items``). Construction checks L by one Cholesky factorisation; the normaliser takes one
-    more, the marginals an inverse, and the eigendecomposition is made only for what needs the spectrum
+    more, the marginals an inverse, and the eigendecomposition is computed only if the spectrum is needed
     (sizes, k-DPPs, rescaling, spectral sampling). Each is computed once, on first use.
 
     Examples
     --------
-    Three items, the first two alike: they seldom come together.
+    Three items, the first two similar: they seldom appear together.
 
     >>> import diverset as dv
     >>> dpp = dv.DPP([[1.0, 0.9, 0.0], [0.9, 1.0, 0.0], [0.0, 0.0, 1.0]])
@@ -106,7 +106,7 @@ class DPP(SetDistribution):
     def __repr__(self) -> str:
         return f"DPP(n_items={self.n_items}, {type(self._representation).__name__})"
 
-    # ways in ---------------------------------------------------------------------------------------------
+    # constructors ----------------------------------------------------------------------------------------
 
     @classmethod
     def from_marginal(cls, K: ArrayLike) -> DPP:
@@ -116,7 +116,7 @@ class DPP(SetDistribution):
         ----------
         K : array_like of shape (n_items, n_items)
             Hermitian with eigenvalues in [0, 1]. An eigenvalue equal to 1 is allowed: no L exists then,
-            the empty set has probability 0, and everything but ``L`` is still answered.
+            the empty set has probability 0, and everything but ``L`` is available.
 
         Examples
         --------
@@ -145,7 +145,7 @@ class DPP(SetDistribution):
         quality : array_like of shape (n_items,), optional
             Nonnegative factor per item, 1 by default; a dask array may go with one.
         projection : int, optional
-            Project the features to so many random dimensions first, see :func:`diverset.project`.
+            Project the features to this number of random dimensions first, see :func:`diverset.project`.
         rng : int, Generator or None
             Seed or generator of the projection.
 
@@ -179,7 +179,7 @@ class DPP(SetDistribution):
             what=f"the kernel of {n} items",
             remedy="project the features to fewer than n dimensions",
         )
-        # A product of rounded features is positive semidefinite: rounding in it is felt squared.
+        # A product of rounded features is positive semidefinite, so its eigenvalues err by the square of the rounding.
         L = factor.outer()
         return cls._wrap(likelihood_of_matrix(L, max(EPS, SLACK * factor.rounding**2) * np.diagonal(L).real))
 
@@ -190,9 +190,9 @@ class DPP(SetDistribution):
         Parameters
         ----------
         quality : array_like of shape (n_items,)
-            How good each item is; nonnegative.
+            Quality of each item; nonnegative.
         similarity : array_like of shape (n_items, n_items)
-            How alike two items are; positive semidefinite, usually with unit diagonal.
+            Similarity of two items; positive semidefinite, usually with unit diagonal.
         """
         S = as_hermitian(similarity, name="similarity")
         q = as_quality(quality, len(S))
@@ -232,7 +232,7 @@ class DPP(SetDistribution):
             raise KernelError(f"eigenvalues[{i}] is {lam[i]}; eigenvalues of a likelihood kernel are nonnegative")
         check_orthonormal(V)
         if (lam[1:] <= lam[:-1]).all():
-            lam, V = lam[::-1].copy(), V[:, ::-1]  # descending: a view will do
+            lam, V = lam[::-1].copy(), V[:, ::-1]  # descending: a view is enough
         elif (lam[1:] < lam[:-1]).any():
             order = np.argsort(lam, kind="stable")
             lam, V = lam[order], np.take(V, order, axis=1)  # V[:, order] would be Fortran-ordered, and slower
@@ -262,7 +262,7 @@ class DPP(SetDistribution):
 
     @property
     def _spectrum(self) -> Spectrum:
-        """Eigenvalues, with the eigenvectors that a k-DPP will need: a model is factorised once at most."""
+        """Eigenvalues, computed with the eigenvectors that a k-DPP needs: a model is factorised once at most."""
         return self._representation.spectrum_with_vectors()
 
     @property
@@ -336,8 +336,8 @@ class DPP(SetDistribution):
     def _log_marginals(self, sets: IntArray) -> FloatArray:
         return np.minimum(self._representation.log_marginals(sets), 0.0)
 
-    def _log_probability(self, inside: IntArray, outside: IntArray) -> float:
-        return min(self._representation.log_probability(inside, outside), 0.0)
+    def _log_event_probability(self, inside: IntArray, outside: IntArray) -> float:
+        return min(self._representation.log_event_probability(inside, outside), 0.0)
 
     @property
     def inclusion_probabilities(self) -> FloatArray:
@@ -386,9 +386,6 @@ class DPP(SetDistribution):
 
     # new DPPs from this one ------------------------------------------------------------------------------
 
-    def _name_event(self, inside: IntArray, outside: IntArray) -> str:
-        return f"including {self._labels(inside).tolist()} and excluding {self._labels(outside).tolist()}"
-
     def condition(self, include: Iterable[int] = (), exclude: Iterable[int] = ()) -> DPP:
         r"""DPP of the other items, given that `include` appear and `exclude` do not.
 
@@ -404,9 +401,7 @@ class DPP(SetDistribution):
         try:
             representation = self._representation.condition(inside, outside)
         except ImpossibleEventError:
-            raise ImpossibleEventError(
-                f"cannot condition on {self._name_event(inside, outside)}: its probability is 0"
-            ) from None
+            raise self._impossible(inside, outside) from None
         return self._wrap(representation, self._labels(open_positions(inside, outside, self.n_items)))
 
     def restrict(self, A: Iterable[int]) -> DPP:
@@ -468,10 +463,10 @@ class DPP(SetDistribution):
 
 
 def check_orthonormal(V: Array) -> None:
-    """Refuse columns that are not orthonormal, by one random combination of them: O(nm), not O(nm^2).
+    """Raise an error for columns that are not orthonormal, by one random combination of them: O(nm), not O(nm^2).
 
-    If :math:`E = V^*V - I` is not zero, then :math:`Ex` is not zero for almost every x, and is about as large
-    as E's Frobenius norm.
+    If :math:`E = V^*V - I` is not zero, then :math:`Ex` is not zero for almost every x, and about as large as the
+    Frobenius norm of E.
     """
     if V.shape[1] == 0:
         return

@@ -1,13 +1,14 @@
-r"""DPPs held by their eigenvectors: what is given so, and kernels whose scales lie far apart.
+r"""DPPs held by their eigenvectors: given so, or because the scales of their kernels differ too much.
 
-Orthonormal columns V of shape (n, r) and the log-odds of their eigenvalues answer every question without a sum in
-which a large number hides a small one. :func:`diverset.DPP.from_spectrum` is held so. Kernels and features come here
-when their items differ so much in scale, or are so large next to a deficient rank, that a Cholesky factorisation
+Orthonormal columns V of shape (n, r) and the log-odds of their eigenvalues give every probability without a sum in
+which a large number hides a small one. :func:`diverset.DPP.from_spectrum` uses this form. So do kernels and features
+whose items differ so much in scale, or are so large next to a deficient rank, that a Cholesky factorisation
 of :math:`I + L` or the Gram matrix :math:`C = B^*B` would lose digits. :func:`likelihood_of_matrix` and
 :func:`likelihood_of_rows` find V by the graded factorisations of :mod:`diverset.numerics.graded`.
 
-Limits. The rows :math:`V\sqrt\Lambda` know an item to a rounding unit of its own scale. Eigenvalues that differ by
-more than 1e30 *within one item* survive everything but excluding items, after which the smaller ones count as zero.
+Limits: the rows :math:`V\sqrt\Lambda` are accurate to a rounding unit of the scale of each item. Eigenvalues that
+differ by more than 1e30 *within one item* survive all operations except excluding items, after which the smaller ones
+count as zero.
 """
 
 from __future__ import annotations
@@ -48,16 +49,16 @@ __all__ = [
     "marginal_of_rows",
 ]
 
-#: Probability below which the complementary event is computed by itself.
+#: Probability below which the complementary event is computed separately.
 _CANCELS = 1e-3
-#: Squared cosine from which the sine is computed by itself.
+#: Squared cosine above which the sine is computed separately.
 _ALIGNED = 0.5
-#: Smallest eigenvalue of L, scaled to unit diagonal, from which its entries give determinants to seven digits.
+#: Smallest eigenvalue of L, scaled to unit diagonal, for which its entries give determinants to seven digits.
 _HIDDEN = 1e-8
 
 
 class _Eigenpairs(LowRank):
-    """What the two forms share. The base of the factor is V, its transform the roots of the eigenvalues."""
+    """Base class of both forms: the base of the factor is V, its transform the roots of the eigenvalues."""
 
     _eigenpairs: Spectrum
 
@@ -99,7 +100,7 @@ class _Eigenpairs(LowRank):
         return Representation.log_marginals(self, sets)
 
     def spectral_diagonal(self, weights: FloatArray) -> FloatArray:
-        """Diagonal of V diag(w) V*, reading V in the order it lies in memory."""
+        """Diagonal of V diag(w) V*, reading V in its memory order."""
         V = self._V
         diagonal = np.zeros(self.n)
         if abs(V.strides[0]) >= abs(V.strides[1]):
@@ -128,7 +129,7 @@ class _Eigenpairs(LowRank):
         return np.minimum(self.spectral_diagonal(self._marginal_roots**2), 1.0)
 
     def _sines(self, items: IntArray) -> tuple[Array, FloatArray]:
-        r"""Left singular vectors U of :math:`V_H = U\cos\theta\,W^*`, the rows named, and the sines, each accurate.
+        r"""Left singular vectors U of :math:`V_H = U\cos\theta\,W^*`, these rows, and the sines, each accurate.
 
         A small sine is the norm of the *other* rows of V along a column of W.
         """
@@ -164,7 +165,7 @@ class _Eigenpairs(LowRank):
         return exclusion
 
     def exclusion(self) -> FloatArray:
-        """Diagonal of I - K: sums of squares where an item is nearly certain."""
+        """Diagonal of I - K, by sums of squares for nearly certain items."""
         return self._exclusion
 
     def thin(self, rate: float) -> Representation:
@@ -188,25 +189,25 @@ class EigenLikelihood(_Eigenpairs, LowRankLikelihood):
 
     @property
     def holds_likelihood(self) -> bool:
-        """Whether the entries of L still show its smallest eigenvalues next to the identity."""
+        """Whether the smallest eigenvalues are still visible in the entries of L next to the identity."""
         top = float(self._gram.max(initial=0.0))
         return EPS * top < 1e-12
 
     @cached_property
     def _log_scale(self) -> float:
-        """Largest log-eigenvalue: taken out of determinants, which then neither over- nor underflow."""
+        """Largest log-eigenvalue, factored out of determinants so that they neither over- nor underflow."""
         odds = self._eigenpairs.support
         return float(odds[-1]) if len(odds) else 0.0
 
     def _item_rows(self, rows: IntArray) -> tuple[Array, FloatArray]:
-        """Rows of V sqrt(Lambda) over the largest root, and the scales of their columns."""
+        """Rows of V sqrt(Lambda) divided by the largest root, and the scales of their columns."""
         scales = np.exp(0.5 * (self._eigenpairs.support - self._log_scale))
         B: Array = self._V[rows] * scales
         return B, scales
 
     @cached_property
     def rows_of_hidden(self) -> tuple[Array, float] | None:
-        """Rows of V sqrt(Lambda), columns descending, where normalised rows are too close to a smaller space."""
+        """Rows of V sqrt(Lambda), columns descending, if normalised rows nearly lie in a smaller space."""
         B, _ = self._item_rows(np.arange(self.n))
         norms = np.sqrt(row_norms_squared(B))
         unit = B / np.where(norms > 0.0, norms, 1.0)[:, None]
@@ -225,13 +226,13 @@ class EigenLikelihood(_Eigenpairs, LowRankLikelihood):
         return min(self._log_volume(inside) - self.log_normalizer, 0.0)
 
     def log_probs(self, sets: IntArray) -> FloatArray:
-        """Many sets at a time where the rows tell all eigenvalues apart from rounding."""
+        """Many sets at a time if the rows separate all eigenvalues from rounding."""
         if self.holds_likelihood:
             return super().log_probs(sets)
         return np.array([self.log_prob(inside) for inside in sets], dtype=np.float64)
 
-    def log_probability(self, inside: IntArray, outside: IntArray) -> float:
-        """Log-probability of a partial assignment; in time free of n, unless it is to exclude nearly certain items."""
+    def log_event_probability(self, inside: IntArray, outside: IntArray) -> float:
+        """Log-probability of a partial assignment, in time independent of n unless it excludes nearly certain items."""
         if self._log_volume(inside) == -math.inf:
             return -math.inf
         G = self._marginal_rows(inside)
@@ -245,7 +246,7 @@ class EigenLikelihood(_Eigenpairs, LowRankLikelihood):
             return log_present + log_absent
         rest = self.condition(inside, outside[:0])
         if not isinstance(rest, EigenLikelihood):
-            return log_present + rest.log_probability(outside[:0], _renumbered(outside, inside))
+            return log_present + rest.log_event_probability(outside[:0], _renumbered(outside, inside))
         Z = rest._absent_rows(_renumbered(outside, inside))
         return log_present + log_det_gram(Z, np.zeros(len(Z)))
 
@@ -276,7 +277,7 @@ class EigenLikelihood(_Eigenpairs, LowRankLikelihood):
             return self
         G = self._marginal_rows(keep)
         sigma, X = _of_row_space(G, EPS * np.sqrt(row_norms_squared(G)))
-        # Log-odds by the probability of either outcome: what X leaves to I - K is a sum of squares, too.
+        # Log-odds by the probabilities of both outcomes: those of I - K are sums of squares, too.
         U, sine = self._sines(keep)
         absent = X.conj().T @ np.hstack([self._V[keep] * self._absent_roots, U * sine])
         return from_eigenpairs(*_from_outcomes(sigma**2, absent, X))
@@ -316,7 +317,7 @@ def likelihood_of_rows(rows: Array, noise: FloatArray) -> EigenLikelihood:
 
 
 def likelihood_of_matrix(L: Array, noise: FloatArray) -> Representation:
-    """L-ensemble of a matrix: dense, or by eigenpairs where rounding in L is felt next to the identity.
+    """L-ensemble of a matrix: dense, or by eigenpairs if rounding in L is visible next to the identity.
 
     `noise` is the rounding error of each diagonal entry.
     """
@@ -333,9 +334,9 @@ def _of_row_space(rows: Array, noise: FloatArray) -> tuple[FloatArray, Array]:
 
 
 def _from_outcomes(present: FloatArray, absent: Array, X: Array) -> tuple[Spectrum, Array]:
-    r"""Eigenpairs from eigenvalues of K, ascending, their eigenvectors X, and rows Z with :math:`X^*(I-K)X = ZZ^*`.
+    """Eigenpairs from eigenvalues of K, ascending, their eigenvectors X, and rows Z with :math:`X^*(I-K)X = ZZ^*`.
 
-    K tells eigenvalues near 1, and their eigenvectors, apart by absolute accuracy only. There those of I - K are used,
+    Eigenvalues of K near 1, and their eigenvectors, are accurate in absolute terms only. Those of I - K replace them,
     to relative accuracy.
     """
     missing = row_norms_squared(absent)
@@ -356,7 +357,7 @@ def _from_outcomes(present: FloatArray, absent: Array, X: Array) -> tuple[Spectr
 def marginal_of_rows(rows: Array, noise: FloatArray, least: int) -> Representation:
     """DPP with K = G G*, by eigenpairs.
 
-    `noise` is the rounding error of each row, as a norm, and `least` the number of items that a set is known to have.
+    `noise` is the rounding error of each row, as a norm, and `least` the known minimum size of a set.
     """
     sigma, V = _of_row_space(rows, noise)
     spectrum = Spectrum.from_marginal(sigma**2, zero=0.0, one=4.0 * EPS * max(len(sigma), 4))

@@ -6,7 +6,7 @@ An L-ensemble draws the empty set; a projection DPP draws a fixed number of item
 .. math::  \Pr(Y) \propto (-1)^p \det \begin{pmatrix} L_Y & V_Y \\ V_Y^T & 0 \end{pmatrix} .
 
 Every DPP is of this form: eigenvalues 1 of the marginal kernel belong to V. L need only be positive semidefinite
-on the vectors orthogonal to V, as minus the distance is for V = 1.
+on the vectors orthogonal to V; minus the distance is, for V = 1.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def extended_dpp(L: ArrayLike, V: ArrayLike) -> DPP:
 
     Examples
     --------
-    Minus the distance is no likelihood kernel, but beside constants it is. Points on a line repel; one always appears.
+    Minus the distance is positive semidefinite on vectors orthogonal to 1. Points on a line repel; one always appears.
 
     >>> import numpy as np, diverset as dv
     >>> x = np.linspace(0.0, 3.0, 7)

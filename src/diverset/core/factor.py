@@ -1,8 +1,8 @@
-r"""A tall matrix of item rows, held as it came: dense, float32, sparse or memory-mapped.
+r"""A tall matrix of item rows in its original storage: dense, float32, sparse or memory-mapped.
 
 The rows of a low-rank DPP are :math:`B = \mathrm{diag}(q)\,F\,T`: F the user's features, q their
 qualities, T a small matrix that conditioning, restriction and thinning act on. F is never copied to
-float64 wholesale, never modified, and dropping items only shortens a list of row numbers. All passes over
+float64 as a whole and never modified; dropping items only shortens a list of row numbers. All passes over
 it go block by block.
 """
 
@@ -16,16 +16,15 @@ import numpy as np
 from diverset._typing import Array, BoolArray, FloatArray, IntArray
 from diverset.core.cache import Frozen
 from diverset.errors import KernelError
-from diverset.numerics.linalg import block_length, gram, positions_outside, row_norms_squared
+from diverset.numerics.linalg import BLOCK, block_length, gram, grams, log_dets, positions_outside, row_norms_squared
 from diverset.numerics.rounding import EPS, SLACK, rounding_unit
-from diverset.numerics.stacks import BLOCK, grams, log_dets
 from diverset.numerics.validation import as_real_or_complex, is_sparse
 
 __all__ = ["RowFactor", "as_feature_rows"]
 
-#: Features up to this many bytes are copied, so that later changes by the caller cannot reach the DPP.
+#: Features up to this many bytes are copied, so that later changes by the caller do not affect the DPP.
 COPY_LIMIT = 1 << 26
-#: Relative rounding error of a row up to which it is beyond doubt.
+#: Relative rounding error up to which a row is reliable.
 _CLEAR = 1e-8
 
 
@@ -53,24 +52,12 @@ def as_feature_rows(features: Any) -> Any:
 class RowFactor(Frozen):
     """Rows diag(q) F[rows] T, of shape (n, width).
 
-    Parameters
-    ----------
-    base : ndarray or scipy.sparse.csr of shape (n_base, D)
-        The features F.
-    rows : ndarray of int64, optional
-        Which rows of F belong; all by default.
-    quality : ndarray of shape (n,), optional
-        One factor per row kept.
-    transform : ndarray of shape (D, width) or (D,), optional
-        T; a vector scales the columns.
+    `base` is F, (n_base, D), an array or CSR; `rows` are all by default. `transform` is T, (D, width); a vector (D,)
+    scales the columns.
     """
 
     def __init__(
-        self,
-        base: Any,
-        rows: IntArray | None = None,
-        quality: FloatArray | None = None,
-        transform: Array | None = None,
+        self, base: Any, rows: IntArray | None = None, quality: FloatArray | None = None, transform: Array | None = None
     ) -> None:
         self.base = base
         self.rows = rows
@@ -89,7 +76,7 @@ class RowFactor(Frozen):
             block = block.toarray()
         block = np.asarray(block, dtype=np.complex128 if block.dtype.kind == "c" else np.float64)
         if self.quality is not None:
-            with np.errstate(invalid="ignore", over="ignore"):  # entries that are not finite are refused by their place
+            with np.errstate(invalid="ignore", over="ignore"):  # nonfinite entries raise an error with their position
                 block = block * self.quality[rows][:, None]
         return block
 
@@ -105,7 +92,7 @@ class RowFactor(Frozen):
 
     @property
     def rounding(self) -> float:
-        """Rounding unit of the precision that the features came in."""
+        """Rounding unit of the precision of the features."""
         return rounding_unit(self.base)
 
     def row_noise(self, rows: IntArray) -> FloatArray:
@@ -117,16 +104,9 @@ class RowFactor(Frozen):
         return np.sqrt(row_norms_squared(self._fetch(rows))) * norm
 
     def log_volumes(self, sets: IntArray, transform: Array | None, careful: Callable[[IntArray], float]) -> FloatArray:
-        """Log of the squared volumes of sets of rows, times `transform`, many at a time.
+        """Log of the squared volumes of sets (m, k) of rows, times `transform`, many at a time.
 
-        Parameters
-        ----------
-        sets : ndarray of int64 of shape (m, k)
-            Rows of one size.
-        transform : ndarray of shape (width, r), optional
-            Multiplied onto the rows first.
-        careful : callable
-            Gives the answer for a set that is nearly dependent, or whose rows are nearly rounding.
+        A set that is nearly dependent, or whose rows are nearly rounding, gets the value of ``careful(set)``.
         """
         if sets.shape[1] == 0:
             return np.array([careful(inside) for inside in sets], dtype=np.float64)
@@ -183,8 +163,8 @@ class RowFactor(Frozen):
         return RowFactor(self.base, self.rows, quality, None)
 
     def gram(self) -> Array:
-        r""":math:`B^* B`, of shape (width, width); refuses entries that are not finite."""
-        # Overflow is found below, and named, whatever NumPy's error state.
+        """:math:`B^* B`, of shape (width, width); raises an error for entries that are not finite."""
+        # Overflow is detected below, whatever NumPy's error state.
         with np.errstate(over="ignore", invalid="ignore"):
             C = self._base_gram()
         if not np.isfinite(C).all():
@@ -224,14 +204,14 @@ class RowFactor(Frozen):
 
     @property
     def is_here(self) -> bool:
-        """Whether all rows can be read here, several times."""
+        """Whether all rows are in memory."""
         return isinstance(self.base, np.ndarray) or is_sparse(self.base)
 
     def vanishes_along(self, directions: Array, top: float) -> bool:
         r"""Whether the rows are orthogonal to `directions`, up to rounding in each row and in the directions.
 
-        The directions come from the Gram matrix, so they err by up to :math:`10^7\epsilon`. A row is then known to be
-        orthogonal up to 1e-8 of its norm, and the sum of squares up to 1e-23 of the largest eigenvalue `top`.
+        The directions come from the Gram matrix, so they err by up to :math:`10^7\epsilon`. A row counts as orthogonal
+        up to 1e-8 of its norm, and the sum of squares up to 1e-23 of the largest eigenvalue `top`.
         """
         combined = self.combined(directions)
         T = self.transform
@@ -248,7 +228,7 @@ class RowFactor(Frozen):
         return bool(total <= max(1e-23 * self.base.shape[1] * top, slack * weight if self.rounding > EPS else 0.0))
 
     def norms_squared(self, matrix: Array | None = None, *, upper: bool = False) -> FloatArray:
-        """Squared norms of the rows, times `matrix` first if given; an `upper` triangular one takes half the work."""
+        """Squared norms of the rows, times `matrix` if given; an `upper` triangular one takes half the work."""
         transform = self.transform if matrix is None else self.combined(matrix)
         norms = np.empty(self.n)
         # One buffer for all blocks: fresh memory would be paged in each time.

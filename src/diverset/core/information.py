@@ -1,8 +1,8 @@
 r"""Entropy of a set distribution and distances between two, by listing all subsets.
 
 No closed form is known for :math:`\sum_Y \det(L_Y)^p`, nor whether the entropy of a DPP is concave in K
-([KuleszaTaskar2012]_, sections 7.1 and 7.2). For small ground sets these functions are the numerical
-explorers of both questions; the entropy of large ones is estimated from draws.
+([KuleszaTaskar2012]_, sections 7.1 and 7.2). For small ground sets these functions explore both questions
+numerically; the entropy of large ones is estimated from draws.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ __all__ = ["Estimate", "entropy", "hellinger", "kl_divergence", "l1_distance", "
 #: Largest ground set whose subsets are listed: a million of them.
 MAX_LISTED = 20
 
-#: Probability below which a set is looked at by itself where relative accuracy is wanted.
+#: Probability below which a set is computed separately if relative accuracy is needed.
 _RARE = 1e-6
 
-#: Pivot, relative to the diagonal, below which a set is looked at by itself; and the rounding error of the first such.
+#: Pivot, relative to the diagonal, below which a set is computed separately, and the rounding error of the first one.
 _SUSPECT, _PIVOT_ERROR = 1e-6, 1e-12
 
-#: Probability, relative to the largest, below which no set is looked at by itself unless relative accuracy is wanted.
+#: Probability, relative to the largest, below which a set is computed separately only for relative accuracy.
 _NEGLIGIBLE = 1e-12
 
 
@@ -166,7 +166,7 @@ def _branch_likelihood(L: Array) -> tuple[FloatArray, FloatArray]:
         pivot, rest, outer = _eliminate(kernels)
         kernels = np.concatenate([rest, rest - outer])
         weights = np.concatenate([weights, weights * pivot])
-        # What follows a doubtful pivot is anything up to 1.
+        # After a doubtful pivot, the only bound is 1.
         bounds = np.concatenate([bounds, bounds * np.where(clear, np.maximum(pivot, _PIVOT_ERROR), 1.0)])
         clear = np.concatenate([clear, clear & (pivot > _SUSPECT)])
     masks = (np.arange(2**n)[:, None] >> np.arange(n)) & 1
@@ -220,12 +220,19 @@ def entropy(distribution: SetDistribution, *, n_samples: int = 10_000, rng: RNGL
         p = law(distribution)
         p = p[p > 0.0]
         return Estimate(max(0.0, -float(p @ np.log(p))), 0.0)
+    draws = distribution.sample(_check_samples(n_samples), rng=rng)
+    return _mean(np.array([-distribution.log_prob(Y) for Y in draws]))
+
+
+def _check_samples(n_samples: int) -> int:
     count = check_size(n_samples, name="n_samples")
     if count < 2:
         raise DiversetError(f"n_samples is {count}; a standard error needs at least 2 draws")
-    draws = distribution.sample(count, rng=rng)
-    surprise = np.array([-distribution.log_prob(Y) for Y in draws])
-    return Estimate(float(surprise.mean()), float(surprise.std(ddof=1) / math.sqrt(count)))
+    return count
+
+
+def _mean(terms: FloatArray) -> Estimate:
+    return Estimate(float(terms.mean()), float(terms.std(ddof=1) / math.sqrt(len(terms))))
 
 
 def _check_same_items(p: SetDistribution, q: SetDistribution) -> None:
@@ -294,17 +301,10 @@ def l1_distance(
     >>> dv.core.l1_distance(p, q).value
     0.5
     """
-    small = isinstance(p, SetDistribution) and isinstance(q, SetDistribution) and p.n_items <= 16
-    if n_samples is None and small:
-        assert isinstance(p, SetDistribution)
-        assert isinstance(q, SetDistribution)
+    if n_samples is None and isinstance(p, SetDistribution) and isinstance(q, SetDistribution) and p.n_items <= 16:
         return Estimate(2.0 * total_variation(p, q), 0.0)
-    count = 1_000 if n_samples is None else check_size(n_samples, name="n_samples")
-    if count < 2:
-        raise DiversetError(f"n_samples is {count}; a standard error needs at least 2 draws")
-    draws = p.sample(count, rng=rng)
-    terms = np.array([2.0 * max(0.0, -math.expm1(min(q.log_prob(Y) - p.log_prob(Y), 0.0))) for Y in draws])
-    return Estimate(float(terms.mean()), float(terms.std(ddof=1) / math.sqrt(count)))
+    draws = p.sample(_check_samples(1_000 if n_samples is None else n_samples), rng=rng)
+    return _mean(np.array([2.0 * max(0.0, -math.expm1(min(q.log_prob(Y) - p.log_prob(Y), 0.0))) for Y in draws]))
 
 
 def hellinger(p: SetDistribution, q: SetDistribution) -> float:

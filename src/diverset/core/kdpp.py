@@ -1,6 +1,6 @@
 r"""k-DPPs: a DPP conditioned on the size of the set ([KuleszaTaskar2012]_, section 5).
 
-Everything is said through the law of the size. If A appears, the other items form the DPP conditioned on A, so
+Everything follows from the law of the size. If A appears, the other items form the DPP conditioned on A, so
 
 .. math::
 
@@ -26,7 +26,8 @@ from diverset.core.distribution import SetDistribution
 from diverset.core.dpp import DPP
 from diverset.core.representation import Representation
 from diverset.errors import ImpossibleEventError, SizeError
-from diverset.numerics import selection, symmetric
+from diverset.numerics import symmetric
+from diverset.numerics.eigenvector_probabilities import pair_selection_factors, selection_probabilities
 from diverset.numerics.linalg import squared_modulus
 from diverset.numerics.validation import check_fits_in_memory, check_size
 
@@ -38,7 +39,7 @@ __all__ = ["KDPP", "UNLIKELY", "near_size"]
 #: Log-probability of the size below which a DPP is rescaled before it is conditioned on it.
 UNLIKELY = -5.0
 
-#: Log-odds of an eigenvector that is to be chosen (or, with the other sign, not).
+#: Log-odds of an eigenvector that should be chosen (or, with the other sign, should not).
 _SURE = 5.0
 
 
@@ -78,7 +79,7 @@ class KDPP(SetDistribution):
 
     Examples
     --------
-    With L = I every set of k items is equally likely, which no DPP can say.
+    With L = I every set of k items is equally likely, and no other set appears: no DPP has this law.
 
     >>> import numpy as np, math
     >>> kdpp = KDPP(np.eye(5), 2)
@@ -110,7 +111,7 @@ class KDPP(SetDistribution):
         projection: int | None = None,
         rng: RNGLike = None,
     ) -> KDPP:
-        """k-DPP of the DPP with these features, perhaps projected; see :meth:`DPP.from_features`."""
+        """k-DPP of the DPP with these features, possibly projected; see :meth:`DPP.from_features`."""
         return cls(DPP.from_features(features, quality, projection=projection, rng=rng), k)
 
     def __repr__(self) -> str:
@@ -141,7 +142,7 @@ class KDPP(SetDistribution):
             return np.full(len(sets), -np.inf)
         return np.minimum(self._base.log_probs(sets) - self._log_size, 0.0)
 
-    def _log_probability(self, inside: IntArray, outside: IntArray) -> float:
+    def _log_event_probability(self, inside: IntArray, outside: IntArray) -> float:
         remaining = self._k - len(inside)
         if remaining < 0 or self.n_items - len(outside) < self._k:
             return -math.inf
@@ -151,7 +152,7 @@ class KDPP(SetDistribution):
             p = self._inclusion_of(inside)
             return math.log(p) if p > 0.0 else -math.inf
         base, log_size = self._near_size
-        log_event = base.log_probability(inside, outside)
+        log_event = base.log_event_probability(inside, outside)
         if log_event == -math.inf:
             return -math.inf
         rest = base.condition(inside, outside)
@@ -159,7 +160,7 @@ class KDPP(SetDistribution):
 
     @cached_property
     def _near_size(self) -> tuple[Representation, float]:
-        """A DPP with this k-DPP within that draws k items often, and the log-probability that it does."""
+        """A DPP with the same k-DPP that draws k items often, and the log-probability that it does."""
         base, log_size = self._base, self._log_size
         if log_size < UNLIKELY:
             base = near_size(base, self._k)
@@ -177,19 +178,17 @@ class KDPP(SetDistribution):
         return np.array(p) if isinstance(p, np.ndarray) else p
 
     def _inclusion_of(self, one: IntArray) -> float:
-        """Probability of a single item; of features held in blocks only its row is asked for."""
+        """Probability of a single item; for features held in blocks it reads only the row of the item."""
         p = self._inclusion
         if isinstance(p, np.ndarray):
             return float(p[one[0]])
-        representation = self._base
-        weights = selection.selection_probabilities(representation.spectrum.support, self._k)
-        return float(np.clip(representation.spectral_block(one, one, weights).real[0, 0], 0.0, 1.0))
+        weights = selection_probabilities(self._base.spectrum.support, self._k)
+        return float(np.clip(self._base.spectral_block(one, one, weights).real[0, 0], 0.0, 1.0))
 
     @cached_property
     def _inclusion(self) -> FloatArray:
-        representation = self._base
-        weights = selection.selection_probabilities(representation.spectrum.support, self._k)
-        return np.clip(representation.spectral_diagonal(weights), 0.0, 1.0)
+        weights = selection_probabilities(self._base.spectrum.support, self._k)
+        return np.clip(self._base.spectral_diagonal(weights), 0.0, 1.0)
 
     def pair_probabilities(self, pairs: Sequence[tuple[int, int]] | None = None) -> FloatArray:
         r"""Probabilities that two items appear together.
@@ -204,19 +203,10 @@ class KDPP(SetDistribution):
         W is smooth in the eigenvalues, so it is a sum of few terms :math:`\sigma_s s s^*`, each of which costs
         one product :math:`V \mathrm{diag}(s) V^*`: O(n^2 r) a term for all pairs, O(r) a term for one.
 
-        Parameters
-        ----------
-        pairs : sequence of (item, item), optional
-            Which pairs; all of them by default.
-
-        Returns
-        -------
-        ndarray
-            Of shape (len(pairs),); or (n_items, n_items) for all, with the inclusion probabilities on the
-            diagonal.
+        The parameters are those of :meth:`SetDistribution.pair_probabilities`.
         """
         representation = self._base
-        S, sigma = selection.pair_selection_factors(representation.spectrum.support, self._k)
+        S, sigma = pair_selection_factors(representation.spectrum.support, self._k)
         if pairs is None:
             check_fits_in_memory(24 * self.n_items**2, what="the probabilities of all pairs")
             everything = np.arange(self.n_items)
@@ -252,14 +242,11 @@ class KDPP(SetDistribution):
         """The (k - len(include))-DPP of the other items, given these appear and those do not (5.2.4)."""
         inside, outside = self._assignment(include, exclude)
         try:
-            # The conditioned DPP is factorised once, and refuses a size that it cannot have.
+            # The conditioned DPP is factorised once, and raises an error for an impossible size.
             rest = DPP._wrap(self._base, self._items).condition(include, exclude)
             return KDPP(rest, self._k - len(inside))
         except (ImpossibleEventError, SizeError):
-            raise ImpossibleEventError(
-                f"cannot condition on {self._dpp._name_event(inside, outside)}: its probability is 0 in sets of "
-                f"{self._k}"
-            ) from None
+            raise self._impossible(inside, outside, f" in sets of {self._k}") from None
 
     def complement(self) -> KDPP:
         """Law of the n - k items that do not appear: again a k-DPP."""

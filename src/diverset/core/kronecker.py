@@ -21,7 +21,7 @@ from diverset.core.representation import Representation, log_assignment_probabil
 from diverset.core.spectrum import Spectrum
 from diverset.errors import DiversetError
 from diverset.numerics.linalg import EPS, log_det_psd, positions_outside, squared_modulus
-from diverset.numerics.logistic import expit
+from diverset.numerics.symmetric import expit
 from diverset.numerics.validation import check_fits_in_memory
 
 if TYPE_CHECKING:
@@ -65,18 +65,10 @@ def kronecker_dpp(*kernels: ArrayLike) -> DPP:
 
 
 class KroneckerKernel(Representation):
-    """Eigenvectors as Kronecker products, and any spectrum over them.
+    """Eigenvectors as Kronecker products of those of the factors, and any spectrum over them.
 
-    Parameters
-    ----------
-    vectors : sequence of ndarray of shape (n_f, r_f)
-        Orthonormal columns of each factor.
-    spectrum : Spectrum
-        Ascending, zeros first.
-    order : ndarray of shape (r,)
-        Place of each nonzero eigenvalue in the grid of the factors' eigenvectors.
-    factors : sequence of ndarray, or None
-        The kernels whose product, times ``exp(log_factor)``, is L; None where L is known by its spectrum only.
+    `order` gives the place of each nonzero eigenvalue in the grid of the factors' eigenvectors. L is the product of
+    `factors` times ``exp(log_factor)``; these are None if L is known by its spectrum only.
     """
 
     def __init__(
@@ -198,7 +190,7 @@ class KroneckerKernel(Representation):
         noise = len(self.shape) * EPS * np.diagonal(block).real
         return min(log_det_psd(block, noise) - self.log_normalizer, 0.0)
 
-    def log_probability(self, inside: IntArray, outside: IntArray) -> float:
+    def log_event_probability(self, inside: IntArray, outside: IntArray) -> float:
         """Log-probability that all of `inside` and none of `outside` appear."""
         if len(inside) > self._spectrum.rank:
             return -math.inf
@@ -207,29 +199,25 @@ class KroneckerKernel(Representation):
         found = log_assignment_probability(K_A, K_AB, self._outside_block(outside), noise, np.full(len(outside), EPS))
         return min(found, 0.0)
 
-    def _dense(self) -> Representation:
+    def _dense(self, keep: IntArray) -> Representation:
+        """The L-ensemble of some items by its dense kernel."""
         check_fits_in_memory(
-            24 * self.n**2,
-            what=f"the likelihood kernel of {self.n} items",
+            24 * len(keep) ** 2,
+            what=f"the likelihood kernel of {len(keep)} items",
             remedy="conditioning and restriction leave no Kronecker product; ask for probabilities instead",
         )
-        everything = np.arange(self.n)
-        return DPP(self.likelihood_block(everything, everything))._representation
+        return DPP(self.likelihood_block(keep, keep))._representation
 
     def condition(self, inside: IntArray, outside: IntArray) -> Representation:
         """Law of the others, by the dense kernel."""
         keep = positions_outside(outside, self.n)
-        rest = self._dense() if len(keep) == self.n else self._excluding(keep)
+        rest = self._dense(keep)
         inside = np.searchsorted(keep, inside)
         return rest.condition(inside, outside[:0]) if len(inside) else rest
 
-    def _excluding(self, keep: IntArray) -> Representation:
-        check_fits_in_memory(24 * len(keep) ** 2, what=f"the likelihood kernel of {len(keep)} items")
-        return DPP(self.likelihood_block(keep, keep))._representation
-
     def restrict(self, keep: IntArray) -> Representation:
         """Law of the intersection, by the dense kernel."""
-        return self._dense().restrict(keep)
+        return self._dense(np.arange(self.n)).restrict(keep)
 
     def thin(self, rate: float) -> Representation:
         """The same eigenvectors, eigenvalues of K times `rate`."""
@@ -241,11 +229,11 @@ class KroneckerKernel(Representation):
         return KroneckerKernel(self.vectors, shifted, self.order, self.factors, self.log_factor + log_factor)
 
     def spectrum_with_vectors(self) -> Spectrum:
-        """The spectrum: eigenvectors are products, formed as they are asked for."""
+        """The spectrum; eigenvectors are formed on demand."""
         return self.spectrum
 
     def samplers(self, k: int | None, size: int) -> list[Offer]:
-        """The spectral sampler, which forms the eigenvectors of a draw only."""
+        """The spectral sampler, which forms only the eigenvectors of a draw."""
         from diverset.sampling.base import Offer
         from diverset.sampling.spectral import SpectralSampler
 

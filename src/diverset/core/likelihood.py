@@ -7,8 +7,8 @@ r"""Three formulas for the probability of a set, as the monograph writes them ([
            = \left|\det(K - I_{\bar Y})\right|,
 
 where :math:`I_Y` has ones on the diagonal at the items of Y. The first needs L; the other two need only K, so
-they hold with eigenvalue 1 as well, and cost a determinant of all n items. They are the plain twins of
-``DPP.log_prob``, which is faster and loses no digits where these do.
+they hold with eigenvalue 1 as well, and cost a determinant of all n items. ``DPP.log_prob`` is faster and more
+accurate.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-r"""DPPs of low rank: the dual representation, in time that does not grow with n per question.
+r"""DPPs of low rank: the dual representation, with probabilities in time independent of n.
 
 With item rows B of shape (n, D), :math:`L = BB^*` is never formed; the dual kernel :math:`C = B^*B`, D x D,
 has the same nonzero eigenvalues ([KuleszaTaskar2012]_, Proposition 3.1) and
@@ -16,8 +16,8 @@ thinned by :math:`\gamma`     :math:`\sqrt\gamma B R^{-*}`, :math:`RR^* = I + (1
 
 Rows of a *marginal* kernel are in :mod:`diverset.core.lowrank_marginal`.
 
-The Gram matrix C knows its eigenvalues up to a rounding unit of the largest. Where a smaller one is in doubt, which a
-condition estimate tells, the rows are factored themselves and the DPP is held by its eigenvectors, see
+The eigenvalues of the Gram matrix C are accurate to a rounding unit of the largest. If a condition estimate shows that
+a smaller one is not reliable, the rows are factored and the DPP is held by its eigenvectors, see
 :mod:`diverset.core.eigenpairs`. Limits: features that are distributed, or have more than 5e7 entries, are always held
 by C; and features that are nearly dependent, by less than 1e-7 of their norm and in all items alike, count as dependent
 if C has norm below 1e4.
@@ -34,10 +34,7 @@ from diverset._typing import Array, FloatArray, IntArray
 from diverset.core.cache import cached_property
 from diverset.core.dense import DenseLikelihood
 from diverset.core.factor import RowFactor
-from diverset.core.representation import (
-    Representation,
-    impossible,
-)
+from diverset.core.representation import Representation, impossible, out_of_range
 from diverset.core.spectrum import Spectrum
 from diverset.errors import KernelError
 from diverset.numerics.graded import without_rounding
@@ -58,15 +55,15 @@ if TYPE_CHECKING:
 
 __all__ = ["CERTAIN", "FACTOR_LIMIT", "LowRank", "LowRankLikelihood", "adjoint_inverse"]
 
-#: Above this norm of C, subtracting rows from it would leave more error than the identity it is added to.
+#: Largest norm of C from which rows are subtracted: beyond, the error would be visible next to the identity.
 _DOWNDATE_LIMIT = 1e5
 #: Smallest eigenvalue of C, relative to the largest, that the Gram matrix gives with enough digits.
 CERTAIN = 1e-6
-#: Rounding error of an eigenvalue that may be felt in a probability.
+#: Rounding error of an eigenvalue that may be visible in a probability.
 _FELT = 1e-11
-#: Entries of the rows up to which they are factored themselves where the Gram matrix does not suffice.
+#: Largest number of entries of rows that are factored where the Gram matrix is not accurate enough.
 FACTOR_LIMIT = 50_000_000
-#: Inclusion probability from which that of the exclusion is computed by itself.
+#: Inclusion probability above which the probability of exclusion is computed separately.
 _LIKELY = 0.9
 
 
@@ -76,7 +73,7 @@ def _lifted_cholesky(C: Array) -> Array:
     unit = C / root[:, None] / root
     R = cholesky_lower(add_to_diagonal(unit, root**-2.0))
     if R is None:
-        # Entries so far apart that rounding alone leaves it indefinite: raised by as much as rounding can take from it.
+        # Entries so far apart that rounding makes the matrix indefinite: the bound of that error is added.
         R = cholesky_lower(add_to_diagonal(unit, 8.0 * len(C) * EPS), overwrite=True)
     if R is None:
         raise KernelError(
@@ -93,16 +90,10 @@ def adjoint_inverse(R: Array) -> Array:
 
 
 class LowRank(Representation):
-    """What the two low-rank forms share: rows, their Gram matrix and its eigendecomposition.
+    """Base class of low-rank forms: rows, their Gram matrix and its eigendecomposition.
 
-    Parameters
-    ----------
-    factor : RowFactor
-        The rows, of shape (n, width).
-    gram : ndarray of shape (width, width), or (width,) for a diagonal one
-        Their Gram matrix.
-    noise : float
-        Absolute rounding error of its eigenvalues, inherited from the Gram matrix it was derived from.
+    The Gram matrix is (width, width), or (width,) if it is diagonal; `noise` is the absolute rounding error of its
+    eigenvalues, inherited from the Gram matrix it was derived from.
     """
 
     #: Eigenvalues, where the rows are eigenvectors, scaled; see :mod:`diverset.core.eigenpairs`.
@@ -146,14 +137,14 @@ class LowRank(Representation):
 
     @property
     def eigenvector_map(self) -> Array:
-        """The small matrix that turns the rows of B into those of V: dual eigenvectors, scaled."""
+        """The small matrix that maps the rows of B to those of V: scaled dual eigenvectors."""
         values, vectors = self._eigh
         cut = len(values) - self.spectrum.rank
         scaled: Array = vectors[:, cut:] / np.sqrt(values[cut:])
         return scaled
 
     def spectrum_with_vectors(self) -> Spectrum:
-        """The spectrum: the dual eigenvectors always come with it."""
+        """The spectrum; dual eigenvectors are always computed with it."""
         return self.spectrum
 
     @property
@@ -162,7 +153,7 @@ class LowRank(Representation):
         return int(self.factor.width)
 
     def samplers(self, k: int | None, size: int) -> list[Offer]:
-        """Among others those that need no n x n matrix."""
+        """Includes samplers that need no n x n matrix."""
         from diverset.sampling.offers import of_rows
 
         return of_rows(self, k, size)
@@ -191,7 +182,7 @@ class LowRankLikelihood(LowRank):
 
     @classmethod
     def from_rows(cls, factor: RowFactor, noise: float = 0.0) -> LowRankLikelihood:
-        """Dual kernel by one pass over the rows, or eigenpairs where it would not suffice.
+        """Dual kernel by one pass over the rows, or eigenpairs if it is not accurate enough.
 
         `noise` is the rounding error of the eigenvalues that the rows already carry.
         """
@@ -206,7 +197,7 @@ class LowRankLikelihood(LowRank):
         return (SLACK * factor.rounding) ** 2 * float(np.trace(gram).real) / len(gram)
 
     def _settled(self) -> LowRankLikelihood:
-        """Return this form, if C tells every eigenvalue; else one that does, as far as rounding allows."""
+        """The same form, if C determines every eigenvalue; else a more accurate one."""
         factor, gram, noise = self.factor, self.gram, self._noise
         width = len(gram)
         if width == 0:
@@ -227,13 +218,13 @@ class LowRankLikelihood(LowRank):
         if (zero | (lam > CERTAIN * level)).all() and factor.vanishes_along(W[:, zero], level):
             if width * EPS * level < _FELT:
                 return self
-            # Next to large eigenvalues, rounding along the null space would be felt: it is dropped.
+            # Next to large eigenvalues, rounding along the null space would be visible: it is dropped.
             return type(self)(factor.times(W[:, ~zero]), np.diag(lam[~zero]), noise)
         return self._factored()
 
     @property
     def _can_be_factored(self) -> bool:
-        """Whether the rows are at hand, and not too many."""
+        """Whether the rows are in memory, and not too many."""
         return self.factor.is_here and self.factor.n * self.factor.base.shape[1] <= FACTOR_LIMIT
 
     def _factored(self) -> LowRankLikelihood:
@@ -254,7 +245,7 @@ class LowRankLikelihood(LowRank):
 
     @property
     def holds_likelihood(self) -> bool:
-        """Always true: L is a product of rows at hand."""
+        """Always true: entries of L are products of rows."""
         return True
 
     @cached_property
@@ -329,10 +320,10 @@ class LowRankLikelihood(LowRank):
 
     def log_marginals(self, sets: IntArray) -> FloatArray:
         """Squared volumes of many sets of rows of K at once."""
-        return self.factor.log_volumes(sets, self._marginal_map, lambda Y: self.log_probability(Y, Y[:0]))
+        return self.factor.log_volumes(sets, self._marginal_map, lambda Y: self.log_event_probability(Y, Y[:0]))
 
-    def log_probability(self, inside: IntArray, outside: IntArray) -> float:
-        r"""Log of :math:`\det(L_A)\det(I + N^* C_{\bar B} N)/\det(I + C)`, in time free of n."""
+    def log_event_probability(self, inside: IntArray, outside: IntArray) -> float:
+        r"""Log of :math:`\det(L_A)\det(I + N^* C_{\bar B} N)/\det(I + C)`, in time independent of n."""
         rows = self.factor.take(inside)
         log_volume = log_det_gram(rows, self.factor.row_noise(inside))
         if log_volume == -math.inf:
@@ -340,7 +331,7 @@ class LowRankLikelihood(LowRank):
         if len(outside) == 0:
             return log_det_gram(rows @ self._marginal_map, np.zeros(len(rows)))
         if self._inherited_noise > _FELT and self._can_be_factored:
-            # Next to large rows that the condition removes, rounding would be felt.
+            # Next to large rows that the condition removes, rounding would be visible.
             return log_volume + self.condition(inside, outside).log_normalizer - self.log_normalizer
         N = null_basis(rows)
         rest = N.conj().T @ self._rest_gram(outside) @ N
@@ -361,11 +352,11 @@ class LowRankLikelihood(LowRank):
 
     @property
     def _inherited_noise(self) -> float:
-        """Rounding error of the eigenvalues, for what is derived from this Gram matrix."""
+        """Rounding error of the eigenvalues of what is derived from this Gram matrix."""
         return max(self._noise, EPS * float(np.trace(self.gram).real))
 
     def _densified_if_small(self) -> Representation:
-        """The dense form, once there are no more items than features."""
+        """The dense form, if there are no more items than features."""
         if self.n > len(self.gram):
             return self._settled()
         everything = np.arange(self.n)
@@ -377,7 +368,7 @@ class LowRankLikelihood(LowRank):
     def restrict(self, keep: IntArray) -> Representation:
         r"""Rows :math:`B_A R^{-*}` with :math:`RR^* = I + C_{\bar A}`."""
         if self._inherited_noise > _FELT and self._can_be_factored:
-            # Rows that lie along large ones left out would keep rounding errors of their own scale.
+            # Rows along large ones that are left out would keep rounding errors of the size of those.
             return self._factored().restrict(keep)
         M = adjoint_inverse(_lifted_cholesky(self._rest_gram(keep)))
         factor = self.factor.subset(keep).times(M)
@@ -392,9 +383,7 @@ class LowRankLikelihood(LowRank):
     def scale(self, log_factor: float) -> Representation:
         """Rows times exp(log_factor / 2)."""
         if log_factor > 709.0:
-            raise KernelError(
-                f"the kernel times exp({log_factor:.6g}) leaves the range of floats; ask for a smaller size"
-            )
+            raise out_of_range(log_factor)
         factor = math.exp(log_factor)
         scaled = type(self)(self.factor.scaled(math.sqrt(factor)), factor * self.gram, factor * self._noise)
         return scaled._settled()

@@ -24,7 +24,7 @@ __all__ = ["LowRankMarginal"]
 class LowRankMarginal(LowRank):
     r"""DPP with :math:`K = GG^*`, G of shape (n, D), :math:`G^*G \preceq I`; eigenvalue 1 allowed.
 
-    `least` is the number of items that a set is known to have: so many eigenvalues are one, whatever rounding says.
+    `least` is the known minimum size of a set: this number of eigenvalues is set to one, whatever their rounding.
     """
 
     def __init__(self, factor: RowFactor, gram: Array, least: int) -> None:
@@ -78,7 +78,7 @@ class LowRankMarginal(LowRank):
         return 1.0 - self._inclusion
 
     def log_prob(self, inside: IntArray) -> float:
-        r"""Log of :math:`\det(G_Y G_Y^*)\det(I - N^* G^*G N)`, in time free of n."""
+        r"""Log of :math:`\det(G_Y G_Y^*)\det(I - N^* G^*G N)`, in time independent of n."""
         if not self.spectrum.n_certain <= len(inside) <= self.spectrum.rank:
             return -math.inf
         rows = self.factor.take(inside)
@@ -91,10 +91,10 @@ class LowRankMarginal(LowRank):
 
     def log_marginals(self, sets: IntArray) -> FloatArray:
         """Squared volumes of many sets of rows at once."""
-        return self.factor.log_volumes(sets, None, lambda Y: self.log_probability(Y, Y[:0]))
+        return self.factor.log_volumes(sets, None, lambda Y: self.log_event_probability(Y, Y[:0]))
 
-    def log_probability(self, inside: IntArray, outside: IntArray) -> float:
-        """Log-probability of a partial assignment, in time free of n."""
+    def log_event_probability(self, inside: IntArray, outside: IntArray) -> float:
+        """Log-probability of a partial assignment, in time independent of n."""
         if self.n - len(outside) < self._least:
             return -math.inf
         rows = self.factor.take(inside)
@@ -109,7 +109,7 @@ class LowRankMarginal(LowRank):
 
     def condition(self, inside: IntArray, outside: IntArray) -> Representation:
         """Rows projected off those included, then stretched for those excluded."""
-        if self.log_probability(inside, outside) == -math.inf:
+        if self.log_event_probability(inside, outside) == -math.inf:
             raise impossible(inside, outside)
         M = null_basis(self.factor.take(inside))
         if len(outside):
@@ -122,7 +122,7 @@ class LowRankMarginal(LowRank):
         return LowRankMarginal(factor, factor.gram(), max(self._least - len(inside), 0))._settled()
 
     def _settled(self) -> Representation:
-        """Return this form, if G*G tells every eigenvalue and items outnumber features; else the eigenpairs."""
+        """The same form, if G*G determines every eigenvalue and items outnumber features; else the eigenpairs."""
         values = self._eigh[0]
         certain = len(values) == 0 or values[0] > CERTAIN * values[-1]
         if (certain and self.n > len(values)) or self.factor.n * self.factor.base.shape[1] > FACTOR_LIMIT:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from diverset._typing import FloatArray, IntArray
 from diverset.core.distribution import SetDistribution
-from diverset.errors import DiversetError, ImpossibleEventError
+from diverset.errors import DiversetError
 from diverset.numerics.validation import as_probability_vector
 
 if TYPE_CHECKING:
@@ -79,8 +79,8 @@ class KDPPMixture(SetDistribution):
     def _log_probs(self, sets: IntArray) -> FloatArray:
         return self._log_mix(np.stack([c._log_probs(sets) for c in self._components]))
 
-    def _log_probability(self, inside: IntArray, outside: IntArray) -> float:
-        return float(self._log_mix(np.array([c._log_probability(inside, outside) for c in self._components])))
+    def _log_event_probability(self, inside: IntArray, outside: IntArray) -> float:
+        return float(self._log_mix(np.array([c._log_event_probability(inside, outside) for c in self._components])))
 
     def _log_marginals(self, sets: IntArray) -> FloatArray:
         return self._log_mix(np.stack([c._log_marginals(sets) for c in self._components]))
@@ -106,7 +106,7 @@ class KDPPMixture(SetDistribution):
 
     def sampler(self, size: int = 1, *, method: str = "auto") -> Sampler:
         """Sampler that draws a component first, then a set by its own sampler."""
-        from diverset.sampling.grouped import GroupedSampler
+        from diverset.sampling.base import GroupedSampler
 
         samplers = [component.sampler(size, method=method) for component in self._components]
         return GroupedSampler(self._weights, samplers.__getitem__, method, all(s.exact for s in samplers))
@@ -114,16 +114,11 @@ class KDPPMixture(SetDistribution):
     def condition(self, include: Iterable[int] = (), exclude: Iterable[int] = ()) -> KDPPMixture:
         """Mixture of the conditioned components, reweighted by how likely each made the event."""
         inside, outside = self._assignment(include, exclude)
-        logs = np.array([c._log_probability(inside, outside) for c in self._components])
+        logs = np.array([c._log_event_probability(inside, outside) for c in self._components])
         log_event = float(self._log_mix(logs))
         if log_event == -math.inf:
-            raise ImpossibleEventError(
-                f"cannot condition on including {self._labels(inside).tolist()} and excluding "
-                f"{self._labels(outside).tolist()}: its probability is 0"
-            )
+            raise self._impossible(inside, outside)
         posterior = self._weights * np.exp(logs - log_event)
         kept = np.flatnonzero(posterior)
-        return KDPPMixture(
-            [self._components[i].condition(include, exclude) for i in kept],
-            posterior[kept] / posterior[kept].sum(),
-        )
+        rest = [self._components[i].condition(include, exclude) for i in kept]
+        return KDPPMixture(rest, posterior[kept] / posterior[kept].sum())

@@ -2,10 +2,10 @@ r"""Determinantal processes with a nonsymmetric kernel: items may attract as wel
 
 A symmetric kernel gives :math:`\Pr(i, j \in Y) = K_{ii}K_{jj} - K_{ij}^2`, never more than independence would. If
 :math:`K_{ij}` and :math:`K_{ji}` differ in sign the second term is positive, and the two items come together *more*
-often: whether such kernels are worthwhile is asked in [KuleszaTaskar2012]_, section 7.3, and answered for
-product baskets by [GartrellEtAl2019]_. What is lost is the spectral theory. The kernel defines a distribution
-if and only if no principal minor of L is negative, which takes :math:`2^n` determinants to see; but it is enough
-that :math:`L + L^T` is positive semidefinite, whatever the skew-symmetric part.
+often. [KuleszaTaskar2012]_, section 7.3, asks whether such kernels are worthwhile, and [GartrellEtAl2019]_ find
+that they are, for product baskets. The spectral theory does not apply. The kernel defines a distribution if and
+only if no principal minor of L is negative, which takes :math:`2^n` determinants to check; but it is sufficient that
+:math:`L + L^T` is positive semidefinite, whatever the skew-symmetric part.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ from diverset.core.nonsymmetric_checks import (
 from diverset.core.nonsymmetric_forms import DenseForm, Form
 from diverset.core.nonsymmetric_low_rank import factored_form, gram_if_tall
 from diverset.core.representation import open_positions
-from diverset.errors import ImpossibleEventError
 from diverset.numerics.linalg import add_to_diagonal
 from diverset.numerics.validation import LARGEST, as_finite, as_real, check_fits_in_memory, check_squares
 
@@ -51,9 +50,9 @@ class NonsymmetricDPP(SetDistribution):
     L : array_like of shape (n_items, n_items)
         Real. Copied.
     check : {"auto", "minors", "none"}
-        How to see that L defines a distribution. ``"auto"`` demands that :math:`L + L^T` be positive semidefinite,
-        which is sufficient, in :math:`O(n^3)`. ``"minors"`` demands what is necessary, that no principal minor be
-        negative, by enumerating them: up to 15 items. ``"none"`` trusts the caller.
+        How to check that L defines a distribution. ``"auto"`` requires that :math:`L + L^T` is positive semidefinite,
+        which is sufficient, in :math:`O(n^3)`. ``"minors"`` checks the necessary condition, that no principal minor is
+        negative, by enumeration, for up to 15 items. ``"none"`` checks nothing.
 
     Notes
     -----
@@ -62,13 +61,13 @@ class NonsymmetricDPP(SetDistribution):
 
     K is computed at any scale of L (``diverset.numerics.accretive``). For large kernels that passed ``check="auto"``,
     the rank of L is decided after scaling its rows and columns to unit size. Singular values below 8n rounding units
-    of the largest count as zero, so that a kernel of low rank may be multiplied by 1e12. What remains are errors of the
-    order of rounding times the condition number of the scaled kernel, which are errors that rounding L makes as well.
-    Kernels accepted by ``"minors"`` or ``"none"`` go by one LU factorisation of L + I.
+    of the largest count as zero, so that a kernel of low rank may be multiplied by 1e12. The remaining errors are of
+    the order of rounding times the condition number of the scaled kernel; rounding L itself causes errors of this size.
+    Kernels accepted by ``"minors"`` or ``"none"`` use one LU factorisation of L + I.
 
     Examples
     --------
-    A skew-symmetric part makes the two items partners: neither ever appears alone.
+    With only a skew-symmetric part, neither of the two items ever appears alone.
 
     >>> pair = NonsymmetricDPP([[0.0, 1.0], [-1.0, 0.0]])
     >>> [round(pair.probability(include=A, exclude={0, 1} - A), 12) for A in (set(), {0}, {0, 1})]
@@ -109,9 +108,9 @@ class NonsymmetricDPP(SetDistribution):
         With r the columns of V and B together: set-up takes one Gram matrix, :math:`nr^2` operations, where the columns
         of (V, B) are far from dependent, else a QR factorisation. All inclusion probabilities take :math:`2nr^2`,
         ``log_prob`` and ``marginal`` of m items :math:`O(mr^2 + m^2r + m^3)`, given pairs :math:`O(r^2)` each, the size
-        law :math:`O(r^3)`, conditioning on m items :math:`O(nr^2)`. ``sample`` says what draws cost. Memory is that of
-        the factors and at most one more array of their size. ``K``, ``L`` and the probabilities of all pairs are
-        n x n arrays, and are made only when they are asked for. With r at least n the kernel is held as a matrix.
+        law :math:`O(r^3)`, conditioning on m items :math:`O(nr^2)`. Memory is that of the factors and at most one more
+        array of their size. ``K``, ``L`` and the probabilities of all pairs are n x n arrays, formed only on request.
+        With r at least n the kernel is held as a matrix.
 
         Examples
         --------
@@ -132,7 +131,7 @@ class NonsymmetricDPP(SetDistribution):
         rows = np.empty((len(left), width + right.shape[1]))
         rows[:, :width], rows[:, width:] = left, right
         G = gram_if_tall(rows)
-        # Finite sums of squares have finite terms: of tall factors, the Gram matrix needed anyway tells.
+        # Finite sums of squares have finite terms: for tall factors, the Gram matrix shows this.
         if G is None or not np.diagonal(G).max(initial=0.0) <= LARGEST:
             check_squares(left, name="V")
             check_squares(right, name="B")
@@ -150,10 +149,10 @@ class NonsymmetricDPP(SetDistribution):
         K : array_like of shape (n_items, n_items)
             Real; eigenvalue 1 is allowed, and then there is no L.
         check : {"auto", "minors", "none"}
-            ``"minors"`` demands that no set have negative probability :math:`|\det(K - I_{\bar A})|`, by enumerating
-            them: up to 15 items. ``"auto"`` does this for small ground sets; beyond, it demands that no singular
-            value of :math:`I - 2K` exceed 1, which is sufficient: it says that :math:`L + L^T` is positive
-            semidefinite where L exists, and for symmetric K that :math:`0 \preceq K \preceq I`.
+            ``"minors"`` requires that no set has negative probability :math:`|\det(K - I_{\bar A})|`, by enumeration,
+            for up to 15 items. ``"auto"`` does this for small ground sets; beyond, it requires that no singular
+            value of :math:`I - 2K` exceeds 1, which is sufficient: it means that :math:`L + L^T` is positive
+            semidefinite if L exists, and for symmetric K that :math:`0 \preceq K \preceq I`.
 
         Examples
         --------
@@ -212,8 +211,8 @@ class NonsymmetricDPP(SetDistribution):
     def _log_prob(self, inside: IntArray) -> float:
         return self._form.log_prob(inside)
 
-    def _log_probability(self, inside: IntArray, outside: IntArray) -> float:
-        return self._form.log_probability(inside, outside)
+    def _log_event_probability(self, inside: IntArray, outside: IntArray) -> float:
+        return self._form.log_event_probability(inside, outside)
 
     @property
     def inclusion_probabilities(self) -> FloatArray:
@@ -277,11 +276,8 @@ class NonsymmetricDPP(SetDistribution):
         """
         inside, outside = self._assignment(include, exclude)
         keep = open_positions(inside, outside, self.n_items)
-        if self._log_probability(inside, outside) == -math.inf:
-            raise ImpossibleEventError(
-                f"cannot condition on including {self._items[inside].tolist()} and excluding "
-                f"{self._items[outside].tolist()}: its probability is 0"
-            )
+        if self._log_event_probability(inside, outside) == -math.inf:
+            raise self._impossible(inside, outside)
         form = self._form
         if form.holds_likelihood or not len(inside):
             # Leaving rows of L out cancels nothing.

@@ -1,4 +1,4 @@
-"""Whether a nonsymmetric kernel defines a distribution: sufficient conditions, and all minors of small kernels."""
+"""Checks that a nonsymmetric kernel defines a distribution: sufficient conditions, and all minors of small kernels."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CHECKS = ("auto", "minors", "none")
 
 
 def as_square(a: Any, *, name: str) -> tuple[FloatArray, float]:
-    """`a` as a private, finite, real square array, and what rounding its size and precision allow."""
+    """`a` as a private, finite, real square array, and the rounding tolerance for its size and precision."""
     array = as_real_or_complex(a, name=name, ndim=2)
     if np.iscomplexobj(array):
         raise KernelError(f"{name} is complex; a nonsymmetric kernel must be real (Hermitian ones go to DPP)")
@@ -41,7 +41,7 @@ def as_square(a: Any, *, name: str) -> tuple[FloatArray, float]:
 
 
 def check_name(check: str) -> None:
-    """Refuse an unknown name of a check."""
+    """Raise an error for an unknown name of a check."""
     if check not in _CHECKS:
         raise DiversetError(f"check is {check!r}; choose one of {', '.join(_CHECKS)}")
 
@@ -49,14 +49,14 @@ def check_name(check: str) -> None:
 def _check_enumerable(n: int) -> None:
     if n > MAX_ENUMERATED:
         raise DiversetError(
-            f"check='minors' takes 2**{n} determinants for {n} items, and is for {MAX_ENUMERATED} at most; "
-            "check='auto' looks at a sufficient condition"
+            f"check='minors' takes 2**{n} determinants for {n} items, and accepts at most {MAX_ENUMERATED}; "
+            "check='auto' tests a sufficient condition"
         )
 
 
 def check_symmetric_part(L: FloatArray, rounding: float) -> None:
-    """Refuse L unless its symmetric part is positive semidefinite."""
-    # Rounding is that of L: beside a large skew-symmetric part, it may be all there is of the symmetric one.
+    """Raise an error unless the symmetric part of L is positive semidefinite."""
+    # Rounding relative to L: beside a large skew-symmetric part, the symmetric part may consist of rounding only.
     slack = rounding * float(np.abs(L).max(initial=0.0))
     symmetric = (L + L.T) / 2.0
     if slack == 0.0 or cholesky_lower(add_to_diagonal(symmetric.copy(), slack), overwrite=True) is not None:
@@ -64,14 +64,14 @@ def check_symmetric_part(L: FloatArray, rounding: float) -> None:
     smallest = float(np.linalg.eigvalsh(symmetric)[0])
     if smallest < -slack:
         raise KernelError(
-            f"(L + L.T) / 2 has smallest eigenvalue {smallest:.6g}; if it is positive semidefinite L surely defines a "
-            f"distribution. Otherwise check='minors' looks at every principal minor (up to {MAX_ENUMERATED} items), "
-            "and check='none' trusts you"
+            f"(L + L.T) / 2 has smallest eigenvalue {smallest:.6g}; if it is positive semidefinite, L defines a "
+            f"distribution. Otherwise check='minors' tests every principal minor (up to {MAX_ENUMERATED} items), "
+            "and check='none' tests nothing"
         )
 
 
 def check_minors(L: FloatArray, rounding: float) -> None:
-    """Refuse a negative principal minor, naming its items."""
+    """Raise an error that names the items of a negative principal minor."""
     n = len(L)
     _check_enumerable(n)
     for k in range(1, n + 1):
@@ -87,7 +87,7 @@ def check_minors(L: FloatArray, rounding: float) -> None:
 
 
 def check_atoms(K: FloatArray, rounding: float) -> None:
-    """Refuse a set of negative probability, naming its items."""
+    """Raise an error that names the items of a set of negative probability."""
     n = len(K)
     _check_enumerable(n)
     step = max(1, 2**22 // max(n * n * 8, 1))
@@ -110,11 +110,11 @@ def _hadamard_bound(stack: Array) -> FloatArray:
 
 
 def check_reflected(K: FloatArray, rounding: float) -> None:
-    """Refuse K unless I - 2K has norm at most one."""
+    """Raise an error unless I - 2K has norm at most one."""
     # With Q = I - 2K: K + K^T - 2 K^T K = (I - Q^T Q) / 2, and (I-K)^T (L + L^T) (I-K) is the former.
     top = float(np.linalg.norm(np.eye(len(K)) - 2.0 * K, 2))
     if top > 1.0 + rounding:
         raise KernelError(
-            f"I - 2K has largest singular value {top:.6g}; at most 1 is enough for K to define a distribution. "
-            f"Otherwise check='minors' looks at every set (up to {MAX_ENUMERATED} items), and check='none' trusts you"
+            f"I - 2K has largest singular value {top:.6g}; if it is at most 1, K defines a distribution. Otherwise "
+            f"check='minors' tests every set (up to {MAX_ENUMERATED} items), and check='none' tests nothing"
         )

@@ -38,14 +38,14 @@ __all__ = ["DenseForm", "Form", "OutsideForm", "log_det_of_set", "numerical_rank
 #: Events rarer than this go by the likelihood kernel, where there is one: K and I - K have absolute errors.
 RARE = math.log(1e-6)
 
-#: Pivot of a scaled determinant below which the rank of the kernel is asked.
+#: Pivot of a scaled determinant below which the rank of the kernel is computed.
 _SUSPECT = 1e-6
 
 _NOTHING = np.zeros(0, dtype=np.int64)
 
 
 class Form(Model, abc.ABC):
-    """A determinantal process over positions 0..n-1 that can be asked, conditioned and drawn from."""
+    """A determinantal process over positions 0..n-1, with its probabilities and conditional processes."""
 
     n: int
     #: Largest size that is possible.
@@ -114,7 +114,7 @@ class Form(Model, abc.ABC):
         L = np.asarray(np.linalg.solve(Kc.T, K.T).T, dtype=np.float64)
         return L[np.ix_(rows, columns)]
 
-    def log_probability(self, inside: IntArray, outside: IntArray) -> float:
+    def log_event_probability(self, inside: IntArray, outside: IntArray) -> float:
         """Log-probability that all of `inside` and none of `outside` appear."""
         found = log_det_general(self._mixed(inside, outside))
         if found < RARE and len(inside) > self.rank:
@@ -145,18 +145,10 @@ class Form(Model, abc.ABC):
 
 
 class DenseForm(Form):
-    """Matrices: L, or K and I - K, neither of which is had from the other where it is small.
+    """Matrices: either L, or K and I - K, since neither of these gives the other accurately where it is small.
 
-    Parameters
-    ----------
-    L, K, Kc : ndarray of shape (n, n), optional
-        Either L, or both others.
-    accretive : bool
-        Whether the symmetric part of L is positive semidefinite.
-    rounding : float, optional
-        Relative error of the entries of L.
-    largest : int, optional
-        Rank, where it is known.
+    L is `accretive` if its symmetric part is positive semidefinite; `rounding` is the relative error of its entries,
+    `largest` the rank, if it is known.
     """
 
     def __init__(
@@ -183,7 +175,7 @@ class DenseForm(Form):
     def _resolvent(self) -> Resolvent:
         if self._given_resolvent is not None:
             return self._given_resolvent
-        assert self.L is not None  # built from L or from both others
+        assert self.L is not None
         return resolvent(self.L, accretive=self.accretive, rounding=self.rounding)
 
     @property
@@ -238,7 +230,7 @@ class DenseForm(Form):
     def log_prob(self, inside: IntArray) -> float:
         """Log-probability of exactly this set."""
         if self.L is None:
-            return self.log_probability(inside, positions_outside(inside, self.n))
+            return self.log_event_probability(inside, positions_outside(inside, self.n))
         return min(log_det_of_set(self.L[np.ix_(inside, inside)], lambda: self.rank) - self.log_normalizer, 0.0)
 
     def size_moments(self) -> tuple[float, float]:
@@ -291,10 +283,10 @@ def _conditioned(K: FloatArray, Kc: FloatArray, inside: IntArray, outside: IntAr
 
 
 def log_det_of_set(a: FloatArray, rank: Callable[[], int], width: int = 0) -> float:
-    """Log-determinant of a block of L; -inf where it has more items than the rank, or they are dependent.
+    """Log-determinant of a block of L; -inf if it has more items than the rank, or they are dependent.
 
-    Only where a pivot is small can rounding hide this. The singular values of the scaled block decide then, as they
-    decide the rank of the kernel.
+    Rounding can hide this only if a pivot is small. Then the singular values of the scaled block decide, as for the
+    rank of the kernel.
     """
     found, pivot = log_det_and_pivot(a, width)
     if found > -math.inf and pivot < _SUSPECT:
@@ -305,13 +297,13 @@ def log_det_of_set(a: FloatArray, rank: Callable[[], int], width: int = 0) -> fl
 
 
 def numerical_rank(L: FloatArray, rounding: float) -> int:
-    """Rank of a square matrix after scaling, where its entries have this relative error."""
+    """Rank of a square matrix after scaling, if its entries have this relative error."""
     sigma = np.linalg.svd(balanced(L, rounding)[0], compute_uv=False)
     return int(np.count_nonzero(sigma > rounding * sigma[0]))
 
 
 class OutsideForm(Form):
-    """What a draw of another form leaves out."""
+    """The items that a draw of another form leaves out."""
 
     def __init__(self, base: Form) -> None:
         self.base, self.n = base, base.n
@@ -339,12 +331,12 @@ class OutsideForm(Form):
         return np.asarray((i == j) - self.base.marginal_entries(i, j), dtype=np.float64)
 
     def log_prob(self, inside: IntArray) -> float:
-        """That the base draws all the others."""
+        """That of drawing all others from the base."""
         return self.base.log_prob(positions_outside(inside, self.n))
 
-    def log_probability(self, inside: IntArray, outside: IntArray) -> float:
+    def log_event_probability(self, inside: IntArray, outside: IntArray) -> float:
         """With the two sets swapped."""
-        return self.base.log_probability(outside, inside)
+        return self.base.log_event_probability(outside, inside)
 
     def size_moments(self) -> tuple[float, float]:
         """Mean n minus that of the base; the same variance."""
@@ -352,7 +344,7 @@ class OutsideForm(Form):
         return self.n - mean, variance
 
     def size_law(self) -> FloatArray:
-        """The base's, from the other end."""
+        """That of the base, reversed."""
         pmf = self.base.size_law()
         return np.pad(pmf, (0, self.n + 1 - len(pmf)))[::-1].copy()
 

@@ -39,7 +39,7 @@ _SMALL = 1 << 18
 
 
 def gram_if_tall(rows: FloatArray) -> FloatArray | None:
-    """Gram matrix of a factor with so many entries that no QR factorisation is tried first; else None."""
+    """Gram matrix of a factor that is too large for a QR factorisation at first; else None."""
     if rows.size <= _SMALL:
         return None
     with np.errstate(over="ignore", invalid="ignore"):
@@ -49,9 +49,8 @@ def gram_if_tall(rows: FloatArray) -> FloatArray | None:
 def factored_form(rows: FloatArray, core: FloatArray, G: FloatArray | None = None) -> Form:
     """The process with L = F M F^T, for accretive M: by its factors if F is tall, else by the matrix.
 
-    G is :func:`gram_if_tall` of the rows, where it is at hand.
-
-    With as many columns as items the factors save nothing, and orthonormal coordinates would only add rounding to L.
+    G is :func:`gram_if_tall` of the rows, if known. With as many columns as items the factors save nothing, and
+    orthonormal coordinates would only add rounding to L.
     """
     if len(rows) <= rows.shape[1]:
         return DenseForm(congruence(rows, core))
@@ -83,14 +82,12 @@ class LowRankForm(Form):
 
     @classmethod
     def from_core(cls, rows: FloatArray, core: FloatArray, G: FloatArray | None = None) -> LowRankForm:
-        r"""The process with :math:`L = F M F^T`, for accretive M; G is :math:`F^TF`, where it is at hand.
+        """The process with :math:`L = F M F^T`, for accretive M; G is :math:`F^TF`, if known.
 
-        Notes
-        -----
-        With :math:`F = QR`, Q orthonormal, the marginal kernel is :math:`Q K_M Q^T` for the kernel
-        :math:`K_M` of :math:`RMR^T`, of size r only. A tall, well-conditioned F is not factorised: R is the Cholesky
-        factor of its Gram matrix, one pass of :math:`nr^2` operations. Otherwise a QR factorisation, its rows sorted by
-        size and its columns pivoted, keeps the digits of rows that differ in scale ([CoxHigham1998]_).
+        With :math:`F = QR`, Q orthonormal, the marginal kernel is :math:`Q K_M Q^T` for the kernel :math:`K_M` of
+        :math:`RMR^T`, of size r only. For a tall, well-conditioned F, R is the Cholesky factor of its Gram matrix, one
+        pass of :math:`nr^2` operations. Otherwise a QR factorisation, its rows sorted by size and its columns pivoted,
+        keeps the digits of rows that differ in scale ([CoxHigham1998]_).
         """
         G = gram_if_tall(rows) if G is None else G
         root = None if G is None else _gram_root(G)
@@ -176,16 +173,16 @@ class LowRankForm(Form):
         if len(inside) > self.rank:
             return -math.inf
         if self.factor is None:
-            return self.log_probability(inside, positions_outside(inside, self.n))
+            return self.log_event_probability(inside, positions_outside(inside, self.n))
         L = congruence(self.factor[0][inside], self.factor[1])
         return min(log_det_of_set(L, lambda: self.rank, self.rows.shape[1]) - self.log_normalizer, 0.0)
 
-    def log_probability(self, inside: IntArray, outside: IntArray) -> float:
+    def log_event_probability(self, inside: IntArray, outside: IntArray) -> float:
         """Log-probability that all of `inside` and none of `outside` appear."""
         if len(inside) > self.rank:
             return -math.inf
         if len(outside) <= self.rows.shape[1]:
-            return super().log_probability(inside, outside)
+            return super().log_event_probability(inside, outside)
         found = log_det_general(self.marginal_block(inside, inside))
         if found > -math.inf:
             rest = add_to_diagonal(-gram(self.rows[outside]) @ self._core_including(inside), 1.0)
@@ -231,7 +228,7 @@ class LowRankForm(Form):
         return LowRankForm(np.delete(base.rows, inside, axis=0), core, rank=self.rank - len(inside))
 
     def _marginal_form(self) -> LowRankForm:
-        """The same process by orthonormal rows, of which conditioning keeps some: their Gram matrix is at most I."""
+        """The same process by orthonormal rows, so that the Gram matrix of some of them is at most I."""
         if self.root is None or self._inner is None:
             return self
         rows = np.ascontiguousarray(scipy.linalg.solve_triangular(self.root, self.rows.T, trans="T").T)
@@ -249,7 +246,7 @@ def _between(a: FloatArray, R: FloatArray) -> FloatArray:
 
 
 def _gram_root(G: FloatArray) -> FloatArray | None:
-    r"""Upper R with :math:`G = R^TR`, where the Gram matrix G is of columns far from dependent; else None."""
+    """Upper R with :math:`G = R^TR`, if the Gram matrix G is of columns far from dependent; else None."""
     scale = np.sqrt(np.diagonal(G))
     if not scale.all() or not np.isfinite(scale).all():
         return None

@@ -1,10 +1,10 @@
-r"""What a DPP is made of: one interface, five ways to hold a kernel.
+r"""Representations of a DPP: one interface, five ways to hold a kernel.
 
-A :class:`Representation` answers, in positions 0..n-1 and without checking its arguments, the few
-questions from which :class:`diverset.DPP` builds everything else. There are five:
+A :class:`Representation` computes, in positions 0..n-1 and without checking its arguments, the few
+quantities from which :class:`diverset.DPP` builds everything else. There are five:
 
 ==================  =======================================  ===========================================
-class               holds                                    serves
+class               holds                                    used by
 ==================  =======================================  ===========================================
 ``DenseLikelihood`` L, n x n                                 ``DPP(L)``
 ``DenseMarginal``   K, n x n, eigenvalue 1 allowed           ``DPP.from_marginal(K)``
@@ -14,12 +14,12 @@ class               holds                                    serves
 ==================  =======================================  ===========================================
 
 Each is closed under conditioning, restriction, thinning and scaling, by the formula that is stable for
-it, so that a conditioned DPP is as good as a fresh one.
+it, so that a conditioned DPP is as accurate as a new one.
 
-The interface names two matrices, :math:`K` and :math:`\bar K = I - K`, the marginal kernels of the process
-and of its complement, because neither can be had from the other when it is small: with L scaled by 1e12 the
-diagonal of :math:`\bar K` is near 1e-12, and computing it as ``1 - K`` would leave four digits. With both at
-hand every partial assignment has a formula in which nothing cancels,
+The interface has two matrices, :math:`K` and :math:`\bar K = I - K`, the marginal kernels of the process
+and of its complement, because neither gives the other accurately when it is small: with L scaled by 1e12 the
+diagonal of :math:`\bar K` is near 1e-12, and computing it as ``1 - K`` would leave four digits. With both,
+every partial assignment has a formula in which nothing cancels,
 
 .. math::
 
@@ -41,17 +41,17 @@ import numpy as np
 from diverset._typing import Array, BoolArray, FloatArray, IntArray
 from diverset.core.cache import Model
 from diverset.core.spectrum import Spectrum
-from diverset.errors import ImpossibleEventError, NoLikelihoodKernelError
-from diverset.numerics import symmetric
+from diverset.errors import ImpossibleEventError, KernelError, NoLikelihoodKernelError
 from diverset.numerics.linalg import (
+    BLOCK,
     block_length,
     cholesky_lower,
     log_det_psd,
+    log_dets,
     positions_outside,
     solve_lower,
     squared_modulus,
 )
-from diverset.numerics.stacks import BLOCK, log_dets
 from diverset.numerics.validation import check_fits_in_memory
 
 if TYPE_CHECKING:
@@ -64,18 +64,16 @@ __all__ = [
     "log_assignment_probability",
     "no_likelihood_kernel",
     "open_positions",
-    "without_dropped",
+    "out_of_range",
 ]
 
 
 T = TypeVar("T")
 
-#: Items up to which the kernel of all that a batch of sets names is formed: 32 MB.
+#: Largest number of items in a batch of sets for which their kernel is formed: 32 MB.
 _MANY = 2048
-#: Relative rounding error of a diagonal entry up to which it is beyond doubt.
+#: Relative rounding error up to which a diagonal entry is reliable.
 _CLEAR = 1e-8
-#: Relative change of a probability that is felt.
-_FELT = 1e-10
 
 
 class Representation(Model, abc.ABC):
@@ -95,7 +93,7 @@ class Representation(Model, abc.ABC):
         return self._given_spectrum is not None or "spectrum" in self._cache
 
     def spectrum_with_vectors(self) -> Spectrum:
-        """The spectrum, for a caller that will need eigenvectors as well: both come from one factorisation."""
+        """The spectrum, for a caller that also needs eigenvectors: both come from one factorisation."""
         if not self._knows_spectrum:
             self.eigenvectors()
         return self.spectrum
@@ -106,10 +104,10 @@ class Representation(Model, abc.ABC):
         return self.spectrum_with_vectors().rank
 
     def without_rounding(self, k: int) -> Representation:
-        """The same law for models of sets of k items, without the eigenvalues that count as zero.
+        """The same law for sets of k items, without the eigenvalues that count as zero.
 
-        The entries of a kernel still hold those eigenvalues, and the spectrum does not. The probabilities of the sets
-        of one size add up to one only where both agree.
+        The entries of a kernel still contain those eigenvalues, and the spectrum does not. The probabilities of the
+        sets of one size add up to one only if both agree.
         """
         return self
 
@@ -144,11 +142,11 @@ class Representation(Model, abc.ABC):
         """Log-probability that the set is exactly `inside`."""
 
     @abc.abstractmethod
-    def log_probability(self, inside: IntArray, outside: IntArray) -> float:
+    def log_event_probability(self, inside: IntArray, outside: IntArray) -> float:
         """Log-probability that all of `inside` and none of `outside` appear."""
 
     def log_probs(self, sets: IntArray) -> FloatArray:
-        """:meth:`log_prob` of sets of one size, (m, k), where L is at hand many at a time."""
+        """:meth:`log_prob` of sets of one size, (m, k); many at a time if L is known."""
         items = np.unique(sets)
         if not self.holds_likelihood or len(items) > _MANY or sets.shape[1] == 0:
             return np.array([self.log_prob(inside) for inside in sets], dtype=np.float64)
@@ -162,7 +160,7 @@ class Representation(Model, abc.ABC):
         items = np.unique(sets)
 
         def careful(inside: IntArray) -> float:
-            return self.log_probability(inside, np.zeros(0, dtype=np.int64))
+            return self.log_event_probability(inside, np.zeros(0, dtype=np.int64))
 
         if len(items) > _MANY or sets.shape[1] == 0:
             return np.array([careful(inside) for inside in sets], dtype=np.float64)
@@ -170,7 +168,7 @@ class Representation(Model, abc.ABC):
         return _by_blocks(K, items, np.diagonal(K).real > _CLEAR, sets, careful)
 
     def likelihood_noise(self, rows: IntArray) -> FloatArray:
-        """Absolute rounding error of the diagonal of L at `rows`, where it is more than relative rounding."""
+        """Absolute rounding error of the diagonal of L at `rows`, if larger than relative rounding."""
         return np.zeros(len(rows))
 
     @abc.abstractmethod
@@ -215,18 +213,18 @@ class Representation(Model, abc.ABC):
         return Complement(self)
 
     def keep(self, key: str, build: Callable[[], T]) -> T:
-        """``build()``, or what it gave before for this representation."""
+        """The cached result of ``build()``."""
         return self._cache.keep(key, build)
 
     @property
     def rows_of_hidden(self) -> tuple[Array, float] | None:
-        r"""Rows B with :math:`L = e^s BB^*`, and s, where the entries of L hide eigenvalues that B shows; else None."""
+        r"""Rows B with :math:`L = e^s BB^*`, and s, if the entries of L hide eigenvalues visible in B; else None."""
         return None
 
     # sampling --------------------------------------------------------------------------------------------
 
     def samplers(self, k: int | None, size: int) -> list[Offer]:
-        """Samplers that serve `size` draws of the DPP (k None) or k-DPP, each with its estimated cost."""
+        """Samplers for `size` draws of the DPP (k None) or k-DPP, each with its estimated cost."""
         from diverset.sampling.offers import of_marginal_kernel
 
         return of_marginal_kernel(self, k, size)
@@ -248,7 +246,7 @@ class Representation(Model, abc.ABC):
 
     @property
     def size_bound(self) -> float:
-        """Upper bound on the expected size that needs no factorisation where one would be costly."""
+        """Upper bound on the expected size, without a costly factorisation."""
         return self.spectrum.mean_size
 
     def sequential_sampler(self) -> Sampler:
@@ -260,7 +258,7 @@ class Representation(Model, abc.ABC):
         return MarginalSampler(self.marginal_block(everything, everything))
 
     def left_out(self) -> Representation:
-        """Law of the items left out, held by eigenvectors of its own: for draws of nearly all items."""
+        """Law of the items left out, by its own eigenvectors: for draws of nearly all items."""
         from diverset.core.complement import by_eigenvectors
 
         return self.keep("left out", lambda: by_eigenvectors(self))
@@ -276,14 +274,14 @@ class Representation(Model, abc.ABC):
 
     @property
     def holds_likelihood(self) -> bool:
-        """Whether L is at hand to full accuracy (not derived from a K that may be near eigenvalue 1)."""
+        """Whether L is known to full accuracy (not derived from a K that may have eigenvalues near 1)."""
         return False
 
 
 def _by_blocks(
     kernel: Array, items: IntArray, clear: BoolArray, sets: IntArray, careful: Callable[[IntArray], float]
 ) -> FloatArray:
-    """Log-determinants of the kernel of `items` at the sets; where in doubt, as `careful` has them."""
+    """Log-determinants of the kernel of `items` at the sets; unreliable ones are computed by `careful`."""
     values, at = np.empty(len(sets)), np.searchsorted(items, sets)
     for start in range(0, len(sets), BLOCK):
         part = slice(start, start + BLOCK)
@@ -294,35 +292,18 @@ def _by_blocks(
     return values
 
 
-def without_dropped(representation: Representation, k: int, rounding: Callable[[], float]) -> Representation:
-    r"""`representation`, or its eigenpairs where rounding in its entries is felt in the law of sets of k items.
-
-    Adding :math:`\delta` to an eigenvalue, zero or not, changes :math:`e_k` by about a factor of
-    :math:`1 + a\delta` at most, with a the factor that makes k the expected size of the DPP of :math:`aL`. `rounding`
-    gives the sum of all such :math:`\delta`.
-    """
-    from diverset.core.eigenpairs import from_eigenpairs
-
-    spectrum = representation.spectrum
-    finite = spectrum.support[: spectrum.rank - spectrum.n_certain]
-    wanted = k - spectrum.n_certain
-    if not 0 < wanted <= len(finite):
-        return representation
-    log_factor = -float(finite[0]) if wanted == len(finite) else symmetric.tilt(finite, wanted)
-    if log_factor + math.log(max(rounding(), np.finfo(np.float64).tiny)) < math.log(_FELT):
-        return representation
-    return representation.keep(
-        "without rounding", lambda: from_eigenpairs(Spectrum(spectrum.support.copy()), representation.eigenvectors())
-    )
-
-
 def impossible(inside: IntArray, outside: IntArray) -> ImpossibleEventError:
     """The error for conditioning on an event of probability zero, in positions."""
     return ImpossibleEventError(f"including {inside.tolist()} and excluding {outside.tolist()} has probability 0")
 
 
+def out_of_range(log_factor: float) -> KernelError:
+    """The error for scaling a kernel beyond the largest float."""
+    return KernelError(f"the kernel times exp({log_factor:.6g}) leaves the range of floats; ask for a smaller size")
+
+
 def no_likelihood_kernel() -> NoLikelihoodKernelError:
-    """The error for asking L of a DPP that is not an L-ensemble."""
+    """The error for L of a DPP that is not an L-ensemble."""
     return NoLikelihoodKernelError(
         "this DPP has no likelihood kernel L: its marginal kernel K has an eigenvalue 1, so the empty set has "
         "probability 0; use K, log_prob and the marginals, which all exist"
@@ -347,13 +328,7 @@ def log_assignment_probability(
 
 
 def half_solve(a: Array, b: Array) -> Array:
-    r""":math:`R^{-1}B` with :math:`A = RR^*`; A is scaled to unit diagonal first.
-
-    Raises
-    ------
-    ImpossibleEventError
-        If A is singular to rounding, though its determinant was found positive.
-    """
+    r""":math:`R^{-1}B` with :math:`A = RR^*`; raises `ImpossibleEventError` if A is singular up to rounding."""
     root = np.sqrt(np.maximum(np.diagonal(a).real, np.finfo(np.float64).tiny))
     R = cholesky_lower(a / root[:, None] / root, overwrite=True)
     if R is None:

@@ -1,4 +1,4 @@
-"""Many sets in one call: how they are told from a single one, and read as positions.
+"""Reading the sets of a call: one set, or a batch of them, as positions.
 
 A sequence of item numbers is one set, also an empty one; so is a boolean array of shape (n_items,). A sequence of
 sets (lists, tuples, arrays, Python sets) is a batch, also one of empty sets such as ``[[]]``; so is an array of two
@@ -21,15 +21,7 @@ __all__ = ["SetBatch", "read_indicator", "read_sets"]
 
 
 class SetBatch:
-    """Sets as ascending positions, those of one size together.
-
-    Parameters
-    ----------
-    sizes : ndarray of int64 of shape (m,)
-        Number of items of each set.
-    flat : ndarray of int64
-        Positions, set after set.
-    """
+    """Sets as ascending positions, grouped by size, from the size of each set and the positions of all in a row."""
 
     def __init__(self, sizes: IntArray, flat: IntArray) -> None:
         self.count = len(sizes)
@@ -53,7 +45,7 @@ def read_indicator(Y: Any, n: int) -> IntArray | None:
 
 
 def read_sets(Y: Any, items: IntArray | range) -> SetBatch | None:
-    """The sets of a batch; None if `Y` is a single set. Refuses labels that are unknown or repeated."""
+    """The sets of a batch; None if `Y` is a single set. Unknown or repeated labels raise an error."""
     if isinstance(Y, np.ndarray) and Y.ndim == 2 and Y.dtype.kind == "b":
         return _read_matrix(Y, len(items))
     sets = _sequence_of_sets(Y)
@@ -62,7 +54,7 @@ def read_sets(Y: Any, items: IntArray | range) -> SetBatch | None:
     fast = _read_flat(sets, items)
     if fast is not None and not fast.repeated():
         return fast
-    # Something is wrong, or unusual: set by set, which names the fault.
+    # Something is wrong, or unusual: reading set by set gives a precise error.
     positions = [find_positions(one, items, name=f"set {i}") for i, one in enumerate(sets)]
     sizes = np.array([len(one) for one in positions], dtype=np.int64)
     return SetBatch(sizes, np.concatenate([np.zeros(0, dtype=np.int64), *positions]))

@@ -1,4 +1,4 @@
-r"""Any law of the size with a DPP's content ([KuleszaTaskar2012]_, section 5.1.1)."""
+r"""DPPs with a given law of the size ([KuleszaTaskar2012]_, section 5.1.1)."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from diverset.core.distribution import SetDistribution
 from diverset.core.dpp import DPP
 from diverset.core.kdpp import KDPP, UNLIKELY, near_size
 from diverset.core.representation import Representation
-from diverset.errors import DiversetError, ImpossibleEventError, SizeError
-from diverset.numerics import poisson_binomial, selection
+from diverset.errors import DiversetError, SizeError
+from diverset.numerics import poisson_binomial
+from diverset.numerics.eigenvector_probabilities import selection_probabilities
 from diverset.numerics.validation import as_probability_vector
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class SizedDPP(SetDistribution):
         self._pmf.flags.writeable = False
         self._sizes = sizes
         self._base = dpp._representation.without_rounding(int(sizes[-1]))
-        # log of (wanted / natural) probability of each size: what reweights the DPP.
+        # Log of (wanted / natural) probability of each size, which reweights the DPP.
         natural = poisson_binomial.log_pmf_many(spectrum.log_odds, sizes)
         self._log_ratio = np.full(len(self._pmf), -np.inf)
         self._log_ratio[sizes] = np.log(pmf[sizes]) - natural
@@ -99,7 +100,7 @@ class SizedDPP(SetDistribution):
 
     @cached_property
     def _near_sizes(self) -> list[tuple[Representation, IntArray, FloatArray]]:
-        """DPPs with these k-DPPs within, the sizes that each draws often, and the logs of their (wanted / natural) law.
+        """Rescaled DPPs, the sizes that each draws often, and the logs of (wanted / natural) probability of these.
 
         An event that is likely among sets of k items may be too rare to compute in a DPP that hardly draws k.
         """
@@ -123,49 +124,46 @@ class SizedDPP(SetDistribution):
         for base, all_sizes, all_ratios in self._near_sizes:
             fits = (all_sizes >= len(inside)) & (all_sizes <= self.n_items - len(outside))
             sizes, log_ratio = all_sizes[fits], all_ratios[fits]
-            log_event = base.log_probability(inside, outside) if len(sizes) else -math.inf
+            log_event = base.log_event_probability(inside, outside) if len(sizes) else -math.inf
             if log_event > -math.inf:
                 rest = base.condition(inside, outside)
                 natural = poisson_binomial.log_pmf_many(rest.spectrum.log_odds, sizes - len(inside))
                 joint[sizes] = log_event + natural + log_ratio
         return joint
 
-    def _log_probability(self, inside: IntArray, outside: IntArray) -> float:
+    def _log_event_probability(self, inside: IntArray, outside: IntArray) -> float:
         if len(inside) + len(outside) == self.n_items:
             return self._log_prob(inside)
         return min(float(np.logaddexp.reduce(self._conditioned_sizes(inside, outside))), 0.0)
 
     @property
     def inclusion_probabilities(self) -> FloatArray:
-        """Probability of each item to appear: the k-DPPs' mixed by size, in one pass over V."""
+        """Probability of each item to appear: a mixture over sizes of k-DPPs, in one pass over V."""
         representation = self._base
         weights = np.zeros(representation.spectrum.rank)
         for k in self._sizes:
-            weights += self._pmf[k] * selection.selection_probabilities(representation.spectrum.support, int(k))
+            weights += self._pmf[k] * selection_probabilities(representation.spectrum.support, int(k))
         return np.clip(representation.spectral_diagonal(weights), 0.0, 1.0)
 
     def pair_probabilities(self, pairs: Sequence[tuple[int, int]] | None = None) -> FloatArray:
-        """Probabilities that two items appear together: the k-DPPs' mixed by size."""
+        """Probabilities that two items appear together: a mixture over sizes of k-DPPs."""
         total = sum(self._pmf[k] * KDPP(self._dpp, int(k)).pair_probabilities(pairs) for k in self._sizes)
         return np.asarray(total, dtype=np.float64)
 
     def sampler(self, size: int = 1, *, method: str = "auto") -> Sampler:
         """Sampler that draws a size first, then a set by the k-DPP's own sampler."""
-        from diverset.sampling.base import take
-        from diverset.sampling.grouped import GroupedSampler
+        from diverset.sampling.base import GroupedSampler, take
 
         representation = self._dpp._representation
         exact = all(take(representation.samplers(int(k), size), method, int(k)).exact for k in self._sizes[[0, -1]])
         return GroupedSampler(self._pmf, partial(representation.sampler, size=size, method=method), method, exact)
 
     def condition(self, include: Iterable[int] = (), exclude: Iterable[int] = ()) -> SizedDPP:
-        """Law of the other items: the conditioned DPP's content, the sizes reweighted by the event."""
+        """Law of the other items: the conditioned DPP, with sizes reweighted by the event."""
         inside, outside = self._assignment(include, exclude)
         joint = self._conditioned_sizes(inside, outside)
         log_event = np.logaddexp.reduce(joint)
         if log_event == -math.inf:
-            raise ImpossibleEventError(
-                f"cannot condition on {self._dpp._name_event(inside, outside)}: its probability is 0"
-            )
+            raise self._impossible(inside, outside)
         sizes = np.exp(joint - log_event)[len(inside) :]
         return SizedDPP(DPP._wrap(self._base, self._items).condition(include, exclude), sizes)

@@ -16,20 +16,16 @@ import numpy as np
 from diverset._typing import FloatArray
 from diverset.core.cache import Frozen
 from diverset.numerics import poisson_binomial
-from diverset.numerics.logistic import expit
+from diverset.numerics.symmetric import expit
 
 __all__ = ["Spectrum"]
 
 
 @dataclass(frozen=True, eq=False)
 class Spectrum(Frozen):
-    """Eigenvalues of a DPP's kernels, ascending.
+    """Eigenvalues of a DPP's kernels as ascending log-odds: ``-inf`` for zero, ``+inf`` for an eigenvalue 1 of K.
 
-    Parameters
-    ----------
-    log_odds : ndarray of shape (m,)
-        Ascending; ``-inf`` for eigenvalue zero, ``+inf`` for an eigenvalue 1 of K. A low-rank
-        representation may leave out eigenvalues that are zero by construction, so m <= n.
+    A low-rank representation may leave out eigenvalues that are zero by construction, so there are m <= n.
     """
 
     log_odds: FloatArray

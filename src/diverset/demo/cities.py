@@ -1,21 +1,20 @@
-r"""The demo's model: large cities that are far apart.
+r"""The model of the demo: large cities that are far apart.
 
 City i has quality :math:`q_i = p_i^a`, a power of its population, and cities i and j have similarity
-:math:`S_{ij} = \exp(-d_{ij}^2 / 2 \ell^2)`, where :math:`d_{ij}` is their distance. With
-:math:`a = 1/2` a set's weight is the product of its populations times :math:`\det S_A`, the squared
-volume spanned by its cities ([KuleszaTaskar2012]_, section 3.1).
+:math:`S_{ij} = \exp(-d_{ij}^2 / 2 \ell^2)`, where :math:`d_{ij}` is their distance. For :math:`a = 1/2`, the weight of
+a set is the product of its populations times :math:`\det S_A` ([KuleszaTaskar2012]_, section 3.1).
 """
 
-import csv
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.resources import files
+from importlib.resources import as_file, files
 
 import numpy as np
 
 import diverset as dv
 from diverset._typing import FloatArray, IntArray, RNGLike
 from diverset.errors import DiversetError, SizeError
+from diverset.io.tables import Table, read_table
 
 __all__ = ["Choice", "Cities", "choose_cities", "load_us_cities", "load_us_outline"]
 
@@ -44,8 +43,8 @@ class Cities:
     def points(self) -> FloatArray:
         """Positions in space, in kilometres from the Earth's centre, of shape (n, 3).
 
-        Distances through the Earth, unlike those along its surface, make the squared exponential
-        a positive semidefinite kernel; at a thousand kilometres the two differ by one part in a thousand.
+        With distances along the surface, the squared exponential is not positive semidefinite; with straight ones it
+        is, and at a thousand kilometres the two differ by one part in a thousand.
         """
         lat, lon = np.radians(self.latitude), np.radians(self.longitude)
         unit = np.stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)], axis=1)
@@ -63,93 +62,72 @@ class Cities:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """Two or three sets of k cities under one k-DPP, and what the k-DPP says about them."""
+    """Sets of k cities and their probabilities under one k-DPP.
+
+    ``sets`` are ``"diverse"``, the greedy picks in order, ``"populous"``, the k largest, and ``"drawn"``, a random
+    draw, if there is one; ``inclusion`` is the probability of each city to be in a draw.
+    """
 
     cities: Cities
-    diverse: IntArray  #: greedy picks, in the order of picking
-    populous: IntArray  #: the k largest
-    drawn: IntArray | None  #: a random draw, if a seed was given
-    inclusion: FloatArray  #: for every city, the probability of being in a draw
-    log_prob: dict[str, float]  #: log-probability of each set, by the name of its attribute
+    sets: dict[str, IntArray]
+    inclusion: FloatArray
+    log_prob: dict[str, float]
 
     @property
-    def sets(self) -> dict[str, IntArray]:
-        """The sets by name, without the draw if there is none."""
-        named = {"diverse": self.diverse, "populous": self.populous, "drawn": self.drawn}
-        return {name: items for name, items in named.items() if items is not None}
+    def diverse(self) -> IntArray:
+        """The greedy picks, in order."""
+        return self.sets["diverse"]
+
+    @property
+    def populous(self) -> IntArray:
+        """The k largest cities."""
+        return self.sets["populous"]
 
 
 def load_us_cities() -> Cities:
     """The 200 most populous U.S. cities of 2013, largest first.
 
-    Examples
-    --------
     >>> cities = load_us_cities()
     >>> len(cities), cities.labels[0], int(cities.population[0])
     (200, 'New York, NY', 8405837)
     """
-    rows = _read_csv("us_cities.csv")
-    return Cities(
-        names=tuple(row["name"] for row in rows),
-        states=tuple(row["state"] for row in rows),
-        latitude=np.array([float(row["latitude"]) for row in rows]),
-        longitude=np.array([float(row["longitude"]) for row in rows]),
-        population=np.array([float(row["population"]) for row in rows]),
-    )
+    table = _read("us_cities.csv")
+    numbers = (table.numbers(name) for name in ("latitude", "longitude", "population"))
+    return Cities(tuple(table.column("name")), tuple(table.column("state")), *numbers)
 
 
 def load_us_outline() -> FloatArray:
     """A rough outline of the contiguous states: latitude and longitude, of shape (n_corners, 2)."""
-    return np.array([[float(row["latitude"]), float(row["longitude"])] for row in _read_csv("us_outline.csv")])
+    table = _read("us_outline.csv")
+    return np.stack([table.numbers("latitude"), table.numbers("longitude")], axis=1)
+
+
+def _read(name: str) -> Table:
+    with as_file(files("diverset") / "data" / name) as path:
+        return read_table(path)
 
 
 def choose_cities(
     k: int = 10, *, length_scale: float = 500.0, population_power: float = 0.5, rng: RNGLike = None
 ) -> Choice:
-    """Pick k diverse large cities, beside the k largest.
+    """Pick k diverse large cities, the k largest for comparison, and with `rng` also a random set.
 
-    Parameters
-    ----------
-    k : int, default=10
-        How many cities.
-    length_scale : float, default=500.0
-        Distance in km over which cities resemble each other.
-    population_power : float, default=0.5
-        Exponent of the population in the quality; 0 looks at distance only, and the larger it is, the
-        closer the picks come to the k largest.
-    rng : int, Generator or None
-        If given, also draw a random set.
-
-    Returns
-    -------
-    choice : Choice
-        The sets and their probabilities.
+    Cities are similar over distances of about `length_scale` km. The larger `population_power`, the exponent of the
+    population in the quality, the closer the picks come to the k largest; 0 uses distances only.
     """
     cities = load_us_cities()
     if not 1 <= k <= len(cities):
-        raise SizeError(f"k = {k} cities asked for; it must be between 1 and {len(cities)}")
+        raise SizeError(f"k = {k} cities; it must be between 1 and {len(cities)}")
     if not 0 < length_scale < np.inf:
         raise DiversetError(f"length_scale = {length_scale:g} km; it must be positive and finite")
     if not 0 <= population_power < np.inf:
         raise DiversetError(f"population_power = {population_power:g}; it must be at least 0 and finite")
     # A common factor does not change a k-DPP; dividing by the largest population keeps powers in range.
     quality = (cities.population / cities.population.max()) ** population_power
-    similarity = dv.kernels.rbf(cities.points, length_scale=length_scale)
-    dpp = dv.DPP.from_quality_diversity(quality, similarity)
+    dpp = dv.DPP.from_quality_diversity(quality, dv.kernels.rbf(cities.points, length_scale=length_scale))
     kdpp = dpp.of_size(k)
     sets = {"diverse": dv.map_greedy(dpp, k=k).indices, "populous": np.arange(k, dtype=np.int64)}
     if rng is not None:
         sets["drawn"] = kdpp.sample(rng=rng)
-    return Choice(
-        cities=cities,
-        diverse=sets["diverse"],
-        populous=sets["populous"],
-        drawn=sets.get("drawn"),
-        inclusion=kdpp.inclusion_probabilities,
-        log_prob={name: float(kdpp.log_prob(items)) for name, items in sets.items()},
-    )
-
-
-def _read_csv(name: str) -> list[dict[str, str]]:
-    text = (files("diverset") / "data" / name).read_text(encoding="utf-8")
-    return list(csv.DictReader(text.splitlines()))
+    log_prob = {name: float(kdpp.log_prob(items)) for name, items in sets.items()}
+    return Choice(cities, sets, kdpp.inclusion_probabilities, log_prob)

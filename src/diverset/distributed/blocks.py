@@ -1,27 +1,28 @@
 """Rows of features in blocks that stay where they are: on the workers of a cluster, or in a file.
 
-Every algorithm of this package is a handful of functions of one block, sent to where the block is, and a small result
-sent back. All of it runs on whatever Dask is set to use: threads of this process (out of core), or the workers of a
-``distributed.Client``. The functions are pure, so a block whose worker is lost is computed again from where it came
-from, and with it whatever was kept beside it.
+Every algorithm of this package consists of functions of one block, which are sent to where the block is and return a
+small result. They run on the scheduler that Dask is set to use: threads of this process (out of core), or the workers
+of a ``distributed.Client``. The functions are pure. If a worker is lost, its blocks and all that was stored with them
+are computed again from their source.
 
 A scheduler spends about as much on a task of a kilobyte as on one of a gigabyte. So tasks are few: a block is made
-inside the task that needs it, short blocks that follow one another are joined, and the graph of a round trip is written
-down as it is sent, without an object of Dask's for each of its tasks.
+inside the task that needs it, consecutive short blocks are joined, and graphs are plain dictionaries, without a Dask
+object for each task.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+import operator
 import os
 import sys
 import uuid
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
+from functools import reduce
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,9 +30,9 @@ from diverset._typing import Array, FloatArray, IntArray
 from diverset.core.factor import RowFactor
 from diverset.errors import KernelError, MissingExtraError
 from diverset.numerics.linalg import positions_outside
-from diverset.numerics.validation import as_real_or_complex, is_blocked, is_sparse
+from diverset.numerics.validation import as_real, is_blocked, is_sparse
 
-__all__ = ["Blocks", "Task", "by_block", "compute", "lazy_array", "local_factor", "persist", "same", "task", "tree_sum"]
+__all__ = ["Blocks", "Task", "by_block", "compute", "lazy_array", "on_rows", "persist", "same", "task", "tree_sum"]
 
 #: Results added up in one task of a tree reduction.
 _BRANCHES = 16
@@ -46,7 +47,7 @@ _PROCESS, _COUNT = uuid.uuid4().hex[:12], itertools.count()
 def _dask() -> Any:
     try:
         import dask
-        import dask.array  # the arrays are told by what they can do, their results are made here
+        import dask.array
     except ImportError as error:
         raise MissingExtraError('features in blocks need Dask: pip install "diverset[dask]"') from error
     return dask
@@ -55,41 +56,36 @@ def _dask() -> Any:
 # tasks -------------------------------------------------------------------------------------------------------------
 
 
-class Task:
-    """A call that is evaluated later, by :func:`compute` or :func:`persist`.
+class Task(NamedTuple):
+    """A call that is evaluated later, by :func:`compute` or :func:`persist`: a Dask graph and its key in that graph.
 
-    Parameters
-    ----------
-    key : hashable
-        Its name among all tasks.
-    call : tuple
-        The function and its arguments, some of which may be tasks, or lists of them.
-    graph : dict
-        Instead of a call: a Dask graph with a task named `key`.
-    inline : bool
-        Whether to evaluate it inside the one task that needs it instead of as a task of its own.
+    An `inline` task becomes a part of the one task that needs it, instead of a task of its own.
     """
 
-    __slots__ = ("call", "graph", "inline", "key")
-
-    def __init__(
-        self, key: Any, call: tuple[Any, ...] = (), graph: dict[Any, Any] | None = None, *, inline: bool = False
-    ) -> None:
-        self.key, self.call, self.graph, self.inline = key, call, graph, inline
-
-    def needs(self) -> Iterator[Task]:
-        """Tasks among the arguments."""
-        for argument in self.call[1:]:
-            if isinstance(argument, Task):
-                yield argument
-            elif isinstance(argument, list):
-                yield from (a for a in argument if isinstance(a, Task))
+    key: Any
+    graph: dict[Any, Any]
+    inline: bool = False
 
 
 def task(function: Callable[..., Any], *arguments: Any, inline: bool = False) -> Task:
-    """A :class:`Task` for this call."""
-    name = getattr(function, "__name__", "call").strip("_")
-    return Task(f"{name}-{_PROCESS}-{os.getpid()}-{next(_COUNT)}", (function, *arguments), inline=inline)
+    """A :class:`Task` for this call; some of the arguments may be tasks, or lists of them."""
+    graph: dict[Any, Any] = {}
+
+    def word(argument: Any) -> Any:
+        if isinstance(argument, list):
+            return [word(a) for a in argument]
+        if not isinstance(argument, Task):
+            return argument
+        graph.update(argument.graph)
+        return graph.pop(argument.key) if argument.inline else argument.key
+
+    key = _unique(getattr(function, "__name__", "call").strip("_"))
+    graph[key] = (function, *map(word, arguments))
+    return Task(key, graph, inline)
+
+
+def _unique(name: str) -> str:
+    return f"{name}-{_PROCESS}-{os.getpid()}-{next(_COUNT)}"
 
 
 def same(a: Any) -> Any:
@@ -99,118 +95,53 @@ def same(a: Any) -> Any:
 
 def _written(tasks: Sequence[Task]) -> dict[Any, Any]:
     """Dask graph of these tasks and of all tasks that they depend on."""
-    uses: Counter[int] = Counter()
-    order: dict[int, Task] = {}
-    waiting = list(tasks)
-    for found in tasks:
-        uses[id(found)] += 2  # an answer is a task by itself
-    while waiting:
-        found = waiting.pop()
-        if id(found) in order:
-            continue
-        order[id(found)] = found
-        for needed in found.needs():
-            uses[id(needed)] += 1
-            waiting.append(needed)
-
-    def within(found: Task) -> bool:
-        return found.inline and uses[id(found)] == 1 and (found.graph is None or len(found.graph) == 1)
-
-    def word(argument: Any) -> Any:
-        if isinstance(argument, list):
-            return [word(a) for a in argument]
-        if not isinstance(argument, Task):
-            return argument
-        if not within(argument):
-            return argument.key
-        return spelled(argument) if argument.graph is None else argument.graph[argument.key]
-
-    def spelled(found: Task) -> tuple[Any, ...]:
-        return (found.call[0], *map(word, found.call[1:]))
-
     graph: dict[Any, Any] = {}
-    for found in order.values():
-        if not within(found):
-            graph.update({found.key: spelled(found)} if found.graph is None else found.graph)
+    for each in tasks:
+        graph.update(each.graph)
     return graph
 
 
-@contextmanager
-def _quiet() -> Iterator[Any]:
-    """Dask, without its warning of large graphs; the setting is there only once ``distributed`` was imported."""
-    dask = _dask()
-    with dask.config.set(_QUIET) if "distributed" in sys.modules else nullcontext():
-        yield dask
+def _quiet() -> Any:
+    """Turn off Dask's warning of large graphs, a setting that exists only after ``distributed`` was imported."""
+    return _dask().config.set(_QUIET) if "distributed" in sys.modules else nullcontext()
 
 
 def compute(tasks: Sequence[Task]) -> list[Any]:
     """Results of tasks, here: one round trip."""
     if not tasks:
         return []
-    with _quiet() as dask:
+    dask = _dask()
+    with _quiet():
         get = dask.base.get_scheduler(cls=dask.array.Array)
-        return list(get(_written(tasks), [found.key for found in tasks]))
+        return list(get(_written(tasks), [each.key for each in tasks]))
 
 
 def persist(tasks: Sequence[Task]) -> list[Task]:
     """Tasks whose results stay where they were computed."""
     if not tasks:
         return []
-    with _quiet() as dask:
-        kept = dask.persist(_Batch(_written(tasks), [found.key for found in tasks]))[0].graph
-    return [Task(found.key, graph={found.key: kept[found.key]}) for found in tasks]
-
-
-class _Batch:
-    """Many tasks as one collection of Dask's."""
-
-    __dask_optimize__ = None
-
-    def __init__(self, graph: dict[Any, Any], keys: list[Any]) -> None:
-        self.graph, self.keys = graph, keys
-
-    def __dask_graph__(self) -> dict[Any, Any]:
-        return self.graph
-
-    def __dask_keys__(self) -> list[Any]:
-        return self.keys
-
-    def __dask_postcompute__(self) -> tuple[Any, tuple[()]]:
-        return list, ()
-
-    def __dask_postpersist__(self) -> tuple[Any, tuple[Any]]:
-        return _rebuilt, (self.keys,)
-
-    @staticmethod
-    def __dask_scheduler__(*arguments: Any, **options: Any) -> Any:
-        return _dask().threaded.get(*arguments, **options)
-
-    def __dask_tokenize__(self) -> Any:
-        return self.keys
-
-
-def _rebuilt(graph: dict[Any, Any], keys: list[Any], rename: Any = None) -> _Batch:
-    return _Batch(graph, keys)
+    with _quiet():
+        # Dask stores the results of collections, such as blocks of an array, and does not check that they are arrays.
+        kept = lazy_array(tasks, [0] * len(tasks)).persist(optimize_graph=False)
+    graph = kept.__dask_graph__()
+    return [Task(key, {key: graph[key]}) for key in kept.__dask_keys__()]
 
 
 def tree_sum(parts: Sequence[Task]) -> Task:
-    """Task that adds up the results of others, a few at a time, in an order that does not depend on who is first."""
+    """Task that adds up the results of others, a few at a time, in a fixed order."""
     while len(parts) > 1:
         parts = [task(_added, list(parts[i : i + _BRANCHES])) for i in range(0, len(parts), _BRANCHES)]
     return parts[0]
 
 
 def _added(terms: list[Any]) -> Any:
-    total = np.array(terms[0])
-    for term in terms[1:]:
-        total += term
-    return total
+    return reduce(operator.iadd, terms[1:], np.array(terms[0]))
 
 
 def lazy_array(parts: Sequence[Task], lengths: Iterable[int], dtype: Any = np.float64, width: int | None = None) -> Any:
     """Dask array whose consecutive blocks are the results of tasks."""
     dask = _dask()
-    name = f"rows-{_PROCESS}-{os.getpid()}-{next(_COUNT)}"
+    name = _unique("rows")
     graph = _written(parts)
     tail = () if width is None else (0,)
     for i, part in enumerate(parts):
@@ -225,62 +156,38 @@ def lazy_array(parts: Sequence[Task], lengths: Iterable[int], dtype: Any = np.fl
 
 def as_block(block: Any) -> Any:
     """One block as a CSR matrix or an array of floats in C order; memory maps stay maps."""
-    if is_sparse(block):
-        block = block.tocsr()
-    elif not isinstance(block, np.ndarray):
-        block = np.asarray(block)
+    block = block.tocsr() if is_sparse(block) else np.asanyarray(block)
     if block.dtype.kind in "biu":
         block = block.astype(np.float64)
     if block.dtype.kind not in "fc":
         raise KernelError(f"features have dtype {block.dtype}; they must be real or complex numbers")
-    if not is_sparse(block) and not block.flags.c_contiguous:
-        block = np.ascontiguousarray(block)
-    return block
+    return block if is_sparse(block) or block.flags.c_contiguous else np.ascontiguousarray(block)
 
 
-def local_factor(block: Any, quality: FloatArray | None, dropped: IntArray) -> RowFactor:
-    """Rows of one block, on the worker that has it; `dropped` are left out."""
-    factor = RowFactor(as_block(block), quality=quality)
-    return factor.subset(positions_outside(dropped, factor.n)) if len(dropped) else factor
+def on_rows(function: Any, block: Any, quality: FloatArray | None, dropped: IntArray, *arguments: Any) -> Any:
+    """``function(rows, *arguments)`` for the rows of one block without `dropped`, on the worker that has it."""
+    rows = RowFactor(as_block(block), quality=quality)
+    if len(dropped):
+        rows = rows.subset(positions_outside(dropped, rows.n))
+    with np.errstate(over="ignore", invalid="ignore"):  # found by the caller in the result, and named
+        return function(rows, *arguments)
 
 
-def _rows_of(block: Any, quality: FloatArray | None, rows: IntArray) -> Array:
-    return RowFactor(as_block(block), quality=quality).take(rows)
-
-
-def _taken(column: FloatArray, rows: IntArray) -> FloatArray:
-    return column[rows]
-
-
-def _checked(part: Any, start: int, name: str, nonnegative: bool) -> FloatArray:
-    """A block of a column, on the worker that has it; faults are named by their place among all."""
-    column = np.array(part, dtype=np.float64)
-    bad = ~np.isfinite(column)
-    if bad.any():
-        i = int(bad.argmax())
-        raise KernelError(f"{name}[{start + i}] is {column[i]}; every entry must be finite")
-    if nonnegative and len(column) and column.min() < 0.0:
-        i = int(column.argmin())
-        raise KernelError(f"{name}[{start + i}] is {column[i]:.6g}; {name} must be nonnegative")
-    return column
+def _checked_quality(part: Any, start: int) -> FloatArray:
+    """Qualities of a block, on the worker that has it; errors name items by their place among all."""
+    quality = np.array(part, dtype=np.float64)
+    for bad, remedy in (
+        (~np.isfinite(quality), "every entry must be finite"),
+        (quality < 0.0, "quality must be nonnegative"),
+    ):
+        if bad.any():
+            i = int(bad.argmax())
+            raise KernelError(f"quality[{start + i}] is {quality[i]:.6g}; {remedy}")
+    return quality
 
 
 class Blocks:
-    """Features F, of shape (n, D), and qualities, in consecutive blocks of rows.
-
-    Parameters
-    ----------
-    parts : list of Task
-        Each an array or sparse matrix of `width` columns.
-    lengths : sequence of int
-        Rows in each.
-    width : int
-        Number of features.
-    dtype : dtype
-        Of the entries.
-    quality : list of Task, optional
-        One vector of nonnegative numbers for each block.
-    """
+    """Features F, of shape (n, D), and perhaps qualities, in consecutive blocks of rows: a task for each block."""
 
     def __init__(
         self, parts: list[Task], lengths: Sequence[int], width: int, dtype: Any, quality: list[Any] | None = None
@@ -307,7 +214,7 @@ class Blocks:
         # A reference to the array keeps its blocks on the workers.
         blocks.source = x
         if quality is not None:
-            blocks.quality = blocks.column(quality)
+            blocks.quality = blocks._column(quality)
         return blocks
 
     @property
@@ -315,53 +222,39 @@ class Blocks:
         """Rows in each block."""
         return np.diff(self.starts)
 
-    def column(self, values: Any, *, name: str = "quality", nonnegative: bool = True) -> list[Any]:
-        """A number for each item, cut as the blocks are; kept on the workers."""
+    def _column(self, quality: Any) -> list[Task]:
+        """A quality for each item, cut as the blocks are; stored on the workers."""
         n, starts = self.shape[0], self.starts
-        if is_blocked(values):
-            values = _as_dask_array(values, 1, name)
+        if is_blocked(quality):
+            quality = _as_dask_array(quality, 1, "quality")
+            if quality.dtype.kind == "c":
+                raise KernelError("quality is complex; it must hold real numbers")
         else:
-            values = as_real_or_complex(values, name=name, ndim=1)
-        if values.dtype.kind == "c":
-            raise KernelError(f"{name} is complex; it must be one real number per item")
-        if len(values) != n:
-            raise KernelError(f"{name} has {len(values)} entries for {n} items; give one per item")
-        if is_blocked(values):
-            pieces: list[Any] = _tasks_of(values.rechunk((tuple(int(m) for m in self.lengths),)))
+            quality = as_real(quality, name="quality", shape=(None,))
+        if len(quality) != n:
+            raise KernelError(f"quality has {len(quality)} entries for {n} items; give one per item")
+        if is_blocked(quality):
+            pieces: list[Any] = _tasks_of(quality.rechunk((tuple(self.lengths.tolist()),)))
         else:
-            pieces = [values[a:b] for a, b in pairwise(starts)]
-        return persist(
-            [task(_checked, piece, int(a), name, nonnegative) for piece, a in zip(pieces, starts[:-1], strict=True)]
-        )
+            pieces = [quality[a:b] for a, b in pairwise(starts)]
+        return persist([task(_checked_quality, piece, int(a)) for piece, a in zip(pieces, starts[:-1], strict=True)])
 
-    def entries(self, column: list[Any], rows: IntArray) -> FloatArray:
-        """Entries of a column at some rows."""
-        block, place = self.locate(rows)
-        wanted = by_block(block)
-        result = np.empty(len(rows))
-        found = compute([task(_taken, column[b], place[own]) for b, own in wanted])
-        for (_, own), part in zip(wanted, found, strict=True):
-            result[own] = part
-        return result
-
-    def locate(self, rows: IntArray) -> tuple[IntArray, IntArray]:
-        """Block of each row, and its place there."""
+    def places(self, rows: IntArray) -> list[tuple[int, IntArray, IntArray]]:
+        """Blocks that hold some of these rows, ascending: the number, which of `rows` they are, and where there."""
         block = np.searchsorted(self.starts, rows, side="right") - 1
-        return block, rows - self.starts[block]
+        return [(b, own, rows[own] - self.starts[b]) for b, own in by_block(block)]
 
-    def split(self, rows: IntArray) -> dict[int, IntArray]:
-        """Rows by block, as places there, ascending; blocks without any are left out."""
-        block, place = self.locate(np.sort(rows))
-        return {b: place[own] for b, own in by_block(block)}
+    def split(self, rows: IntArray) -> list[IntArray]:
+        """For each block, the places of those of these rows that it holds, ascending."""
+        found = {b: places for b, _, places in self.places(np.sort(rows))}
+        return [found.get(b, np.zeros(0, dtype=np.int64)) for b in range(len(self.parts))]
 
     def fetch(self, rows: IntArray) -> Array:
         """Some rows of diag(q) F, dense and in double precision: only these rows are transferred, in one round trip."""
-        block, place = self.locate(rows)
-        wanted = by_block(block)
-        found = compute([task(_rows_of, self.parts[b], self.quality[b], place[own]) for b, own in wanted])
-        dtype = np.complex128 if self.dtype.kind == "c" else np.float64
-        result = np.empty((len(rows), self.shape[1]), dtype=dtype)
-        for (_, own), part in zip(wanted, found, strict=True):
+        take, wanted = RowFactor.take, self.places(rows)
+        found = compute([task(on_rows, take, self.parts[b], self.quality[b], (), places) for b, _, places in wanted])
+        result = np.empty((len(rows), self.shape[1]), dtype=np.complex128 if self.dtype.kind == "c" else np.float64)
+        for (_, own, _), part in zip(wanted, found, strict=True):
             result[own] = part
         return result
 
@@ -374,20 +267,20 @@ def by_block(block: IntArray) -> list[tuple[int, IntArray]]:
 
 
 def _joined(parts: list[Task], lengths: Sequence[int], row_bytes: int) -> tuple[list[Task], list[int]]:
-    """Blocks that follow one another, joined where there are many and they are short."""
+    """Consecutive blocks, joined where there are many and they are short."""
     goal = min(math.ceil(sum(lengths) / _FEW), _JOINED_BYTES // max(row_bytes, 1))
-    groups: list[list[int]] = [[]]
-    rows = 0
-    for i, m in enumerate(lengths):
-        if groups[-1] and rows + m > goal:
-            groups.append([])
-            rows = 0
-        groups[-1].append(i)
-        rows += m
+    groups: list[list[Task]] = []
+    rows: list[int] = []
+    for part, m in zip(parts, lengths, strict=True):
+        if groups and rows[-1] + m <= goal:
+            groups[-1].append(part)
+            rows[-1] += int(m)
+        else:
+            groups.append([part])
+            rows.append(int(m))
     if len(parts) <= _FEW or len(groups) == len(parts):
         return parts, list(lengths)
-    made = [parts[g[0]] if len(g) == 1 else task(_stacked, [parts[i] for i in g], inline=True) for g in groups]
-    return made, [sum(int(lengths[i]) for i in g) for g in groups]
+    return [g[0] if len(g) == 1 else task(_stacked, g, inline=True) for g in groups], rows
 
 
 def _stacked(blocks: list[Any]) -> Any:
@@ -401,27 +294,20 @@ def _stacked(blocks: list[Any]) -> Any:
 
 def _tasks_of(x: Any) -> list[Task]:
     """Blocks of rows as tasks, each with its own part of the graph: with all of it, graphs would be long."""
+    from dask.core import flatten
     from dask.optimization import cull
 
     needed: Any = cull
-    keys = list(_flat(x.__dask_keys__()))
+    flat: Any = flatten
+    keys = list(flat(x.__dask_keys__()))
     raw = x.__dask_graph__()
     graph = dict(x.__dask_optimize__(raw, keys))
     parts = []
     for key in keys:
-        # Of a block that is on a worker already the optimised graph has nothing left.
+        # The optimised graph does not contain a block that is on a worker already.
         own = needed(graph, [key])[0] if key in graph else {key: raw[key]}
-        parts.append(Task(key, graph=own, inline=not hasattr(own[key], "done")))
+        parts.append(Task(key, own, inline=len(own) == 1 and not hasattr(own[key], "done")))
     return parts
-
-
-def _flat(keys: Any) -> Iterator[Any]:
-    """Keys of blocks in their order, however they are nested."""
-    for key in keys:
-        if isinstance(key, list):
-            yield from _flat(key)
-        else:
-            yield key
 
 
 def _as_dask_array(a: Any, ndim: int, name: str) -> Any:

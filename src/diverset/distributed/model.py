@@ -1,21 +1,16 @@
-r"""The dual representation over blocks of rows: L-ensembles of features that one machine need not hold.
+r"""The dual representation over blocks of rows: L-ensembles of features that do not fit on one machine.
 
-:class:`BlockFactor` answers what :class:`diverset.core.factor.RowFactor` answers, so the algebra of low-rank DPPs
-(:mod:`diverset.core.lowrank`) is used as it is: conditioning, thinning and scaling act on a small matrix. What the rows
-themselves are asked:
-
-=============================  ====================================================  =============================
-question                       how                                                   what is sent
-=============================  ====================================================  =============================
-:math:`C = B^*B`               a Gram matrix of every block, added up in a tree      :math:`D^2` numbers a block
-the diagonal of K              blockwise, a lazy dask array                          nothing until it is computed
-:math:`L_A`, :math:`K_A`       the rows of A                                         :math:`|A|D` numbers
-=============================  ====================================================  =============================
+:class:`BlockFactor` has the methods of :class:`diverset.core.factor.RowFactor`, so the algebra of low-rank DPPs
+(:mod:`diverset.core.lowrank`) works without change: conditioning, thinning and scaling act on a small matrix. The Gram
+matrix :math:`C = B^*B` is added up in a tree, :math:`D^2` numbers a block. The diagonal of K is a lazy dask array.
+Entries over a set A transfer :math:`|A|D` numbers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,9 +18,9 @@ import numpy as np
 from diverset._typing import Array, FloatArray, IntArray
 from diverset.core.factor import RowFactor
 from diverset.core.lowrank import LowRankLikelihood
-from diverset.distributed.blocks import Blocks, Task, as_block, compute, lazy_array, local_factor, same, task, tree_sum
+from diverset.distributed.blocks import Blocks, Task, as_block, compute, lazy_array, on_rows, same, task, tree_sum
 from diverset.errors import KernelError
-from diverset.numerics.linalg import EPS, row_norms_squared
+from diverset.numerics.linalg import EPS
 from diverset.numerics.validation import check_fits_in_memory
 from diverset.sampling.base import Offer
 
@@ -34,38 +29,19 @@ __all__ = ["BlockFactor", "BlockLikelihood", "likelihood_of"]
 _NONE = np.zeros(0, dtype=np.int64)
 
 
-def _gram_of(block: Any, quality: FloatArray | None, dropped: IntArray) -> Array:
-    with np.errstate(over="ignore", invalid="ignore"):
-        return local_factor(block, quality, dropped)._base_gram()
-
-
-def _norms_of(
-    block: Any, quality: FloatArray | None, dropped: IntArray, matrix: Array | None, upper: bool
-) -> FloatArray:
-    return local_factor(block, quality, dropped).norms_squared(matrix, upper=upper)
-
-
-def _first_fault(block: Any) -> tuple[int, int, float] | None:
-    """Where a block has an entry that is not finite."""
+def check_entries(block: Any, start: int) -> None:
+    """Refuse entries that are not finite, on the worker that has the block, whose first item is `start`."""
     for part, rows in RowFactor(as_block(block)).blocks():
         bad = np.argwhere(~np.isfinite(rows))
         if len(bad):
-            i, j = (int(x) for x in bad[0])
-            return part.start + i, j, rows[i, j]
-    return None
+            i, j = bad[0]
+            raise KernelError(f"features[{start + part.start + i}, {j}] is {rows[i, j]}; every entry must be finite")
 
 
 class BlockFactor(RowFactor):
-    """Rows diag(q) F T, of shape (n, width), F in blocks; `removed` rows are left out.
+    """Rows diag(q) F T, of shape (n, width), F and q in blocks; the few `removed` rows of F, ascending, do not belong.
 
-    Parameters
-    ----------
-    blocks : Blocks
-        F and q.
-    removed : ndarray of int64
-        Ascending rows of F that do not belong: few, for they are listed here.
-    transform : ndarray of shape (D, width) or (D,), optional
-        T; a vector scales the columns.
+    The transform T has shape (D, width), or (D,) to scale the columns.
     """
 
     def __init__(self, blocks: Blocks, removed: IntArray = _NONE, transform: Array | None = None) -> None:
@@ -76,7 +52,7 @@ class BlockFactor(RowFactor):
         self.removed = removed
         self.n = blocks.shape[0] - len(removed)
         self.width = blocks.shape[1] if transform is None or transform.ndim == 1 else transform.shape[1]
-        # A probability asks for the same few rows twice: for what they are, and for how large their rounding is.
+        # The last rows fetched: a probability reads the same few rows twice, for their values and their rounding error.
         self._last: tuple[IntArray, Array] | None = None
 
     def _base_rows(self, positions: IntArray) -> IntArray:
@@ -93,16 +69,15 @@ class BlockFactor(RowFactor):
 
     def dropped(self) -> list[IntArray]:
         """Places in each block of the rows that are left out."""
-        found = self.base.split(self.removed)
-        return [found.get(b, _NONE) for b in range(len(self.base.parts))]
+        places: list[IntArray] = self.base.split(self.removed)
+        return places
 
     def tasks(self, function: Any, *shared: Any) -> list[Task]:
-        """``function(block, quality, dropped, *shared)`` for every block."""
-        blocks = self.base
-        # Named once in the graph, however many blocks there are.
+        """``function(rows, *shared)`` for the rows of every block."""
+        # Arrays are in the graph once, however many blocks there are.
         constants = [task(same, s) if isinstance(s, np.ndarray) else s for s in shared]
-        triples = zip(blocks.parts, blocks.quality, self.dropped(), strict=True)
-        return [task(function, part, quality, dropped, *constants) for part, quality, dropped in triples]
+        triples = zip(self.base.parts, self.base.quality, self.dropped(), strict=True)
+        return [task(on_rows, function, *triple, *constants) for triple in triples]
 
     def lengths(self) -> IntArray:
         """Rows of each block that belong."""
@@ -111,14 +86,11 @@ class BlockFactor(RowFactor):
 
     def blocks(self) -> Iterator[tuple[slice, Array]]:
         """Consecutive blocks of diag(q) F, before T, one at a time."""
-        start = 0
-        for fetched in self.tasks(_whole):
-            rows = compute([fetched])[0]
-            yield slice(start, start + len(rows)), rows
-            start += len(rows)
+        for a, b in pairwise(np.cumsum([0, *self.lengths()]).tolist()):
+            yield slice(a, b), self.base.fetch(self._base_rows(np.arange(a, b)))
 
     def subset(self, keep: IntArray) -> RowFactor:
-        """Only these rows, in this order, and here."""
+        """Only these rows, in this order, in the memory of this process."""
         check_fits_in_memory(8 * len(keep) * self.base.shape[1], what=f"the features of {len(keep)} items")
         return RowFactor(self._fetch(keep), transform=self.transform)
 
@@ -137,15 +109,11 @@ class BlockFactor(RowFactor):
         return BlockFactor(self.base, self.removed, factor * T)
 
     def _base_gram(self) -> Array:
-        C: Array = compute([tree_sum(self.tasks(_gram_of))])[0]
-        return C
+        return np.asarray(compute([tree_sum(self.tasks(RowFactor._base_gram))])[0])
 
     def _refuse_nonfinite(self) -> None:
-        starts = self.base.starts
-        for start, fault in zip(starts, compute([task(_first_fault, part) for part in self.base.parts]), strict=False):
-            if fault is not None:
-                i, j, value = fault
-                raise KernelError(f"features[{start + i}, {j}] is {value}; every entry must be finite")
+        parts, starts = self.base.parts, self.base.starts.tolist()
+        compute([task(check_entries, part, start) for part, start in zip(parts, starts, strict=False)])
         raise KernelError(
             "products of the features overflow; divide the features (or the quality) by their largest entry"
         )
@@ -153,32 +121,15 @@ class BlockFactor(RowFactor):
     def norms_squared(self, matrix: Array | None = None, *, upper: bool = False) -> FloatArray:
         """Squared norms of the rows, times `matrix` first if given: a dask array, computed on use."""
         transform = self.transform if matrix is None else self.combined(matrix)
-        lazy: FloatArray = lazy_array(
-            self.tasks(_norms_of, transform, upper and self.transform is None), self.lengths()
-        )
+        norms = partial(RowFactor.norms_squared, upper=upper and self.transform is None)
+        lazy: FloatArray = lazy_array(self.tasks(norms, transform), self.lengths())
         return lazy
-
-    def outer(self) -> Array:
-        r""":math:`B B^*`, dense, for few items."""
-        B = self.take(np.arange(self.n))
-        return np.asarray(B @ B.conj().T)
-
-
-def _whole(block: Any, quality: FloatArray | None, dropped: IntArray) -> Array:
-    factor = local_factor(block, quality, dropped)
-    return factor.take(np.arange(factor.n))
 
 
 class BlockLikelihood(LowRankLikelihood):
     r"""L-ensemble with :math:`L = BB^*`, B in blocks elsewhere; see the module docstring."""
 
     factor: BlockFactor
-
-    @classmethod
-    def from_rows(cls, factor: RowFactor, noise: float = 0.0) -> BlockLikelihood:
-        """Dual kernel by one pass on the workers; the rows stay there, so that it has to suffice."""
-        C = factor.gram()
-        return cls(factor, C, max(noise, cls._noise_of(factor, C)))
 
     def spectral_diagonal(self, weights: FloatArray) -> FloatArray:
         r"""Diagonal of :math:`V\,\mathrm{diag}(w)\,V^*`, lazy: squared norms of the rows of :math:`V\sqrt w`."""
@@ -188,13 +139,14 @@ class BlockLikelihood(LowRankLikelihood):
         """Rejection sampling with the cumulative sums on the workers; ``features.compute()`` brings the others."""
         from diverset.distributed.sampling import BlockSampler
 
-        return [Offer("rejection", 0.0, lambda: BlockSampler.of(self, k))]
+        return [Offer("rejection", 0.0, lambda: BlockSampler(self, k))]
 
 
 def likelihood_of(features: Any, quality: Any = None) -> tuple[Any, range]:
     """Representation of the DPP of features in blocks, and its labels.
 
-    One pass over the features. With at least as many features as items they come here: the dense kernel is smaller.
+    One pass over the features. With at least as many features as items the rows are fetched: the dense kernel is
+    smaller.
     """
     blocks = Blocks.of(features, quality)
     n, width = blocks.shape
@@ -205,8 +157,5 @@ def likelihood_of(features: Any, quality: Any = None) -> tuple[Any, range]:
     check_fits_in_memory(
         16 * n * n, what=f"the kernel of {n} items", remedy="project the features to fewer than n dimensions"
     )
-    B = blocks.fetch(np.arange(n))
-    if not np.isfinite(row_norms_squared(B)).all():
-        BlockFactor(blocks)._refuse_nonfinite()
-    L = RowFactor(B).outer()
+    L = BlockFactor(blocks).outer()
     return likelihood_of_matrix(L, EPS * np.diagonal(L).real), range(n)

@@ -1,25 +1,28 @@
-"""Features from files, as dask arrays whose blocks are read where they are needed and released after use.
+"""Features from files and from kernels, as dask arrays whose blocks are made where they are needed.
 
 The pages of an open memory map count as memory of the process that read them, and a map cannot be sent to another
-process. Here every block opens the file for itself, so a pass over a file of any size takes the memory of a few blocks.
+process. So every block opens the file for itself, and a pass over a file of any size takes the memory of a few blocks.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from diverset._typing import Array, IntArray
-from diverset.distributed.blocks import Blocks, compute, lazy_array, same, task
+from diverset import kernels
+from diverset._typing import Array, FloatArray, IntArray, RNGLike
+from diverset.distributed.blocks import Blocks, Task, as_block, by_block, compute, lazy_array, same, task
 from diverset.errors import DiversetError, KernelError, MissingExtraError
 from diverset.inference.inputs import list_rows
-from diverset.numerics.validation import check_rows
+from diverset.numerics.linalg import EPS
+from diverset.numerics.validation import as_generator, as_real, check_count, check_positive, check_rows, is_sparse
 
-__all__ = ["ParquetRows", "read", "rows_of"]
+__all__ = ["ParquetRows", "nystroem", "read", "rows_of"]
 
 #: Default size of a block, in bytes.
 BLOCK_BYTES = 1 << 26
@@ -75,14 +78,16 @@ def _read_npy(path: str, block_bytes: int) -> Any:
         raise KernelError(f"{path} has shape {whole.shape}; expected (n_items, n_features) in C order")
     n, width = whole.shape
     assert isinstance(whole, np.memmap)
-    dtype, offset = whole.dtype, int(whole.offset)
-    row = width * dtype.itemsize
+    row = width * whole.dtype.itemsize
     step = max(1, block_bytes // max(row, 1))
-    starts = range(0, n, step) if n else (0,)
+    starts = range(0, max(n, 1), step)
     lengths = [min(step, n - start) for start in starts]
     full = os.path.abspath(path)
-    parts = [task(_mapped, full, dtype.str, offset + a * row, m, width) for a, m in zip(starts, lengths, strict=True)]
-    return lazy_array(parts, lengths, dtype, width)
+    parts = [
+        task(_mapped, full, whole.dtype.str, int(whole.offset) + a * row, m, width)
+        for a, m in zip(starts, lengths, strict=True)
+    ]
+    return lazy_array(parts, lengths, whole.dtype, width)
 
 
 def _mapped(path: str, dtype: str, offset: int, length: int, width: int) -> Array:
@@ -123,83 +128,77 @@ class ParquetRows:
 
     def __init__(self, path: str, *, block_bytes: int = BLOCK_BYTES) -> None:
         self.path = path
-        self._parquet = _pyarrow()
-        files = _files_of(path)
-        #: Of each block: the file, the row groups, and the number of rows.
+        parquet = _pyarrow()
+        #: For each block, the file, the row groups, and the number of rows.
         self.blocks: list[tuple[str, tuple[int, ...], int]] = []
-        for file in files:
+        for file in _files_of(path):
             with _opened(file) as handle:
                 try:
-                    parquet = self._parquet.ParquetFile(handle)
+                    found = parquet.ParquetFile(handle)
                 except Exception as error:
                     raise DiversetError(f"{file} is not a Parquet file, or is damaged") from error
-                self.schema = parquet.schema_arrow
-                self._join(file, parquet.metadata, block_bytes)
+                self.schema = found.schema_arrow
+                self._join(file, found.metadata, block_bytes)
         self.n = sum(rows for _, _, rows in self.blocks)
         if not self.blocks:
             raise DiversetError(f"{path} has no rows")
 
     def _join(self, file: str, metadata: Any, block_bytes: int) -> None:
-        groups: list[int] = []
-        size = rows = 0
+        first = size = rows = 0
         for g in range(metadata.num_row_groups):
             group = metadata.row_group(g)
-            groups.append(g)
             size, rows = size + group.total_byte_size, rows + group.num_rows
             if size >= block_bytes or g == metadata.num_row_groups - 1:
                 if rows:
-                    self.blocks.append((file, tuple(groups), rows))
-                groups, size, rows = [], 0, 0
+                    self.blocks.append((file, tuple(range(first, g + 1)), rows))
+                first, size, rows = g + 1, 0, 0
 
     @property
     def names(self) -> list[str]:
         """Names of the columns."""
         return list(self.schema.names)
 
+    def _tasks(self, function: Any, names: Sequence[str], *arguments: Any) -> list[Task]:
+        """``function(file, groups, names, *arguments)`` for every block."""
+        unknown = next((name for name in names if name not in self.names), None)
+        if unknown is not None:
+            raise DiversetError(f"{self.path} has no column {unknown!r}; its columns are {', '.join(self.names[:20])}")
+        return [task(function, file, groups, list(names), *arguments) for file, groups, _ in self.blocks]
+
     def features(self, columns: str | Sequence[str] | None = None) -> Any:
         """Columns side by side, or one column of lists, as a dask array."""
         names = self.names if columns is None else [columns] if isinstance(columns, str) else list(columns)
-        self._check(names)
-        first = _features_of(self.blocks[0][0], self.blocks[0][1][:1], tuple(names))
-        parts = [task(_features_of, file, groups, tuple(names)) for file, groups, _ in self.blocks]
+        parts = self._tasks(_features_of, names)
+        first = _features_of(self.blocks[0][0], self.blocks[0][1][:1], names)
         return lazy_array(parts, [rows for _, _, rows in self.blocks], first.dtype, first.shape[1])
 
     def column(self, name: str) -> Any:
         """One column of single values as a dask array."""
-        self._check([name])
+        parts = self._tasks(_column_of, [name])
         dtype = self.schema.field(name).type.to_pandas_dtype()
-        parts = [task(_column_of, file, groups, name) for file, groups, _ in self.blocks]
         return lazy_array(parts, [rows for _, _, rows in self.blocks], dtype)
 
     def find(self, name: str, values: Collection[str]) -> dict[str, list[int]]:
-        """Rows whose entry in a column, as text without spaces around, is one of `values`; looked up in the blocks."""
-        self._check([name])
-        wanted = task(same, frozenset(values))
-        found = compute([task(_found_in, file, groups, name, wanted) for file, groups, _ in self.blocks])
+        """Rows whose entry in a column, as text without spaces around, is one of `values`; searched on the workers."""
+        found = compute(self._tasks(_found_in, [name], task(same, frozenset(values))))
         rows: dict[str, list[int]] = {}
         start = 0
         for (_, _, length), part in zip(self.blocks, found, strict=True):
-            for value, places in part.items():
-                rows.setdefault(value, []).extend(start + place for place in places)
+            for value, place in part:
+                rows.setdefault(value, []).append(start + place)
             start += length
         return rows
-
-    def _check(self, names: list[str]) -> None:
-        unknown = next((name for name in names if name not in self.names), None)
-        if unknown is not None:
-            raise DiversetError(f"{self.path} has no column {unknown!r}; its columns are {', '.join(self.names[:20])}")
 
     def take(self, rows: IntArray) -> dict[str, list[Any]]:
         """All columns over some rows, in their order; blocks without any are not read."""
         starts = np.cumsum([0, *(m for _, _, m in self.blocks)])
-        block = np.searchsorted(starts, rows, side="right") - 1
-        wanted = np.unique(block)
-        tasks = [task(_rows_of, *self.blocks[b][:2], rows[block == b] - starts[b]) for b in wanted]
+        wanted = by_block(np.searchsorted(starts, rows, side="right") - 1)
+        found = compute([task(_rows_of, *self.blocks[b][:2], rows[own] - starts[b]) for b, own in wanted])
         columns: dict[str, list[Any]] = {name: [None] * len(rows) for name in self.names}
-        for b, found in zip(wanted, compute(tasks), strict=True):
-            for at, i in enumerate(np.flatnonzero(block == b)):
-                for name in self.names:
-                    columns[name][i] = found[name][at]
+        for (_, own), part in zip(wanted, found, strict=True):
+            for name in self.names:
+                for i, cell in zip(own, part[name], strict=True):
+                    columns[name][i] = cell
         return columns
 
 
@@ -211,87 +210,137 @@ def _pyarrow() -> Any:
     return pyarrow.parquet
 
 
-def _files_of(path: str) -> list[str]:
-    if "://" in path:
-        import fsspec
+def _located(path: str) -> tuple[Any, str]:
+    """File system of a path or an address, and the path in it."""
+    import fsspec
 
-        filesystem, root = fsspec.core.url_to_fs(path)
-        if not filesystem.isdir(root):
-            return [path]
-        return [filesystem.unstrip_protocol(found) for found in sorted(filesystem.glob(f"{root}/*.parquet"))]
-    if os.path.isdir(path):
-        found = sorted(os.path.abspath(file) for file in Path(path).glob("*.parquet"))
+    return fsspec.core.url_to_fs(path) if "://" in path else (fsspec.filesystem("file"), os.path.abspath(path))
+
+
+def _files_of(path: str) -> list[str]:
+    filesystem, root = _located(path)
+    if not filesystem.exists(root):
+        raise DiversetError(f"cannot read {path}: there is no such file")
+    found = [root]
+    if filesystem.isdir(root):
+        found = sorted(file for file in filesystem.ls(root, detail=False) if file.endswith(".parquet"))
         if not found:
             raise DiversetError(f"{path} is a folder without .parquet files")
-        return found
-    if not os.path.exists(path):
-        raise DiversetError(f"cannot read {path}: there is no such file")
-    return [os.path.abspath(path)]
+    return [filesystem.unstrip_protocol(file) for file in found] if "://" in path else found
 
 
 def _opened(file: str) -> Any:
-    if "://" in file:
-        import fsspec
-
-        return fsspec.open(file, "rb").open()
-    return open(file, "rb")
+    filesystem, root = _located(file)
+    return filesystem.open(root, "rb")
 
 
 def _table(file: str, groups: tuple[int, ...], names: list[str] | None) -> Any:
-    parquet = _pyarrow()
     with _opened(file) as handle:
         try:
-            return parquet.ParquetFile(handle).read_row_groups(list(groups), columns=names, use_threads=False)
-        except Exception as error:  # the header was whole, and what it describes is not
+            return _pyarrow().ParquetFile(handle).read_row_groups(list(groups), columns=names, use_threads=False)
+        except Exception as error:  # the header is intact and the data are not
             raise DiversetError(f"{file} is damaged: {error}") from error
 
 
-def _features_of(file: str, groups: tuple[int, ...], names: tuple[str, ...]) -> Array:
-    """Row groups as an array, on the worker that needs them."""
-    table = _table(file, groups, list(names))
+def _features_of(file: str, groups: tuple[int, ...], names: list[str]) -> Array:
+    """Row groups as an array, on the worker that needs them: one column of lists, or columns of numbers."""
+    table = _table(file, groups, names)
     if len(names) == 1 and hasattr(table.schema.field(names[0]).type, "value_type"):
-        return _lists(table.column(names[0]).combine_chunks(), names[0], file)
-    columns = [_numbers(table.column(name), name, file) for name in names]
-    dtype = np.result_type(np.float32, *columns)
-    result = np.empty((table.num_rows, len(names)), dtype=dtype)
-    for j, column in enumerate(columns):
-        result[:, j] = column
-    return result
+        rows = list_rows(table.column(names[0]).combine_chunks(), f"column {names[0]!r} of {file}")
+        if rows.dtype.kind not in "biuf":
+            raise KernelError(f"column {names[0]!r} of {file} holds lists of {rows.dtype}; they must be numbers")
+        return rows
+    columns = [table.column(name).to_numpy() for name in names]
+    for name, column in zip(names, columns, strict=True):
+        if column.dtype.kind not in "biuf":
+            kind = table.column(name).type
+            raise KernelError(f"column {name!r} of {file} holds {kind}; leave it out, or turn it into numbers")
+    result = np.empty((table.num_rows, len(names)), dtype=np.result_type(np.float32, *columns))
+    return np.stack(columns, axis=1, out=result)
 
 
-def _numbers(column: Any, name: str, file: str) -> Array:
-    values = column.to_numpy()
-    if values.dtype.kind not in "biuf":
-        raise KernelError(f"column {name!r} of {file} holds {column.type}; leave it out, or turn it into numbers")
-    return np.asarray(values)
-
-
-def _lists(column: Any, name: str, file: str) -> Array:
-    """A column of lists of one length as a matrix."""
-    import pyarrow as pa
-
-    if isinstance(column, pa.ChunkedArray):
-        column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
-    rows = list_rows(column, f"column {name!r} of {file}")
-    if rows.dtype.kind not in "biuf":
-        raise KernelError(f"column {name!r} of {file} holds lists of {rows.dtype}; they must be numbers")
-    return rows
-
-
-def _column_of(file: str, groups: tuple[int, ...], name: str) -> Array:
-    values: Array = _table(file, groups, [name]).column(name).to_numpy()
+def _column_of(file: str, groups: tuple[int, ...], names: list[str]) -> Array:
+    values: Array = _table(file, groups, names).column(0).to_numpy()
     return values
 
 
-def _found_in(file: str, groups: tuple[int, ...], name: str, wanted: frozenset[str]) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = {}
-    for place, cell in enumerate(_table(file, groups, [name]).column(name).to_pylist()):
-        value = str(cell).strip()
-        if value in wanted:
-            found.setdefault(value, []).append(place)
-    return found
+def _found_in(file: str, groups: tuple[int, ...], names: list[str], wanted: frozenset[str]) -> list[tuple[str, int]]:
+    cells = _table(file, groups, names).column(0).to_pylist()
+    return [(value, place) for place, value in enumerate(str(cell).strip() for cell in cells) if value in wanted]
 
 
 def _rows_of(file: str, groups: tuple[int, ...], rows: IntArray) -> dict[str, list[Any]]:
-    table = _table(file, groups, None).take(rows)
-    return {name: table.column(name).to_pylist() for name in table.schema.names}
+    return dict(_table(file, groups, None).take(rows).to_pydict())
+
+
+def nystroem(
+    features: Any,
+    landmarks: Any = 256,
+    *,
+    kernel: Callable[[Array, Array], Array] | None = None,
+    length_scale: float | None = None,
+    rng: RNGLike = None,
+) -> Any:
+    r"""Features :math:`\Phi = k(X, Z)\,U\Lambda^{-1/2}` with :math:`k(Z, Z) = U \Lambda U^\top`, Z a few landmarks.
+
+    :math:`\Phi\Phi^\top` is the Nystroem approximation of the kernel matrix: never above it, exact between landmarks,
+    and exact everywhere once the landmarks span it ([WilliamsSeeger2001]_).
+
+    Parameters
+    ----------
+    features : dask array of shape (n_items, n_features)
+        One row per item.
+    landmarks : int or array_like of shape (m, n_features)
+        Number of items to draw as landmarks, uniformly, or the landmarks themselves.
+    kernel : callable, optional
+        ``kernel(X, Z)`` gives the (len(X), len(Z)) similarities; :func:`diverset.kernels.rbf` by default.
+    length_scale : float, optional
+        Of the default kernel; by default the median distance of the landmarks.
+    rng : int, Generator or None
+        Seed or generator for the landmarks.
+
+    Returns
+    -------
+    dask array of shape (n_items, m)
+        Not computed yet; O(m(D + m)) an item, on the worker that has it. Pass it to
+        :meth:`diverset.DPP.from_features` or ``select(..., similarity="dot")``. Linearly dependent landmarks give fewer
+        columns.
+
+    Examples
+    --------
+    >>> import numpy as np, dask.array as da, diverset as dv
+    >>> X = np.random.default_rng(0).random((2000, 2))
+    >>> phi = dv.distributed.nystroem(da.from_array(X, chunks=500), 60, length_scale=0.5, rng=0).compute()
+    >>> bool(np.abs(phi @ phi.T - dv.kernels.rbf(X, length_scale=0.5)).max() < 1e-3)
+    True
+    """
+    # Not joined: the result has the same blocks, and may be wider than the features.
+    blocks = Blocks.of(features, join=False)
+    n, width = blocks.shape
+    if np.ndim(landmarks) == 0:
+        m = min(check_count(landmarks, name="landmarks"), n)
+        Z = np.asarray(blocks.fetch(np.sort(as_generator(rng).choice(n, size=m, replace=False))))
+    else:
+        Z = as_real(landmarks, name="landmarks", shape=(None, None))
+    if Z.shape[1] != width:
+        raise KernelError(f"landmarks have {Z.shape[1]} features and the items {width}; they must have as many")
+    if len(Z) == 0:
+        raise KernelError("there are no landmarks; give at least one, or features of at least one item")
+    if kernel is None:
+        known = None if length_scale is None else check_positive(length_scale, name="length_scale")
+        kernel = partial(kernels.rbf, length_scale=kernels.median_heuristic(Z) if known is None else known)
+    K = np.asarray(kernel(Z, Z), dtype=np.float64)
+    if K.shape != (len(Z), len(Z)) or not np.isfinite(K).all():
+        raise KernelError(f"kernel(Z, Z) has shape {K.shape} for {len(Z)} landmarks; it must be square and finite")
+    lam, U = np.linalg.eigh((K + K.T) / 2.0)
+    kept = lam > len(lam) * EPS * max(float(lam[-1]), 0.0)
+    if not kept.any():
+        raise KernelError("the kernel of the landmarks is zero; give other landmarks, or another kernel")
+    half = U[:, kept] / np.sqrt(lam[kept])
+    parts = [task(_kernel_features, part, kernel, Z, half) for part in blocks.parts]
+    return lazy_array(parts, blocks.lengths, np.float64, half.shape[1])
+
+
+def _kernel_features(block: Any, kernel: Callable[[Array, Array], Array], Z: FloatArray, half: FloatArray) -> Array:
+    X = as_block(block)
+    return np.asarray(kernel(X.toarray() if is_sparse(X) else np.asarray(X), Z) @ half)

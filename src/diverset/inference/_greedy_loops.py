@@ -1,3 +1,4 @@
+# cython: infer_types=True
 r"""Greedy selection by threshold-lazy evaluation.
 
 Every item i has a potential :math:`u_i = u_i^0 - f_i \sum_t (z_t \cdot x_i)^2` that falls with every pick t (the
@@ -24,6 +25,7 @@ import numpy as np
 if cython.compiled:
     from cython.cimports.diverset.numerics.kernels import choose_kernels, kernels, prefetch
     from cython.cimports.libc.math import HUGE_VAL, log, log1p, sqrt
+    from cython.cimports.numpy import PyArray_DATA
 
     choose_kernels()
 else:
@@ -56,11 +58,18 @@ def as_panels(Z, dtype, n_directions):
     size = n_panels * D * _REGISTER
     # Aligned, because a register that spans two cache lines takes twice as long to load.
     memory = np.zeros(size + _REGISTER, dtype=np.uint8)
-    start = -memory.__array_interface__["data"][0] % _REGISTER
+    start = -memory.ctypes.data % _REGISTER
     panels = memory[start : start + size].view(dtype).reshape(n_panels, D, width)
     for s in range(len(Z)):
         panels[s // width, :, s % width] = Z[s]
     return panels
+
+
+def _address(array):
+    """Where the numbers of a C-ordered array begin; uncompiled, the array as one long row."""
+    if not array.flags.c_contiguous:
+        raise ValueError("rows must be in C order")
+    return cython.cast(cython.Py_ssize_t, PyArray_DATA(array)) if cython.compiled else array.reshape(-1)
 
 
 @cython.cfunc
@@ -78,22 +87,9 @@ def _key(u: cython.double, bonus: cython.double, weight: cython.double, leverage
 class _State:
     """What rows and dense kernels share: keys, bonuses and limits.
 
-    Parameters
-    ----------
-    keys : ndarray of shape (n,)
-        Upper bounds of the keys, updated in place; -inf for items that cannot be picked.
-    bonus : ndarray of shape (n,)
-        What each item earns for itself.
-    weight : float
-        Weight of the log-volume.
-    tolerance : float
-        Share of an item's squared norm below which it counts as dependent on the picks.
-    groups, caps : ndarray of int64
-        Group of each item, and picks left to each group (changed in place); empty for none.
-    costs : ndarray of shape (n,), or empty
-        What each pick costs.
-    budget : float
-        What may be spent.
+    `keys` are upper bounds of the keys, updated in place, and -inf for items that cannot be picked. An item with less
+    than `tolerance` of its squared norm left counts as dependent on the picks. `caps` (changed in place) are the picks
+    left to each of the `groups`, and `budget` is what may be spent on `costs`; empty arrays stand for no limit.
     """
 
     n: cython.Py_ssize_t
@@ -128,7 +124,6 @@ class _State:
     @cython.nogil
     @cython.exceptval(check=False)
     def _drop_unaffordable(self) -> cython.void:
-        i: cython.Py_ssize_t
         for i in range(self.costs.shape[0]):
             if self.costs[i] > self._budget:
                 self.keys[i] = -HUGE_VAL
@@ -138,8 +133,6 @@ class _State:
     @cython.exceptval(check=False)
     def _take(self, best: cython.Py_ssize_t) -> cython.void:
         """Remove a pick, and all items that the limits no longer allow."""
-        i: cython.Py_ssize_t
-        group: cython.longlong
         self.keys[best] = -HUGE_VAL
         if self.costs.shape[0]:
             self._budget -= self.costs[best]
@@ -156,43 +149,28 @@ class _State:
 @cython.final
 @cython.cclass
 class RowState(_State):
-    """Greedy selection over rows: the vector of item i is ``sqrt(factor[i]) * X[i]``.
+    """Greedy selection over rows: the vector of item i is ``sqrt(factor[i]) * X[i]``, and `scale` its squared norm.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, D)
-        float32 or float64, C order.
-    scale, factor : ndarray of shape (n,)
-        Squared norms of the items, and squared factors of the rows.
-    u0 : ndarray of shape (n,)
-        Potentials before any direction.
-    Z : ndarray of shape (m, D)
-        Directions; the first `t` are set, the others are written by the picks.
-    t : int
-        Number of directions that are set.
-    slack : ndarray of shape (m + 1,)
-        Entry s is the allowance for rounding after s directions, relative to `scale`; the first t + 1 are set.
-    unit : float
-        What a unit direction adds to the slack.
-    inverse : ndarray of shape (D, D), or empty
-        Inverse of the information matrix, for picks by leverage; changed in place.
-    bound, step : ndarray of shape (n,)
-        Potentials as far as they are known, and how many directions they have seen; changed in place.
-    limits
-        Keys, bonuses and limits: the arguments of the base class, in their order.
+    Rows of X (n, D) are float32 or float64 in C order. `u0` are the potentials before any direction; `bound` and `step`
+    the potentials as far as they are known, and how many directions they have seen. Of the directions Z (m, D) the
+    first `t` are set, the others are written by the picks. Entry s of `slack` (m + 1,) is the allowance for rounding
+    after s directions, relative to `scale`, of which a unit direction adds `unit`. `inverse` (D, D) is the inverse of
+    the information matrix for picks by leverage, else empty. `limits` are the arguments of the base class. `bound`,
+    `step`, `inverse`, Z and the slack are changed in place.
     """
 
     D: cython.Py_ssize_t
     width: cython.Py_ssize_t
+    entries: cython.Py_ssize_t
     single: cython.bint
     leverage: cython.bint
     unit: cython.double
-    X32: cython.const[cython.float][:, ::1]
-    X64: cython.const[cython.double][:, ::1]
+    X: object
+    panels: object
     x32: cython.p_float
     x64: cython.p_double
-    panels32: cython.float[:, :, ::1]
-    panels64: cython.double[:, :, ::1]
+    p32: cython.p_float
+    p64: cython.p_double
     scale: cython.const[cython.double][::1]
     factor: cython.const[cython.double][::1]
     u0: cython.const[cython.double][::1]
@@ -206,16 +184,18 @@ class RowState(_State):
         _State.__init__(self, *limits)
         self.D = X.shape[1]
         self.single = X.dtype == np.float32
-        panels = as_panels(Z[:t], X.dtype, len(Z))
-        self.width = panels.shape[2]
-        if self.single:
-            self.X32, self.panels32 = X, panels
-            if cython.compiled and X.size:
-                self.x32 = cython.cast(cython.p_float, cython.address(self.X32[0, 0]))
+        self.panels = as_panels(Z[:t], X.dtype, len(Z))
+        self.width, self.entries = self.panels.shape[2], self.panels.size
+        self.X = X
+        rows: cython.Py_ssize_t = _address(X)
+        panels: cython.Py_ssize_t = _address(self.panels)
+        if cython.compiled:
+            # Both pointers of a pair have the same address; `single` says which of them is used.
+            self.x32, self.x64 = cython.cast(cython.p_float, rows), cython.cast(cython.p_double, rows)
+            self.p32, self.p64 = cython.cast(cython.p_float, panels), cython.cast(cython.p_double, panels)
         else:
-            self.X64, self.panels64 = X, panels
-            if cython.compiled and X.size:
-                self.x64 = cython.cast(cython.p_double, cython.address(self.X64[0, 0]))
+            self.x32 = self.x64 = rows
+            self.p32 = self.p64 = panels
         self.scale, self.factor, self.u0 = scale, factor, u0
         self.Z, self._t, self.slack, self.unit = Z, t, slack, unit
         self.inverse, self.leverage = inverse, inverse.size > 0
@@ -234,15 +214,10 @@ class RowState(_State):
         """Sum of squared products of row c with directions start..end-1, which lie in at most `_PANELS` panels."""
         if cython.compiled:
             if self.single:
-                return kernels.panel_squares_float(
-                    cython.address(self.panels32[0, 0, 0]), self.D, start, end, self.x32 + c * self.D
-                )
-            return kernels.panel_squares_double(
-                cython.address(self.panels64[0, 0, 0]), self.D, start, end, self.x64 + c * self.D
-            )
+                return kernels.panel_squares_float(self.p32, self.D, start, end, self.x32 + c * self.D)
+            return kernels.panel_squares_double(self.p64, self.D, start, end, self.x64 + c * self.D)
         else:
-            X, panels = (self.X32, self.panels32) if self.single else (self.X64, self.panels64)
-            return kernels.panel_squares(panels, start, end, X[c])
+            return kernels.panel_squares(self.panels, start, end, self.x64[c * self.D : (c + 1) * self.D])
 
     @cython.cfunc
     @cython.inline
@@ -255,17 +230,14 @@ class RowState(_State):
                 return kernels.dot_float(cython.address(M[s, 0]), self.x32 + c * self.D, self.D)
             return kernels.dot(cython.address(M[s, 0]), self.x64 + c * self.D, self.D)
         else:
-            return kernels.dot(M[s], self.X32[c] if self.single else self.X64[c], self.D)
+            return kernels.dot(M[s], self.x64[c * self.D :], self.D)
 
     @cython.cfunc
     @cython.inline
     @cython.nogil
     @cython.exceptval(check=False)
     def _entry(self, c: cython.Py_ssize_t, j: cython.Py_ssize_t) -> cython.double:
-        if cython.compiled:
-            return self.x32[c * self.D + j] if self.single else self.x64[c * self.D + j]
-        else:
-            return self.X32[c, j] if self.single else self.X64[c, j]
+        return self.x32[c * self.D + j] if self.single else self.x64[c * self.D + j]
 
     @cython.cfunc
     @cython.inline
@@ -288,24 +260,7 @@ class RowState(_State):
                 return kernels.dot_floats(self.x32 + c * self.D, self.x32 + c * self.D, self.D)
             return kernels.dot(self.x64 + c * self.D, self.x64 + c * self.D, self.D)
         else:
-            x = self.X32[c] if self.single else self.X64[c]
-            return kernels.dot(x, x, self.D)
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def _clear_panels(self) -> cython.void:
-        """Forget all directions."""
-        p: cython.Py_ssize_t
-        j: cython.Py_ssize_t
-        w: cython.Py_ssize_t
-        for p in range(self.panels32.shape[0] if self.single else self.panels64.shape[0]):
-            for j in range(self.D):
-                for w in range(self.width):
-                    if self.single:
-                        self.panels32[p, j, w] = 0.0
-                    else:
-                        self.panels64[p, j, w] = 0.0
+            return kernels.dot(self.x64[c * self.D :], self.x64[c * self.D :], self.D)
 
     @cython.cfunc
     @cython.nogil
@@ -313,8 +268,6 @@ class RowState(_State):
     def _exact_potential(self, c: cython.Py_ssize_t) -> cython.double:
         """The potential of item c now, in double precision."""
         total: cython.double = 0.0
-        a: cython.double
-        s: cython.Py_ssize_t
         if self.leverage:
             for s in range(self.D):
                 total += self._product(self.inverse, s, c) * self._entry(c, s)
@@ -356,17 +309,11 @@ class RowState(_State):
         i: cython.Py_ssize_t = lo
         block: cython.Py_ssize_t = _PANELS * self.width
         t: cython.Py_ssize_t = self._t
-        m: cython.Py_ssize_t
-        w: cython.Py_ssize_t
-        c: cython.Py_ssize_t
-        end: cython.Py_ssize_t
-        lead: cython.Py_ssize_t
-        key: cython.double
         with cython.nogil:
             while i < hi:
                 # Rows are updated in groups, which wait at the end of the pool: memory fetches one while another is
                 # worked on.
-                m = 0
+                m: cython.Py_ssize_t = 0
                 while i < hi and m < _GROUP:
                     # Without a branch, which the processor could not predict.
                     key = self.keys[i]
@@ -411,11 +358,6 @@ class RowState(_State):
         best: cython.Py_ssize_t = -1
         second: cython.Py_ssize_t = -1
         theta: cython.double = -HUGE_VAL
-        u: cython.double
-        key: cython.double
-        at: cython.Py_ssize_t
-        c: cython.Py_ssize_t
-        end: cython.Py_ssize_t
         if seed >= 0 and self.keys[seed] > -HUGE_VAL:
             u = self._exact_potential(seed)
             if self.leverage or u > self.tolerance * self.scale[seed]:
@@ -463,14 +405,9 @@ class RowState(_State):
         """
         t: cython.Py_ssize_t = self._t
         root: cython.double = sqrt(self.factor[c])
-        u: cython.double
-        length: cython.double
-        j: cython.Py_ssize_t
-        s: cython.Py_ssize_t
-        _turn: cython.Py_ssize_t
         if self.leverage:
             # Sherman and Morrison: M + xx' has the inverse M^-1 - zz'.
-            u = 0.0
+            u: cython.double = 0.0
             for j in range(self.D):
                 self.Z[t, j] = root * self._product(self.inverse, j, c)
                 u += root * self._entry(c, j) * self.Z[t, j]
@@ -481,7 +418,7 @@ class RowState(_State):
                 self.Z[t, j] = root * self._entry(c, j)
             for _turn in range(2):  # twice is enough to be orthogonal to rounding
                 for s in range(t):
-                    self._subtract(self._z_product(s, t), s, t)
+                    self._subtract(self._z_product(s, t), s, self.Z, t)
             u = self._z_product(t, t)
             length = sqrt(u)
             if root == 0.0:  # an item without a direction lowers no potential
@@ -505,12 +442,14 @@ class RowState(_State):
     @cython.inline
     @cython.nogil
     @cython.exceptval(check=False)
-    def _subtract(self, a: cython.double, s: cython.Py_ssize_t, t: cython.Py_ssize_t) -> cython.void:
-        """Z[t] -= a Z[s]."""
+    def _subtract(
+        self, a: cython.double, s: cython.Py_ssize_t, M: cython.double[:, ::1], t: cython.Py_ssize_t
+    ) -> cython.void:
+        """M[t] -= a Z[s]."""
         if cython.compiled:
-            kernels.axpy(-a, cython.address(self.Z[s, 0]), cython.address(self.Z[t, 0]), self.D)
+            kernels.axpy(-a, cython.address(self.Z[s, 0]), cython.address(M[t, 0]), self.D)
         else:
-            kernels.axpy(-a, self.Z[s], self.Z[t], self.D)
+            kernels.axpy(-a, self.Z[s], M[t], self.D)
 
     @cython.cfunc
     @cython.nogil
@@ -519,22 +458,17 @@ class RowState(_State):
         t: cython.Py_ssize_t = self._t
         panel: cython.Py_ssize_t = t // self.width
         lane: cython.Py_ssize_t = t % self.width
-        j: cython.Py_ssize_t
         self._take(best)
         self._potentials[t] = self._set_direction(best)
         for j in range(self.D):
+            at = (panel * self.D + j) * self.width + lane
             if self.single:
-                self.panels32[panel, j, lane] = cython.cast(cython.float, self.Z[t, j])
+                self.p32[at] = self.Z[t, j]
             else:
-                self.panels64[panel, j, lane] = self.Z[t, j]
+                self.p64[at] = self.Z[t, j]
         if self.leverage:
             for j in range(self.D):
-                if cython.compiled:
-                    kernels.axpy(
-                        -self.Z[t, j], cython.address(self.Z[t, 0]), cython.address(self.inverse[j, 0]), self.D
-                    )
-                else:
-                    kernels.axpy(-self.Z[t, j], self.Z[t], self.inverse[j], self.D)
+                self._subtract(self.Z[t, j], t, self.inverse, j)
         self.slack[t + 1] = self.slack[t] + self.unit * self._z_product(t, t)
         self._t = t + 1
 
@@ -556,7 +490,6 @@ class RowState(_State):
         Picking ends early when none of the items has a key of `level` or more.
         """
         made: cython.Py_ssize_t = 0
-        best: cython.Py_ssize_t
         seed: cython.Py_ssize_t = -1
         key: cython.double = HUGE_VAL
         with cython.nogil:
@@ -581,15 +514,9 @@ def rank_scores(
 
     `order` sorts each row, ascending, and entry 2r of the table is the score of rank r.
     """
-    m: cython.Py_ssize_t = order.shape[0]
-    n: cython.Py_ssize_t = order.shape[1]
-    i: cython.Py_ssize_t
-    j: cython.Py_ssize_t
-    start: cython.Py_ssize_t
-    end: cython.Py_ssize_t
-    value: cython.double
+    n = order.shape[1]
     with cython.nogil:
-        for i in range(m):
+        for i in range(order.shape[0]):
             start = 0
             while start < n and scores[i, order[i, n - 1 - start]] > -HUGE_VAL:
                 value = scores[i, order[i, n - 1 - start]]
@@ -606,16 +533,8 @@ def rank_scores(
 class Batch:
     """Picks from many short lists of rows of one width, one list after the other, in the same memory.
 
-    Parameters
-    ----------
-    n, D, k : int
-        Largest number of rows of a list, width of the rows, and largest number of picks.
-    dtype : dtype
-        float32 or float64.
-    unit : float
-        What a unit direction adds to the allowance for rounding.
-    tolerance : float
-        Share of an item's squared norm below which it counts as dependent on the picks.
+    A list has at most n rows, of D numbers of this `dtype`, and at most k picks; `unit` and `tolerance` are those of
+    :class:`RowState`.
     """
 
     state: RowState
@@ -645,55 +564,30 @@ class Batch:
         facts: cython.longlong[:, ::1],
         sums: cython.double[:, ::1],
     ):
-        """Pick from the unit vectors of the rows of every list.
+        """Pick from the unit vectors of the rows of m lists, in C order and of the precision of this object.
 
-        Parameters
-        ----------
-        lists : list of ndarray
-            Rows of the precision of this object, in C order.
-        scores : ndarray of shape (m, n)
-            Scores of the items of each list, -inf beyond its end and for items not to pick.
-        order : ndarray of shape (m, n)
-            What sorts each row of the scores, ascending.
-        weight : float
-            Weight of the log-volume; scores have the weight ``1 - weight``.
-        wanted : ndarray of shape (m,)
-            Picks to make from each list.
-        picks, gains : ndarray of shape (m, k)
-            Overwritten.
-        facts : ndarray of shape (m, 4)
-            Overwritten, for each list: picks made (-1 where a row is zero, too long or not finite), items that may be
-            picked, items not picked that have a better score than some pick, and items better than all picks.
-        sums : ndarray of shape (m, 2)
-            Overwritten, for each list: log-determinant of the picks and sum of the gains.
+        `scores` (m, n) are -inf beyond the end of a list and for items not to pick, and count with weight
+        ``1 - weight``; `order` sorts each row of them, ascending. `wanted` picks are made from each list. Overwritten
+        are `picks` and `gains` (m, k); `facts` (m, 4), which are picks made (-1 where a row is zero, too long or not
+        finite), items that may be picked, items not picked of a better score than some pick, and items better than all
+        picks; and `sums` (m, 2), the log-determinant of the picks and the sum of the gains.
         """
         state: RowState = self.state
         m: cython.Py_ssize_t = len(lists)
-        i: cython.Py_ssize_t
-        n: cython.Py_ssize_t
         addresses: cython.longlong[::1] = np.zeros(m, dtype=np.int64)
         lengths: cython.longlong[::1] = np.zeros(m, dtype=np.int64)
         for i in range(m):
-            X = lists[i]
-            lengths[i] = len(X)
-            if cython.compiled:
-                # The list holds a reference to the array, so the address stays valid.
-                if state.single:
-                    state.X32 = X
-                    addresses[i] = cython.cast(cython.Py_ssize_t, cython.address(state.X32[0, 0]))
-                else:
-                    state.X64 = X
-                    addresses[i] = cython.cast(cython.Py_ssize_t, cython.address(state.X64[0, 0]))
+            lengths[i] = len(lists[i])
+            if cython.compiled:  # the list holds a reference to the array, so the address stays valid
+                addresses[i] = _address(lists[i])
         with cython.nogil:
             state.weight = weight
             for i in range(m):
                 if cython.compiled:
-                    if state.single:
-                        state.x32 = cython.cast(cython.p_float, addresses[i])
-                    else:
-                        state.x64 = cython.cast(cython.p_double, addresses[i])
+                    state.x32 = cython.cast(cython.p_float, addresses[i])
+                    state.x64 = cython.cast(cython.p_double, addresses[i])
                 else:
-                    state.X32 = state.X64 = lists[i]
+                    state.x32 = state.x64 = _address(lists[i])
                 n = 0
                 while n < order.shape[1] and scores[i, order[i, order.shape[1] - 1 - n]] > -HUGE_VAL:
                     self.items[n] = order[i, order.shape[1] - 1 - n]
@@ -712,10 +606,12 @@ class Batch:
         self, state: RowState, i: cython.Py_ssize_t, n: cython.Py_ssize_t, scores: cython.const[cython.double][:, ::1]
     ) -> cython.bint:
         """Norms, bonuses and keys of the n items of list i; false where a row has no usable norm."""
-        c: cython.Py_ssize_t
-        norm: cython.double
         state._t = 0
-        state._clear_panels()
+        for c in range(state.entries):  # forget the directions of the list before
+            if state.single:
+                state.p32[c] = 0.0
+            else:
+                state.p64[c] = 0.0
         for c in range(n):
             norm = state._squared_norm(c)
             if not (norm > 1e-280 and norm < 1e280):
@@ -742,9 +638,7 @@ class Batch:
     ) -> cython.Py_ssize_t:
         """Pick from the first n of `items`; returns the number of picks."""
         made: cython.Py_ssize_t = 0
-        best: cython.Py_ssize_t
         seed: cython.Py_ssize_t = -1
-        key: cython.double
         sums[i, 0] = 0.0
         sums[i, 1] = 0.0
         while made < wanted:
@@ -771,7 +665,6 @@ class Batch:
         facts: cython.longlong[:, ::1],
     ) -> cython.void:
         """Where the picks of list i stand by their scores."""
-        c: cython.Py_ssize_t
         low: cython.double = HUGE_VAL
         high: cython.double = -HUGE_VAL
         above_low: cython.Py_ssize_t = 0
@@ -793,16 +686,8 @@ class Batch:
 class DenseState(_State):
     """Greedy selection under a dense kernel; row i of C holds item i's Cholesky coordinates, as far as needed.
 
-    Parameters
-    ----------
-    L : ndarray of shape (n, n)
-        Hermitian positive semidefinite; float64 or complex128.
-    diagonal : ndarray of shape (n,)
-        Its diagonal.
-    width : int
-        Picks and given items at most.
-    limits
-        Keys, bonuses and limits: the arguments of the base class, in their order.
+    L is Hermitian positive semidefinite, float64 or complex128; `width` is the largest number of picks and given items.
+    `limits` are the arguments of the base class.
     """
 
     hermitian: cython.bint
@@ -834,14 +719,12 @@ class DenseState(_State):
         """Fill in item i's coordinates up to the last pick, or until its key falls below theta."""
         s: cython.Py_ssize_t = self.step[i]
         u: cython.double = self.residual[i]
-        j: cython.Py_ssize_t
-        value: cython.double
         while s < self._t:
             j = self.history[s]
             if self.hermitian:
                 u -= self._complex_coordinate(i, j, s)
             else:
-                value = self.L[j, i]
+                value: cython.double = self.L[j, i]
                 if cython.compiled:
                     value -= kernels.dot(cython.address(self.C[i, 0]), cython.address(self.C[j, 0]), s)
                 else:
@@ -862,7 +745,6 @@ class DenseState(_State):
         """Write item i's coordinate s, for pick j; returns its squared modulus."""
         re: cython.double = self.H[j, i].real
         im: cython.double = -self.H[j, i].imag
-        r: cython.Py_ssize_t
         for r in range(0, 2 * s, 2):
             re -= self.C[i, r] * self.C[j, r] + self.C[i, r + 1] * self.C[j, r + 1]
             im -= self.C[i, r + 1] * self.C[j, r] - self.C[i, r] * self.C[j, r + 1]
@@ -872,35 +754,22 @@ class DenseState(_State):
         self.C[i, 2 * s + 1] = im
         return re * re + im * im
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def _append(self, i: cython.Py_ssize_t) -> cython.void:
-        self.history[self._t] = i
-        self.pivots[self._t] = sqrt(self.residual[i])
-        self._t += 1
-
     def give(self, items: cython.const[cython.longlong][::1]):
         """Add items already shown, which repel; those that depend on others before them change nothing."""
-        a: cython.Py_ssize_t
-        i: cython.Py_ssize_t
         with cython.nogil:
             for a in range(items.shape[0]):
                 i = items[a]
                 self._advance(i, -HUGE_VAL)
                 if self.residual[i] > self.tolerance * self.diagonal[i]:
-                    self._append(i)
+                    self.history[self._t] = i
+                    self.pivots[self._t] = sqrt(self.residual[i])
+                    self._t += 1
 
     def pick(
         self, n_picks: cython.Py_ssize_t, stop: cython.double, picks: cython.longlong[::1], gains: cython.double[::1]
     ):
         """Make up to `n_picks` greedy picks with keys above `stop`; returns their number."""
         made: cython.Py_ssize_t = 0
-        best: cython.Py_ssize_t
-        first: cython.Py_ssize_t
-        turn: cython.Py_ssize_t
-        i: cython.Py_ssize_t
-        theta: cython.double
         with cython.nogil:
             self._drop_unaffordable()
             while made < n_picks:
@@ -929,5 +798,7 @@ class DenseState(_State):
                 gains[made] = theta
                 made += 1
                 self._take(best)
-                self._append(best)
+                self.history[self._t] = best
+                self.pivots[self._t] = sqrt(self.residual[best])
+                self._t += 1
         return made

@@ -1,3 +1,4 @@
+# cython: infer_types=True
 """Loops over dense rows of features: norms, products with a direction, and picks by maximal marginal relevance.
 
 The module is compiled by Cython and also runs uncompiled.
@@ -31,8 +32,7 @@ def squared_norms(
     X: cython.const[real][:, ::1], norms: cython.double[::1], lo: cython.Py_ssize_t, hi: cython.Py_ssize_t
 ):
     """Squared norms of rows lo..hi-1, in double precision."""
-    i: cython.Py_ssize_t
-    D: cython.Py_ssize_t = X.shape[1]
+    D = X.shape[1]
     if not cython.compiled:
         norms[lo:hi] = np.einsum("ij,ij->i", X[lo:hi], X[lo:hi], dtype=np.float64)
         return
@@ -51,8 +51,7 @@ def row_products(
     X: cython.const[real][:, ::1], direction: cython.const[cython.double][::1], products: cython.double[::1]
 ):
     """Inner product of every row with a direction, in double precision."""
-    i: cython.Py_ssize_t
-    D: cython.Py_ssize_t = X.shape[1]
+    D = X.shape[1]
     if not cython.compiled:
         np.matmul(X, direction, out=products)
         return
@@ -87,27 +86,19 @@ def mmr_picks(
     equal: the first wins. `unit` is the magnitude of a product of a row with itself. `nearest` is -inf where nothing
     was picked before; it, `available` and `Z`, which has a row per pick, are changed in place.
     """
-    n: cython.Py_ssize_t = X.shape[0]
-    D: cython.Py_ssize_t = X.shape[1]
-    k: cython.Py_ssize_t = picks.shape[0]
+    n = X.shape[0]
+    D = X.shape[1]
     seen: cython.longlong[::1] = np.zeros(n, dtype=np.int64)
     bound: cython.double[::1] = np.empty(n)
-    t: cython.Py_ssize_t
-    i: cython.Py_ssize_t
-    j: cython.Py_ssize_t
-    turn: cython.Py_ssize_t
-    best: cython.Py_ssize_t
-    theta: cython.double
-    product: cython.double
     with cython.nogil:
         for i in range(n):
             bound[i] = relevance[i] if nearest[i] == -HUGE_VAL else relevance[i] - weight * nearest[i]
-        for t in range(k):
+        for t in range(picks.shape[0]):
             best = -1
             for i in range(n):
                 if available[i] and (best < 0 or bound[i] > bound[best]):
                     best = i
-            theta = -HUGE_VAL
+            theta: cython.double = -HUGE_VAL
             for turn in range(n + 1):
                 # The item with the largest bound goes first: its score lets the others stop early.
                 i = best if turn == 0 else turn - 1

@@ -30,7 +30,6 @@ __all__ = [
     "check_rank",
     "log_det",
     "make_selection",
-    "require_dpp",
     "require_likelihood",
     "state_of",
     "whole_kernel",
@@ -40,17 +39,11 @@ __all__ = [
 _REFRESH = 50
 
 
-def require_dpp(dpp: Any, name: str) -> None:
-    """Refuse what is not a DPP; a k-DPP has one, whose sets of k items are searched by `k`."""
-    if isinstance(dpp, DPP):
-        return
-    remedy = f"{name}(model.dpp, {dpp.k})" if isinstance(dpp, KDPP) else "a DPP, such as DPP(L)"
-    raise DiversetError(f"{name} was given a {type(dpp).__name__}; pass {remedy}")
-
-
-def require_likelihood(dpp: DPP, name: str) -> None:
-    """Refuse a DPP that is not an L-ensemble, in the name of the function that was called."""
-    require_dpp(dpp, name)
+def require_likelihood(dpp: Any, name: str) -> None:
+    """Refuse what is not an L-ensemble; a k-DPP has one, whose sets of k items are searched by `k`."""
+    if not isinstance(dpp, DPP):
+        remedy = f"{name}(model.dpp, {dpp.k})" if isinstance(dpp, KDPP) else "a DPP, such as DPP(L)"
+        raise DiversetError(f"{name} was given a {type(dpp).__name__}; pass {remedy}")
     if dpp.log_normalizer == math.inf:
         raise NoLikelihoodKernelError(
             f"{name} needs a likelihood kernel L, and this DPP has none (K has an eigenvalue 1); "
@@ -87,10 +80,8 @@ def _pivot_logs(dpp: DPP, positions: IntArray) -> FloatArray:
     hidden = dpp._representation.rows_of_hidden is not None
     R = None if hidden or not (root > 0.0).all() else cholesky_lower(block / root[:, None] / root)
     if R is not None:
-        logs: FloatArray = 2.0 * (np.log(np.diagonal(R).real) + np.log(root))
-        return logs
-    values = [log_det(dpp, positions[:m]) for m in range(len(positions) + 1)]
-    return np.diff(values)
+        return np.asarray(2.0 * (np.log(np.diagonal(R).real) + np.log(root)))
+    return np.diff([log_det(dpp, positions[:m]) for m in range(len(positions) + 1)])
 
 
 def make_selection(
@@ -114,14 +105,7 @@ def make_selection(
 class SubsetState:
     """A set, with the effect of every addition, removal and exchange on the determinant.
 
-    Parameters
-    ----------
-    diagonal : ndarray of shape (n,)
-        Diagonal of L.
-    row : callable
-        ``row(j)`` is row j of L, of shape (n,).
-    members : iterable of int
-        Positions to begin with.
+    `diagonal` is that of L, and ``row(j)`` gives row j of L.
     """
 
     def __init__(self, diagonal: FloatArray, row: Callable[[int], Array], members: Iterable[int] = ()) -> None:
@@ -175,14 +159,6 @@ class SubsetState:
         self.inside[self.members.pop(a)] = False
         self.residual[self.inside] = 0.0
 
-    def _count_move(self) -> None:
-        self._moves += 1
-        if self._moves % _REFRESH == 0:
-            members, rows = self.members, self.rows
-            self._clear()
-            for j, row in zip(members, rows, strict=True):
-                self._insert(j, row)
-
     @property
     def positions(self) -> IntArray:
         """The set, in the order of the rows of ``inverse``."""
@@ -203,21 +179,18 @@ class SubsetState:
         ratios[:, self.inside] = 0.0
         return ratios
 
-    def add(self, j: int) -> None:
-        """Take item j in."""
-        self._insert(j, self._row(j))
-        self._count_move()
-
-    def remove(self, a: int) -> None:
-        """Take the a-th member out."""
-        self._delete(a)
-        self._count_move()
-
-    def exchange(self, a: int, j: int) -> None:
-        """Put item j in the place of the a-th member."""
-        self._delete(a)
-        self._insert(j, self._row(j))
-        self._count_move()
+    def move(self, *, a: int = -1, j: int = -1) -> None:
+        """Take the a-th member out and item j in; -1 stands for none."""
+        if a >= 0:
+            self._delete(a)
+        if j >= 0:
+            self._insert(j, self._row(j))
+        self._moves += 1
+        if self._moves % _REFRESH == 0:
+            members, rows = self.members, self.rows
+            self._clear()
+            for member, row in zip(members, rows, strict=True):
+                self._insert(member, row)
 
 
 def state_of(dpp: DPP, members: Iterable[int] = ()) -> SubsetState:

@@ -23,17 +23,37 @@ valid whatever early stopping did to :math:`\Theta` (each of the s eigenvalues o
 :math:`\log\lambda \le \beta\lambda - \log\beta - 1`). The best one belongs to the x that maximises
 :math:`\Gamma_s(\sum_i x_i f_i^* f_i)` over the polytope, :math:`\Gamma_s` the concave function which takes logarithms
 of the largest eigenvalues, plus :math:`\psi`, and spreads the rest evenly.
+
+*Probing* says what including or leaving out each single item does to a bound, and which pairs exclude each other.
+The linear bound :math:`v - s + \sum_{i \in S} g_i` becomes,
+for the sets that include item j,
+
+.. math::
+
+    \log\frac{C_{jj}|f_j|^2}{f_j \Theta^{-1} f_j^*} - \psi\frac{g_j}{|f_j|^2} + v - (s-1) + \sum_{i \in S - j} g_i',
+    \qquad r_i = \frac{f_i f_j^*}{|f_j|^2}, \qquad
+    g_i' = (f_i - r_i f_j)\,\Theta\,(f_i - r_i f_j)^* + \frac{\psi}{d}\,\frac{|r_i|^2 |f_j|^2}{\psi + |f_j|^2},
+
+the bound of the child in which j is conditioned on, without any new eigenvalues: :math:`\Theta` is compressed to the
+vectors orthogonal to :math:`f_j`, which multiplies its determinant by :math:`f_j\Theta^{-1}f_j^* / |f_j|^2`, and is
+:math:`1/d` along :math:`f_j`. All items are probed in O(m^2 log m); those that cannot be in a better set are fixed out,
+those that cannot be missing are fixed in.
+
+*Conflicts*: with j in, the same test for a second item finds pairs that cannot be together. Cliques of such pairs
+become blocks, of which at most one item may be chosen, and the bound is taken over the polytope that says so. For
+smooth kernels, where half an item here and half its neighbour there would otherwise pass for a diverse set, this is
+what makes the proof possible.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from diverset._typing import Array, FloatArray, IntArray
+from diverset._typing import Array, BoolArray, FloatArray, IntArray
 from diverset.core import DPP
 from diverset.inference._state import check_rank, whole_kernel
 from diverset.numerics.linalg import EPS, squared_modulus
@@ -46,6 +66,7 @@ __all__ = [
     "hadamard_bound",
     "linx_bound",
     "map_upper_bound",
+    "probe",
     "spectral_bound",
 ]
 
@@ -53,7 +74,7 @@ __all__ = [
 NO_WEIGHT = 1e-7
 #: Part of the smallest eigenvalue that is split off: short of all, so that no vector vanishes.
 SPLIT = 0.999
-#: Potentials stay within this range, and change by at most so much at a time.
+#: Potentials stay within plus or minus this range, and change by at most the largest step at a time.
 POTENTIAL_RANGE = 25.0
 LARGEST_STEP = 5.0
 
@@ -74,42 +95,21 @@ def spectral_bound(C: Array, s: int) -> float:
 
 
 def eigenvalues_from_above(C: Array) -> FloatArray:
-    """Ascending eigenvalues of a positive semidefinite matrix, each raised by what rounding may have taken."""
+    """Ascending eigenvalues of a positive semidefinite matrix, each raised by a bound on its rounding error."""
     if len(C) == 0:
         return np.zeros(0)
     values = np.asarray(np.linalg.eigvalsh(C), dtype=np.float64)
     return np.maximum(values, 0.0) + len(C) * EPS * max(float(values[-1]), 0.0)
 
 
-@dataclass(frozen=True, eq=False)
-class LinearBound:
+class LinearBound(NamedTuple):
     r"""A bound :math:`\log\det C_S \le v - s + \sum_{i \in S} g_i`, and the matrix :math:`\Theta` it comes from.
 
-    :math:`\Theta = \frac1d I + \sum_l (\frac1{\lambda_l} - \frac1d) u_l u_l^*`, held by what it does to the items,
-    whose vectors are the :math:`f_i` of :math:`C = \psi I + FF^*`.
-
-    Parameters
-    ----------
-    value : float
-        The bound over the polytope, at most one item from each block.
-    weights : ndarray of shape (m,)
-        The point x it was found at.
-    g : ndarray of shape (m,)
-        Coefficients :math:`f_i\Theta f_i^*`.
-    constant : float
-        The v above, which holds what rounding may have taken.
-    lam : ndarray of shape (p,)
-        Eigenvalues :math:`\lambda_l > d`, p < s.
-    rest : float
-        d.
-    W : ndarray of shape (m, p)
-        Inner products :math:`f_i u_l`.
-    psi : float
-        The :math:`\psi` split off.
-    attained : float
-        Largest :math:`\Gamma_s` seen: no further search gives a bound below it.
-    step : float
-        Step length reached.
+    `value` is the bound over the polytope (at most one item from each block), found at the point `weights`;
+    `constant` is v, which includes an allowance for rounding. The matrix is
+    :math:`\Theta = \frac1d I + \sum_l (\frac1{\lambda_l} - \frac1d) u_l u_l^*`, with fewer than s eigenvalues
+    :math:`\lambda_l > d` in `lam` and d in `rest`, and is held by what it does to the items:
+    :math:`g_i = f_i\Theta f_i^*` and `W` of :math:`f_i u_l`. `psi` was split off, and `step` is the step reached.
     """
 
     value: float
@@ -120,14 +120,7 @@ class LinearBound:
     rest: float
     W: Array
     psi: float
-    attained: float
     step: float
-
-
-def smallest_eigenvalue_from_below(C: Array) -> float:
-    """A number that no eigenvalue of a positive semidefinite matrix is below, whatever rounding did."""
-    values = np.linalg.eigvalsh(C)
-    return max(0.0, float(values[0]) - len(C) * EPS * float(values[-1]))
 
 
 def _spread(
@@ -171,64 +164,40 @@ def factorization(
     no_weight: float = NO_WEIGHT,
     deadline: float = math.inf,
 ) -> LinearBound | None:
-    r"""Factorisation bound on :math:`\log\det C_S`, over sets of s items, at most one from each block.
+    r"""Factorisation bound on :math:`\log\det C_S` over sets of s items, at most one from each block.
 
-    Parameters
-    ----------
-    C : ndarray of shape (m, m)
-        Positive semidefinite with positive diagonal.
-    s : int
-        Size, from 1 to the number of blocks.
-    blocks : ndarray of shape (m,), optional
-        Block of each item, numbered from 0; by default each item is its own.
-    potential : ndarray of shape (m,), optional
-        Where to start: items of larger potential weigh more.
-    target : float
-        Stop as soon as the bound is not above this.
-    max_iter : int
-        Largest number of eigendecompositions.
-    accuracy : float
-        Stop when further search can close at most this part of the distance to `target`.
-    step : float
-        First step length.
-    no_weight : float
-        Weights up to this count as none: fewer items in the eigenvalue problem.
-    deadline : float
-        Value of ``time.monotonic()`` at which to stop.
+    C is positive semidefinite with positive diagonal. The search starts from `potential` (items of larger potential
+    weigh more) and ends as soon as the bound is not above `target`, or when going on can close at most `accuracy` of
+    the distance to it, or after `max_iter` eigendecompositions. Weights up to `no_weight` count as none. None is
+    returned where there are fewer than s blocks, so that no such set exists.
 
-    Returns
-    -------
-    LinearBound or None
-        None where there are fewer than s blocks: no such set exists.
-
-    Notes
-    -----
     Mirror ascent on :math:`\Gamma_s`: with block sums y, the entropy
     :math:`\sum_i x_i\log x_i + \sum_B (1-y_B)\log(1-y_B)` has the polytope for its domain and a closed-form step.
     O(m^3) an iteration.
     """
-    from diverset.inference._exact_loops import linear_maximum, polytope_point
+    from diverset.inference._exact_loops import Polytope
 
     m = len(C)
-    if blocks is None:
-        blocks = np.arange(m)
-    n_blocks = int(blocks.max()) + 1 if m else 0
-    if s < 1 or n_blocks < s:
+    blocks = np.arange(m) if blocks is None else blocks
+    if s < 1 or int(blocks.max(initial=-1)) + 1 < s:
         return None
-    psi = SPLIT * smallest_eigenvalue_from_below(C)
+    polytope = Polytope(blocks, s)
+    values = np.linalg.eigvalsh(C)
+    psi = SPLIT * max(0.0, float(values[0]) - m * EPS * float(values[-1]))  # rounding may have raised the smallest
     C = C - psi * np.eye(m)
     a = np.zeros(m) if potential is None else potential.copy()
     best: LinearBound | None = None
     attained = reached = -math.inf
     kept_a, kept_g, threshold = a, a, 0.0
     for iteration in range(max_iter):
-        x = polytope_point(a, blocks, n_blocks, s)
+        x = np.empty(m)
+        polytope.point(a, x)
         v, constant, g, lam, d, W = _spread(C, x, s, psi, no_weight)
-        total, smallest = linear_maximum(g, blocks, n_blocks, s)
+        total, smallest = polytope.maximum(g)
         value = constant - s + total
-        attained = max(attained, v)
+        attained = max(attained, v)  # no further search gives a bound below it
         if best is None or value < best.value:
-            best = LinearBound(value, x, g, constant, lam, d, W, psi, attained, step)
+            best = LinearBound(value, x, g, constant, lam, d, W, psi, step)
         close = best.value - attained < accuracy * (attained - target)
         if best.value <= target or best.value - attained < 1e-7 or (iteration and close):
             break
@@ -239,13 +208,31 @@ def factorization(
         else:
             step *= 1.4
             reached, kept_a, kept_g, threshold = v, a, g, smallest
-        a = np.clip(
-            kept_a + np.clip(step * (kept_g - threshold), -LARGEST_STEP, LARGEST_STEP),
-            -POTENTIAL_RANGE,
-            POTENTIAL_RANGE,
-        )
+        change = np.clip(step * (kept_g - threshold), -LARGEST_STEP, LARGEST_STEP)
+        a = np.clip(kept_a + change, -POTENTIAL_RANGE, POTENTIAL_RANGE)
     assert best is not None  # one iteration always runs
     return best
+
+
+def probe(
+    A: Array, s: int, bound: LinearBound, blocks: IntArray, conflict: BoolArray, target: float
+) -> tuple[FloatArray, FloatArray, int]:
+    """Bounds with and without each item, and the number of conflicts found; see the module docstring."""
+    from diverset.inference._exact_loops import Polytope
+
+    d, lam, W, psi = bound.rest, bound.lam, bound.W, bound.psi
+    A = A - psi * np.eye(len(A))
+    c = np.diagonal(A).real
+    G = A / d + (W * (1.0 / lam - 1.0 / d)) @ W.conj().T
+    ratio = A / c
+    g = bound.g[:, None] - 2.0 * (ratio.conj() * G).real + squared_modulus(ratio) * bound.g
+    g = np.maximum(g, 0.0) + squared_modulus(ratio) * (psi / (psi + c) * c / d)
+    h = d * c + squared_modulus(W) @ (lam - d)
+    base = bound.constant - (s - 1) + np.log(c + psi) + np.log(c / h) - psi * bound.g / c
+    polytope, with_item, without_item = Polytope(blocks, s), np.empty(len(A)), np.empty(len(A))
+    found = polytope.inclusion_bounds(base, np.ascontiguousarray(g.T), conflict.view(np.uint8), target, with_item)
+    polytope.exclusion_bounds(bound.g, bound.value, without_item)
+    return with_item, without_item, found
 
 
 def _linx_at(C: Array, x: FloatArray, log_scale: float, s: int) -> tuple[float, FloatArray, FloatArray, float]:
@@ -310,7 +297,7 @@ def map_upper_bound(dpp: DPP, k: int | None = None) -> float:
 
     The least of the Hadamard, spectral, linx and factorisation bounds (see ``diverset.inference.bounds``); for all
     sets, the largest over the sizes. In seconds for hundreds of items. Each comes from a feasible point of the dual,
-    so that it holds however early its search stops, and is raised by what rounding may have taken.
+    so that it holds however early its search stops, and is raised by a bound on its rounding error.
 
     Examples
     --------

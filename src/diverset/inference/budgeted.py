@@ -3,36 +3,22 @@ r"""Greedy search under a budget: items have costs, and a set may not cost more 
 from __future__ import annotations
 
 import math
-from typing import Any, SupportsFloat
+from typing import SupportsFloat
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from diverset._typing import FloatArray
 from diverset.core import DPP
 from diverset.errors import DiversetError
 from diverset.inference._state import log_det, make_selection, require_likelihood
+from diverset.inference.limits import as_costs
 from diverset.inference.result import Selection
 from diverset.numerics.linalg import EPS, squared_modulus
-from diverset.numerics.validation import as_real_or_complex, check_finite, check_nonnegative
+from diverset.numerics.validation import check_nonnegative
 
 __all__ = ["map_budgeted"]
 
 _RULES = ("probability", "log")
-
-
-def _as_costs(costs: Any, n: int) -> FloatArray:
-    vector = as_real_or_complex(costs, name="costs", ndim=1)
-    if np.iscomplexobj(vector):
-        raise DiversetError("costs are complex; give one positive number per item")
-    if len(vector) != n:
-        raise DiversetError(f"costs has {len(vector)} entries for {n} items; give one per item")
-    copy = np.array(vector, dtype=np.float64)
-    check_finite(copy, name="costs")
-    if n and copy.min() <= 0.0:
-        i = int(copy.argmin())
-        raise DiversetError(f"costs[{i}] is {copy[i]:.6g}; costs must be positive")
-    return copy
 
 
 def _fits(spent: list[float], cost: float, budget: float) -> bool:
@@ -87,7 +73,7 @@ def map_budgeted(
     """
     require_likelihood(dpp, "map_budgeted")
     n = dpp.n_items
-    cost = _as_costs(costs, n)
+    cost = as_costs(costs, n)
     limit = check_nonnegative(budget, name="budget")
     if rule not in _RULES:
         raise DiversetError(f"rule is {rule!r}; choose one of {', '.join(_RULES)}")

@@ -19,19 +19,9 @@ from diverset.inference._state import log_det, make_selection, require_likelihoo
 from diverset.inference.greedy import map_greedy
 from diverset.inference.result import Selection
 from diverset.numerics.linalg import cholesky_lower, hermitian_inverse, positions_outside
-from diverset.numerics.validation import check_fits_in_memory, check_positive
+from diverset.numerics.validation import as_generator, check_fits_in_memory, check_positive
 
 __all__ = ["map_double_greedy", "map_nonmonotone"]
-
-
-def _independent_items(dpp: DPP) -> IntArray:
-    """All items, or, where L is singular, as many independent ones as the greedy finds; ascending."""
-    n = dpp.n_items
-    everything = np.arange(n)
-    if log_det(dpp, everything) > -math.inf:
-        return everything
-    greedy = map_greedy(dpp, n)
-    return np.sort(np.searchsorted(dpp.items, greedy.indices)).astype(np.int64)
 
 
 def map_double_greedy(dpp: DPP, *, rng: RNGLike = None, randomized: bool = True) -> Selection:
@@ -83,13 +73,15 @@ def map_double_greedy(dpp: DPP, *, rng: RNGLike = None, randomized: bool = True)
     array([0, 2])
     """
     require_likelihood(dpp, "map_double_greedy")
-    generator = np.random.default_rng(rng)
-    ground = _independent_items(dpp)
+    generator = as_generator(rng)
+    ground: IntArray = np.arange(dpp.n_items)
+    if log_det(dpp, ground) == -math.inf:
+        ground = np.sort(np.searchsorted(dpp.items, map_greedy(dpp, dpp.n_items).indices)).astype(np.int64)
     m = len(ground)
     check_fits_in_memory(48 * m * m, what=f"map_double_greedy over {m} items", remedy="map_greedy never forms L")
     R = cholesky_lower(dpp._representation.likelihood_block(ground, ground))
-    if R is None:
-        return make_selection(dpp, _meet_singular(dpp))
+    if R is None:  # even the independent items are singular to rounding
+        return make_selection(dpp, np.searchsorted(dpp.items, map_greedy(dpp).indices))
     inverse = hermitian_inverse(R)
     growing = state_of(dpp)
     for i in range(m):
@@ -101,7 +93,7 @@ def map_double_greedy(dpp: DPP, *, rng: RNGLike = None, randomized: bool = True)
         else:
             add = gain >= loss
         if add and gain > -math.inf:
-            growing.add(int(ground[i]))
+            growing.move(j=int(ground[i]))
         else:
             column = inverse[:, i].copy()
             # The quotient first: products of a kernel of tiny numbers' inverse would overflow.
@@ -111,11 +103,6 @@ def map_double_greedy(dpp: DPP, *, rng: RNGLike = None, randomized: bool = True)
 
 def _log(x: float) -> float:
     return math.log(x) if x > 0.0 else -math.inf
-
-
-def _meet_singular(dpp: DPP) -> IntArray:
-    """Where even the independent items are singular to rounding: the greedy mode."""
-    return np.searchsorted(dpp.items, map_greedy(dpp).indices).astype(np.int64)
 
 
 def map_nonmonotone(dpp: DPP, *, eps: float = 0.1) -> Selection:
@@ -162,7 +149,7 @@ def map_nonmonotone(dpp: DPP, *, eps: float = 0.1) -> Selection:
     ratios = state.addition_ratios()
     if n == 0 or ratios.max() <= 1.0:
         return make_selection(dpp, [])
-    state.add(int(ratios.argmax()))
+    state.move(j=int(ratios.argmax()))
     value = math.log(float(ratios.max()))
     while True:
         # Rounding is no growth, however small epsilon is.
@@ -170,10 +157,10 @@ def map_nonmonotone(dpp: DPP, *, eps: float = 0.1) -> Selection:
         addition, removal = state.addition_ratios(), state.removal_ratios()
         if addition.max() >= removal.max() and math.log(addition.max()) > needed:
             value += math.log(addition.max())
-            state.add(int(addition.argmax()))
+            state.move(j=int(addition.argmax()))
         elif math.log(removal.max()) > needed:
             value += math.log(removal.max())
-            state.remove(int(removal.argmax()))
+            state.move(a=int(removal.argmax()))
         else:
             break
     rest = positions_outside(np.sort(state.positions), n)

@@ -15,9 +15,9 @@ import numpy as np
 from diverset._typing import Array, FloatArray, IntArray
 from diverset.inference import _greedy_loops
 from diverset.inference.limits import Limits
-from diverset.numerics.linalg import EPS
+from diverset.numerics.linalg import EPS, routine
 
-__all__ = ["Picks", "greedy_dense"]
+__all__ = ["Picks", "greedy_dense", "independent_items"]
 
 #: Multiply-adds of one compiled call at most: Ctrl-C takes effect between calls.
 _CALL = 2e9
@@ -37,6 +37,20 @@ class Picks:
     log_det: float | None = None
 
 
+def independent_items(L: Array, items: IntArray) -> tuple[IntArray, Array]:
+    """Those of the items that are independent, in pivot order, and the Cholesky factor of their correlations.
+
+    In pivot order no digits are lost to items that nearly depend on those before them.
+    """
+    root = np.sqrt(np.maximum(np.diagonal(L).real[items], 0.0))
+    items, root = items[root > 0.0], root[root > 0.0, None]
+    block = L[np.ix_(items, items)] / root / root.T
+    if len(items) == 0:
+        return items, block
+    R, order, rank, _ = routine("pstrf", block)(block, lower=1, tol=64.0 * len(L) * EPS)
+    return items[order[:rank] - 1], np.tril(R[:rank, :rank])
+
+
 def greedy_dense(
     L: Array,
     k: int,
@@ -46,22 +60,14 @@ def greedy_dense(
     limits: Limits,
     given: IntArray | None = None,
 ) -> Picks:
-    """Up to k picks under a dense kernel; stops where every remaining item depends on the picks.
+    """Up to k picks under a dense kernel (n, n); stops where every remaining item depends on the picks.
 
-    Parameters
-    ----------
-    L : ndarray of shape (n, n)
-        Hermitian positive semidefinite.
-    k : int
-        Number of picks wanted.
-    bonus, weight, limits
-        As in :func:`diverset.inference.rows.greedy_rows`.
-    given : ndarray of int64, optional
-        Positions already shown; they repel.
+    L is Hermitian positive semidefinite, items at the positions `given` were shown already and repel, and the other
+    arguments are those of :func:`diverset.inference.rows.greedy_rows`.
     """
     n = len(L)
     L = L.astype(np.complex128 if L.dtype.kind == "c" else np.float64, copy=False)
-    given = np.zeros(0, dtype=np.int64) if given is None else given
+    given = independent_items(L, np.zeros(0, dtype=np.int64) if given is None else given)[0]
     diagonal = np.ascontiguousarray(np.diagonal(L).real)
     width = min(n, k + len(given))
     with np.errstate(divide="ignore"):

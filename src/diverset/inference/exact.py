@@ -1,7 +1,10 @@
-"""The most probable set, proven: branch and bound.
+r"""The most probable set, proven: branch and bound.
 
-The tree is in :mod:`diverset.inference._tree`, its bounds in :mod:`diverset.inference.bounds`, and what keeps it small
-in :mod:`diverset.inference.probing`.
+A node of the tree fixes some items in, A, and some out. With a set S of the free items added, the log-determinant is
+:math:`\log\det L_A + \log\det C_S`, where C is the Schur complement of :math:`L_A`; the factorisation bound of
+:mod:`diverset.inference.bounds` says how large that can be. Nodes whose bound is not above the best set known are
+dropped; the node of largest bound is split next, so that this bound holds for everything at any time. Probing
+fixes items and finds conflicts before a node is split.
 """
 
 from __future__ import annotations
@@ -10,21 +13,316 @@ import heapq
 import itertools
 import math
 import time
-from dataclasses import replace
-from typing import SupportsFloat
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import NamedTuple, SupportsFloat
 
 import numpy as np
+from numpy.typing import NDArray
 
-from diverset._typing import FloatArray, IntArray
+from diverset._typing import Array, BoolArray, FloatArray, IntArray
 from diverset.core import DPP
 from diverset.errors import DiversetError
-from diverset.inference._state import check_rank, log_det, make_selection, require_likelihood, whole_kernel
-from diverset.inference._tree import Search
-from diverset.inference.local_search import map_local_search
+from diverset.inference import bounds
+from diverset.inference._state import SubsetState, check_rank, log_det, make_selection, require_likelihood, whole_kernel
+from diverset.inference.bounds import factorization, probe
+from diverset.inference.local_search import TOLERANCE, best_move, map_local_search
 from diverset.inference.result import Selection
+from diverset.numerics.linalg import (
+    EPS,
+    cholesky_lower,
+    log_det_from_cholesky,
+    log_det_psd,
+    positions_outside,
+    solve_lower,
+)
 from diverset.numerics.validation import as_number, check_nonnegative, check_size
 
-__all__ = ["map_exact"]
+__all__ = ["Search", "map_exact"]
+
+#: Log-determinants closer than this, relative to their size, are not told apart: it is rounding.
+_TOLERANCE = 1e-10
+#: Condition number up to which the complement's problem, over the inverse kernel, is an alternative.
+_WELL_CONDITIONED = 1e6
+#: Random starts of the local search before the tree, and nodes between attempts to round its weights.
+_STARTS, _ROUND_EVERY = 24, 50
+
+
+# How hard a node is looked at: eigendecompositions, accuracy of the bound, rounds of fixing, smallest weight.
+# Few items with weight are fewer in the eigenvalue problem, and what is lost in the bound does not show in the tree.
+_ROOT, _INNER = (60, 0.01, 8, bounds.NO_WEIGHT), (7, 0.5, 2, 1e-2)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Node:
+    """Sets of `size` items that hold all of `inside`, and otherwise only items of `free`.
+
+    Also what its parent knows: pairs of free items in conflict (packed bits), where to start the search for a bound and
+    with which step.
+    """
+
+    side: int
+    size: int
+    inside: IntArray
+    free: IntArray
+    conflict: NDArray[np.uint8]
+    potential: FloatArray
+    step: float
+
+
+class _Side(NamedTuple):
+    """One way to see the problem: choose what is in, by L, or what is out, by its inverse."""
+
+    kernel: Array
+    floor: FloatArray
+    offset: float
+    flipped: bool
+
+
+def _cumulative_logs(values: FloatArray) -> FloatArray:
+    """Sum of the k largest logarithms, for k = 0..n; values that are not positive count as the smallest number."""
+    logs = np.log(np.maximum(np.sort(values)[::-1], np.finfo(np.float64).tiny))
+    return np.concatenate([[0.0], np.cumsum(logs)])
+
+
+class Search:
+    """The tree for a kernel L and some sizes, none above the rank; `deadline` is a value of ``time.monotonic()``."""
+
+    def __init__(self, L: Array, sizes: list[int], full_rank: bool, deadline: float) -> None:
+        self.n = len(L)
+        diagonal = np.diagonal(L).real
+        scale = float(diagonal.max(initial=0.0)) or 1.0
+        self.log_scale = math.log(scale)
+        self.deadline = deadline
+        self.compiled = not np.iscomplexobj(L)
+        C = np.ascontiguousarray(L / scale)
+        self.sides = [_Side(C, 64.0 * self.n * EPS * np.diagonal(C).real, 0.0, False)]
+        condition = float(np.linalg.cond(C)) if full_rank and self.n else math.inf
+        if condition < _WELL_CONDITIONED:
+            inverse = np.linalg.inv(C)
+            inverse = (inverse + inverse.conj().T) / 2.0
+            floor = 64.0 * self.n * EPS * np.diagonal(inverse).real
+            # The inverse is known to n EPS condition^(3/2), relative to itself, and so is each factor of its minors.
+            rounding = self.n**2 * EPS * condition**1.5
+            self.sides.append(_Side(inverse, floor, float(np.linalg.slogdet(C)[1]) + rounding, True))
+        self.value, self.chosen = -math.inf, np.zeros(0, dtype=np.int64)
+        self.heap: list[tuple[float, int, _Node | int]] = []
+        self.pushed = self.expanded = 0
+        # Hadamard's bound and the spectral one, for all sizes at once.
+        first = np.minimum(_cumulative_logs(np.diagonal(C).real), _cumulative_logs(bounds.eigenvalues_from_above(C)))
+        for k in sizes:
+            self._push(float(first[k]) + k * self.log_scale, k)
+
+    def _push(self, bound: float, node: _Node | int) -> None:
+        self.pushed += 1
+        heapq.heappush(self.heap, (-bound, self.pushed, node))
+
+    @property
+    def tolerance(self) -> float:
+        """Difference of log-determinants that is rounding."""
+        return _TOLERANCE * max(1.0, abs(self.value), len(self.chosen)) if self.value > -math.inf else 0.0
+
+    @property
+    def bound(self) -> float:
+        """No set has a larger log-determinant."""
+        return max(self.value, -self.heap[0][0]) if self.heap else self.value
+
+    def offer(self, members: IntArray) -> None:
+        """Take a set for the best one, if it is."""
+        value = self._log_det(members) + len(members) * self.log_scale
+        if value > self.value:
+            self.value, self.chosen = value, np.sort(members)
+
+    def _log_det(self, members: IntArray) -> float:
+        block = self.sides[0].kernel[np.ix_(members, members)]
+        return log_det_psd(block, EPS * np.diagonal(block).real)
+
+    def _polish(self, members: IntArray) -> None:
+        """Offer what exchanges make of a set."""
+        if self._log_det(members) == -math.inf:
+            return
+        state = self._state(members)
+        for _ in range(4 * self.n):
+            factor, a, j = best_move(state, sized=True)
+            if factor <= 1.0 + TOLERANCE or time.monotonic() > self.deadline:
+                break
+            state.move(a=a, j=j)
+        self.offer(state.positions)
+
+    def _state(self, members: Iterable[int] = ()) -> SubsetState:
+        C = self.sides[0].kernel
+        return SubsetState(np.diagonal(C).real.copy(), lambda j: C[j], members)
+
+    def multistart(self, k: int, deadline: float) -> None:
+        """Local searches from greedy sets whose gains are blurred, each time differently."""
+        rng = np.random.default_rng(0)
+        for _ in range(_STARTS):
+            state = self._state()
+            while len(state.members) < k and time.monotonic() < deadline:
+                gains = state.addition_ratios() * np.exp(0.3 * rng.standard_normal(self.n))
+                if gains.max() <= 0.0:
+                    break
+                state.move(j=int(gains.argmax()))
+            if len(state.members) < k:
+                return
+            self._polish(state.positions)
+
+    def _open(self, k: int, bound: float) -> None:
+        """Begin with size k, on the side whose bound is better."""
+        everything, nothing = np.arange(self.n), np.zeros(0, dtype=np.int64)
+        best = (math.inf, 0)
+        for i, side in enumerate(self.sides):
+            s = self.n - k if side.flipped else k
+            usable = np.flatnonzero(np.diagonal(side.kernel).real > side.floor)
+            if not 0 < s < len(usable):
+                best = min(best, (math.inf, i))
+                continue
+            C = side.kernel[np.ix_(usable, usable)]
+            linear = factorization(C, s, max_iter=12, accuracy=0.1, deadline=self.deadline)
+            assert linear is not None
+            best = min(best, (linear.value + side.offset + k * self.log_scale, i))
+        found, i = best
+        size = self.n - k if self.sides[i].flipped else k
+        blank = np.packbits(np.zeros((self.n, self.n), dtype=bool))
+        self._push(min(bound, found), _Node(i, size, nothing, everything, blank, np.zeros(self.n), 2.0))
+
+    def _seen_from(self, side: _Side, members: IntArray) -> IntArray:
+        return positions_outside(members, self.n) if side.flipped else members
+
+    def _condition(self, side: _Side, inside: IntArray, free: IntArray) -> tuple[Array, float]:
+        """Schur complement of the block `inside` on `free`, and that block's log-determinant, -inf if singular."""
+        C = side.kernel
+        if self.compiled:
+            from diverset.inference._exact_loops import schur_complement
+
+            return schur_complement(C, side.floor, inside, free)  # type: ignore[no-any-return]
+        A = C[np.ix_(free, free)]
+        R = cholesky_lower(C[np.ix_(inside, inside)], overwrite=True)
+        if R is None:
+            return A, -math.inf
+        X = solve_lower(R, C[np.ix_(inside, free)])
+        return A - X.conj().T @ X, log_det_from_cholesky(R)
+
+    def _look(
+        self,
+        A: Array,
+        s: int,
+        blocks: IntArray,
+        potential: FloatArray,
+        conflict: BoolArray,
+        target: float,
+        effort: tuple[int, float, int, float],
+        step: float,
+    ) -> tuple[float, FloatArray, FloatArray, FloatArray, int, float]:
+        """Bound, weights, bounds with and without each item, conflicts found, step; compiled for real kernels."""
+        max_iter, accuracy, _, no_weight = effort
+        if self.compiled and effort is not _ROOT:
+            from diverset.inference._exact_loops import bound_and_probe
+
+            limits = (
+                target,
+                max_iter,
+                accuracy,
+                step,
+                bounds.LARGEST_STEP,
+                bounds.POTENTIAL_RANGE,
+                no_weight,
+                bounds.SPLIT,
+            )
+            return bound_and_probe(A, s, blocks, potential, conflict, limits)  # type: ignore[no-any-return]
+        linear = factorization(
+            A, s, blocks=blocks, potential=potential, target=target, max_iter=max_iter, accuracy=accuracy, step=step,
+            no_weight=no_weight, deadline=self.deadline,
+        )  # fmt: skip
+        assert linear is not None  # there are at least s blocks
+        if linear.value <= target:
+            return linear.value, linear.weights, linear.g, linear.g, 0, linear.step
+        return linear.value, linear.weights, *probe(A, s, linear, blocks, conflict, target), linear.step
+
+    def _expand(self, node: _Node, bound: float) -> None:
+        """Bound a node better, fix what can be fixed, and split what is left."""
+        from diverset.inference._exact_loops import clique_partition
+
+        side = self.sides[node.side]
+        shift = side.offset + (self.n - node.size if side.flipped else node.size) * self.log_scale
+        inside, free, m = node.inside, node.free, len(node.free)
+        conflict = np.unpackbits(node.conflict, count=m * m).reshape(m, m).astype(bool)
+        potential, step = node.potential, node.step
+        effort = _ROOT if len(free) == self.n else _INNER
+        for _ in range(effort[2]):
+            s = node.size - len(inside)
+            A, log_det = self._condition(side, inside, free)
+            if log_det == -math.inf or not 0 <= s <= len(free):
+                return
+            alive = np.diagonal(A).real > side.floor[free]
+            if not alive.all():
+                A, free, potential = A[np.ix_(alive, alive)], free[alive], potential[alive]
+                conflict = conflict[np.ix_(alive, alive)]
+            m = len(free)
+            if s > m:
+                return
+            if s in (0, 1, m):
+                last = free if s == m else free[[int(np.diagonal(A).real.argmax())]] if s else free[:0]
+                self.offer(self._seen_from(side, np.concatenate([inside, last])))
+                return
+            blocks = clique_partition(conflict, np.argsort(-potential, kind="stable"))
+            target = self.value + self.tolerance - log_det - shift
+            if int(blocks.max()) + 1 < s:
+                return
+            step = min(max(step, 0.5), 15.0)
+            value, weights, with_item, without_item, found, step = self._look(
+                A, s, blocks, potential, conflict, target, effort, step
+            )
+            bound = min(bound, value + log_det + shift)
+            if bound <= self.value + self.tolerance:
+                return
+            potential = np.log(np.maximum(weights, 1e-9))
+            out, must = with_item <= target, without_item <= target
+            out |= conflict[must].any(axis=0)
+            if (out & must).any():
+                return
+            with_item += log_det + shift
+            without_item += log_det + shift
+            if out.any() or must.any():
+                keep = ~(out | must)
+                inside, free = np.concatenate([inside, free[must]]), free[keep]
+                conflict = conflict[np.ix_(keep, keep)]
+                weights, potential = weights[keep], potential[keep]
+                with_item, without_item = with_item[keep], without_item[keep]
+            elif found <= m // 4:
+                break
+        s = node.size - len(inside)
+        if not 0 <= s <= len(free):
+            return
+        if s < 2 or s == len(free):
+            self._push(bound, _Node(node.side, node.size, inside, free, np.packbits(conflict), potential, step))
+            return
+        if self.expanded % _ROUND_EVERY == 1:
+            guess = np.concatenate([inside, free[np.argsort(-weights, kind="stable")[:s]]])
+            self._polish(self._seen_from(side, guess))
+        # A heavy item, the more so the more either answer costs: without it most is lost, with it the others shrink.
+        j = int((weights + 0.3 * (bound - with_item) + (bound - without_item)).argmax())
+        others = np.arange(len(free)) != j
+        for taken in (False, True):
+            keep = others & ~conflict[j] if taken else others
+            held = np.append(inside, free[j]) if taken else inside
+            packed = np.packbits(conflict[np.ix_(keep, keep)])
+            child = _Node(node.side, node.size, held, free[keep], packed, potential[keep], step)
+            self._push(min(bound, float((with_item if taken else without_item)[j])), child)
+
+    def run(self, gap: float) -> None:
+        """Split the node of largest bound until the gap is closed or the time is up."""
+        while self.heap and self.bound > self.value + max(gap, self.tolerance):
+            if time.monotonic() > self.deadline:
+                return
+            negative, _, node = heapq.heappop(self.heap)
+            self.expanded += 1
+            if isinstance(node, int):
+                self._open(node, -negative)
+            else:
+                self._expand(node, -negative)
+        if gap == 0.0 or not self.heap:
+            self.heap.clear()
 
 
 def map_exact(
@@ -55,7 +353,7 @@ def map_exact(
     Finding the mode is NP-hard ([KuleszaTaskar2012]_, Theorem 2.9), so the time can grow exponentially. Branch and
     bound as in [KoLeeQueyranne1995]_, with the factorisation bound ([Nikolov2015]_, [ChenFampaLee2023]_, augmented as
     in [Li2024]_) in the place of their spectral one, over the kernel or over its inverse, whichever bound is better;
-    items are fixed, and pairs ruled out, by probing (see ``diverset.inference.probing``). The search starts from local
+    items are fixed, and pairs ruled out, by probing (see ``diverset.inference.bounds``). The search starts from local
     search, and splits the node of largest bound first. With free size, all sizes share one queue. Which instances of 75
     items are proven in a minute is measured in :doc:`/exact`.
 
@@ -72,13 +370,14 @@ def map_exact(
     >>> best.indices.tolist(), best.gap
     ([1, 2], 0.0)
     """
+    begun = time.monotonic()
     limit = as_number(time_limit, name="time_limit")
     if not limit >= 0.0:
         raise DiversetError(f"time_limit is {limit}; it must be at least 0 seconds")
     allowed = check_nonnegative(gap, name="gap")
     require_likelihood(dpp, "map_exact")
     if dpp._representation.rows_of_hidden is not None:
-        chosen, bound = solve_by_gains(dpp, k, limit, allowed)
+        chosen, bound = _solve_by_gains(dpp, k, begun + limit, allowed)
         return make_selection(dpp, chosen, upper_bound=bound)
     search = solve(dpp, k, limit, allowed)
     result = make_selection(dpp, search.chosen)
@@ -87,33 +386,35 @@ def map_exact(
 
 
 def solve(dpp: DPP, k: int | None, limit: float, gap: float) -> Search:
-    """The tree of :func:`map_exact` when it stops: what is left of it, and how many nodes it took."""
+    """The search of :func:`map_exact` when it stops, with its open nodes and the number of nodes expanded."""
     begun = time.monotonic()
     L = whole_kernel(dpp, "map_exact")
-    size = None if k is None else check_size(k)
-    rank = dpp.rank
-    if size is not None:
-        check_rank(size, rank)
-    sizes = list(range(rank + 1)) if size is None else [size]
-    search = Search(L, sizes, rank == dpp.n_items, begun + limit)
-    start = map_local_search(dpp, size)
-    search.offer(np.searchsorted(dpp.items, start.indices).astype(np.int64))
+    sizes = _sizes(dpp, k)
+    search = Search(L, sizes, dpp.rank == dpp.n_items, begun + limit)
+    search.offer(start := _local_optimum(dpp, k))
     search.multistart(len(start), begun + 0.1 * limit)
     search.run(gap)
     return search
 
 
-def solve_by_gains(dpp: DPP, k: int | None, limit: float, gap: float) -> tuple[IntArray, float]:
+def _sizes(dpp: DPP, k: int | None) -> list[int]:
+    if k is None:
+        return list(range(dpp.rank + 1))
+    check_rank(check_size(k), dpp.rank)
+    return [check_size(k)]
+
+
+def _local_optimum(dpp: DPP, k: int | None) -> IntArray:
+    return np.searchsorted(dpp.items, map_local_search(dpp, k).indices).astype(np.int64)
+
+
+def _solve_by_gains(dpp: DPP, k: int | None, deadline: float, gap: float) -> tuple[IntArray, float]:
     r"""The best set and a bound on all others, by ``log_prob`` alone.
 
     Gains only fall as a set grows, so the s largest gains of single items bound what s further items can add.
     """
-    begun = time.monotonic()
-    size = None if k is None else check_size(k)
-    rank = dpp.rank
-    if size is not None:
-        check_rank(size, rank)
-    best = np.searchsorted(dpp.items, map_local_search(dpp, size).indices).astype(np.int64)
+    sizes = _sizes(dpp, k)
+    best = _local_optimum(dpp, k)
     value = log_det(dpp, best)
     spectral = np.concatenate([[0.0], np.cumsum(dpp._spectrum.support[::-1])])
 
@@ -136,9 +437,9 @@ def solve_by_gains(dpp: DPP, k: int | None, limit: float, gap: float) -> tuple[I
     count, tolerance = itertools.count(), 1e-10 * max(1.0, abs(value), len(best))
     nothing = np.zeros(0, dtype=np.int64)
     free, gains = gains_of(nothing, np.arange(dpp.n_items), 0.0)
-    for s in range(1, rank + 1) if size is None else [size]:
+    for s in sizes:
         push(s, nothing, free, gains, 0.0)
-    while heap and -heap[0][0] > value + max(gap, tolerance) and time.monotonic() < begun + limit:
+    while heap and -heap[0][0] > value + max(gap, tolerance) and time.monotonic() < deadline:
         _, _, s, inside, free, gains, base = heapq.heappop(heap)
         taken, reached = np.append(inside, free[0]), base + float(gains[0])
         if len(taken) == s:

@@ -7,23 +7,29 @@ finding the best one is NP-hard ([KuleszaTaskar2012]_, section 2.4.5).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
-from diverset._typing import Array
+from diverset._typing import Array, FloatArray
 from diverset.core import DPP, NonsymmetricDPP
 from diverset.core.lowrank import LowRankLikelihood
+from diverset.core.nonsymmetric_forms import Form
+from diverset.core.nonsymmetric_low_rank import LowRankForm
 from diverset.core.representation import Representation
+from diverset.errors import NoLikelihoodKernelError
 from diverset.inference._state import require_likelihood
 from diverset.inference.engine import Picks, greedy_dense
 from diverset.inference.limits import Limits
-from diverset.inference.nonsymmetric import pick_nonsymmetric
 from diverset.inference.result import Selection
 from diverset.inference.rows import greedy_rows
-from diverset.numerics.linalg import routine
+from diverset.numerics.linalg import EPS, routine
 from diverset.numerics.validation import check_fits_in_memory, check_size, is_sparse
 
 __all__ = ["map_greedy"]
+
+#: Rounding units of the largest subtracted term within which the gain of a nonsymmetric kernel is zero.
+_SLACK = 64.0
 
 
 def map_greedy(dpp: DPP | NonsymmetricDPP, k: int | None = None) -> Selection:
@@ -58,16 +64,14 @@ def map_greedy(dpp: DPP | NonsymmetricDPP, k: int | None = None) -> Selection:
     >>> map_greedy(dv.DPP([[3.0, 2.9, 0.0], [2.9, 2.9, 0.0], [0.0, 0.0, 2.0]]), k=2).indices
     array([0, 2])
     """
+    if not isinstance(dpp, NonsymmetricDPP):
+        require_likelihood(dpp, "map_greedy")
+    wanted = dpp.n_items if k is None else min(check_size(k), dpp.n_items)
+    stop = 0.0 if k is None else -math.inf
     if isinstance(dpp, NonsymmetricDPP):
-        wanted = dpp.n_items if k is None else min(check_size(k), dpp.n_items)
-        return _selection(dpp, pick_nonsymmetric(dpp._form, wanted, stop=0.0 if k is None else -math.inf))
-    require_likelihood(dpp, "map_greedy")
-    n = dpp.n_items
-    wanted = n if k is None else min(check_size(k), n)
-    return _selection(dpp, _pick(dpp._representation, wanted, stop=0.0 if k is None else -math.inf))
-
-
-def _selection(dpp: DPP | NonsymmetricDPP, picks: Picks) -> Selection:
+        picks = _pick_nonsymmetric(dpp._form, wanted, stop)
+    else:
+        picks = _pick(dpp._representation, wanted, stop)
     log_det = float(picks.gains.sum())
     return Selection(
         indices=dpp._labels(picks.positions),
@@ -93,6 +97,7 @@ def _pick_by_qr(representation: Representation, rows: Array, log_scale: float, k
 
 def _pick(representation: Representation, k: int, stop: float) -> Picks:
     n = representation.n
+    limits = Limits(np.ones(n, dtype=bool), stop=stop)
     if representation.rows_of_hidden is not None:
         return _pick_by_qr(representation, *representation.rows_of_hidden, k, stop)
     if isinstance(representation, LowRankLikelihood) and representation.factor.base.dtype.kind != "c":
@@ -108,17 +113,67 @@ def _pick(representation: Representation, k: int, stop: float) -> Picks:
         else:
             check_fits_in_memory(8 * n * factor.width, what=f"the features of {n} items in double precision")
             rows, squares = factor.take(np.arange(n)), np.ones(n)
+        scale = np.array(representation.likelihood_diagonal())
         return greedy_rows(
-            rows,
-            k,
-            scale=np.array(representation.likelihood_diagonal()),
-            factor=squares,
-            bonus=np.zeros(n),
-            weight=1.0,
-            limits=Limits(np.ones(n, dtype=bool), stop=stop),
-            beyond_rank=False,
+            rows, k, scale=scale, factor=squares, bonus=np.zeros(n), weight=1.0, limits=limits, beyond_rank=False
         )
     everything = np.arange(n)
     check_fits_in_memory(16 * n * n, what=f"the kernel of {n} items")
     L = np.ascontiguousarray(representation.likelihood_block(everything, everything))
-    return greedy_dense(L, k, bonus=np.zeros(n), weight=1.0, limits=Limits(np.ones(n, dtype=bool), stop=stop))
+    return greedy_dense(L, k, bonus=np.zeros(n), weight=1.0, limits=limits)
+
+
+def _pick_nonsymmetric(form: Form, k: int, stop: float) -> Picks:
+    r"""Pick items one at a time, each the one that raises :math:`\det L_Y` most ([GartrellEtAl2021]_).
+
+    The factor by which item i raises the determinant is :math:`L_{ii} - L_{iY} L_Y^{-1} L_{Yi}`. With the elimination
+    of :math:`L_Y` extended to all rows and columns, each pick takes one column and one row of L and :math:`O(n|Y|)`
+    operations, and :math:`O(nr)` for the column and row in low-rank form: :math:`O(nk(k + r))` in all.
+
+    The determinant of a nonsymmetric kernel is not submodular, so there is no guarantee: partners that are only
+    possible together, with zeros on the diagonal of L, are not found.
+    """
+    column, row, gains = _reader(form)
+    n = form.n
+    noise = np.abs(gains)
+    left, right = np.zeros((min(k, 16), n)), np.zeros((min(k, 16), n))
+    free = np.ones(n, dtype=bool)
+    positions: list[int] = []
+    found: list[float] = []
+    rank_spent = None
+    while len(positions) < k:
+        m = len(positions)
+        usable = free & (gains > _SLACK * EPS * noise)
+        if not usable.any():
+            rank_spent = m
+            break
+        best = int(np.argmax(np.where(usable, gains, -np.inf)))
+        gain = float(np.log(gains[best]))
+        if gain <= stop:
+            break
+        if m == len(left):
+            left, right = (np.concatenate([a, np.zeros((min(m, k - m), n))]) for a in (left, right))
+        left[m] = column(best) - right[:m, best] @ left[:m]
+        right[m] = (row(best) - left[:m, best] @ right[:m]) / gains[best]
+        step = left[m] * right[m]
+        gains = gains - step
+        noise = np.maximum(noise, np.abs(step))
+        free[best] = False
+        positions.append(best)
+        found.append(gain)
+    return Picks(np.array(positions, dtype=np.int64), np.array(found), rank_spent)
+
+
+def _reader(form: Form) -> tuple[Callable[[int], FloatArray], Callable[[int], FloatArray], FloatArray]:
+    """Functions that read a column and a row of L, and its diagonal."""
+    if isinstance(form, LowRankForm) and form.factor is not None:
+        F, core = form.factor
+        diagonal = np.einsum("ij,ij->i", F @ ((core + core.T) / 2.0), F)
+        return (lambda i: F @ (core @ F[i])), (lambda i: F @ (F[i] @ core)), np.asarray(diagonal, dtype=np.float64)
+    if form.log_normalizer == np.inf:
+        raise NoLikelihoodKernelError(
+            "map_greedy needs a likelihood kernel L, and this process has none (K has an eigenvalue 1)"
+        )
+    everything = np.arange(form.n)
+    L: FloatArray = form.likelihood_block(everything, everything)
+    return (lambda i: L[:, i]), (lambda i: L[i]), np.diagonal(L).copy()

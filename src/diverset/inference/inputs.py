@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,8 +29,7 @@ _NO_ITEMS = np.zeros(0, dtype=np.int64)
 _NO_ITEMS.flags.writeable = False
 
 
-@dataclass(frozen=True, eq=False)
-class Items:
+class Items(NamedTuple):
     """Features as an array or CSR matrix, one row per item, and the labels of the rows if the input had any."""
 
     features: Any
@@ -83,14 +81,10 @@ def _unwrapped(features: Any, name: str) -> tuple[Any, Any]:
     if hasattr(features, "flatten") and hasattr(features, "to_pylist"):
         return list_rows(features, name), None
     if hasattr(features, "to_numpy"):
-        return _list_column(features.to_numpy(), name), _own_index(features)
+        # A polars column has a method of the name of a pandas index, or none.
+        index = getattr(features, "index", None)
+        return _list_column(features.to_numpy(), name), index if hasattr(index, "equals") else None
     return features, None
-
-
-def _own_index(column: Any) -> Any:
-    """The index of a pandas column; a polars column has a method of that name or none."""
-    index = getattr(column, "index", None)
-    return index if hasattr(index, "equals") else None
 
 
 def list_rows(array: Any, name: str) -> Array:

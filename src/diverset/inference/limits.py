@@ -17,7 +17,7 @@ from diverset.errors import DiversetError
 from diverset.inference.inputs import as_column, as_groups
 from diverset.numerics.validation import check_positive, check_size
 
-__all__ = ["Limits", "Room", "read_limits"]
+__all__ = ["Limits", "Room", "as_costs", "read_limits"]
 
 _NO_ITEMS = np.zeros(0, dtype=np.int64)
 _NO_COSTS = np.zeros(0)
@@ -29,16 +29,8 @@ for _empty in (_NO_ITEMS, _NO_COSTS):
 class Limits:
     """What may be picked; empty arrays mean that there is no limit of that kind.
 
-    Parameters
-    ----------
-    available : ndarray of bool of shape (n,)
-        Items that may be picked.
-    groups, caps : ndarray of int64
-        Group of each item, and the number of picks that each group may have.
-    costs, budget : ndarray of shape (n,) and float
-        Cost of each item, and what all picks may cost together.
-    stop : float
-        Every pick must gain more than this.
+    Of each of the `groups`, at most as many items as its cap may be picked; the `costs` of all picks may not exceed the
+    `budget`; and every pick must gain more than `stop`.
     """
 
     available: BoolArray
@@ -57,17 +49,7 @@ class Limits:
 
 
 class Room:
-    """The items that can still be picked.
-
-    Attributes
-    ----------
-    open : ndarray of bool
-        Items that can be picked now.
-    caps : ndarray of int64
-        Picks that each group has left.
-    left : float
-        What is left of the budget.
-    """
+    """The items that are `open` to be picked now, the `caps` that groups have left, and what is `left` to spend."""
 
     def __init__(self, limits: Limits) -> None:
         self._groups, self._costs = limits.groups, limits.costs
@@ -89,6 +71,15 @@ class Room:
             self.open[self._costs > self.left] = False
 
 
+def as_costs(costs: Any, n: int, *, labels: Any = None) -> FloatArray:
+    """One positive cost per item."""
+    prices = as_column(costs, n, name="costs", labels=labels)
+    if n and prices.min() <= 0.0:
+        i = int(prices.argmin())
+        raise DiversetError(f"costs[{i}] is {prices[i]:.6g}; costs must be positive")
+    return prices
+
+
 def read_limits(
     available: BoolArray, costs: Any, budget: Any, groups: Any, per_group: Any, *, labels: Any = None
 ) -> Limits:
@@ -100,11 +91,7 @@ def read_limits(
     if (groups is None) != (per_group is None):
         raise DiversetError("groups and per_group go together; give both or neither")
     if costs is not None:
-        prices = as_column(costs, n, name="costs", labels=labels)
-        if n and prices.min() <= 0.0:
-            i = int(prices.argmin())
-            raise DiversetError(f"costs[{i}] is {prices[i]:.6g}; costs must be positive")
-        limits = replace(limits, costs=prices, budget=check_positive(budget, name="budget"))
+        limits = replace(limits, costs=as_costs(costs, n, labels=labels), budget=check_positive(budget, name="budget"))
     if groups is not None:
         numbers = as_groups(groups, n, labels=labels)
         cap = check_size(per_group, name="per_group")

@@ -38,15 +38,6 @@ def best_move(state: SubsetState, *, sized: bool) -> tuple[float, int, int]:
     return found
 
 
-def _make(state: SubsetState, a: int, j: int) -> None:
-    if a >= 0 and j >= 0:
-        state.exchange(a, j)
-    elif j >= 0:
-        state.add(j)
-    else:
-        state.remove(a)
-
-
 def improve(dpp: DPP, start: IntArray, *, sized: bool, max_iter: int) -> IntArray:
     """Follow the best change until none improves; the determinant is computed afresh before a change is kept."""
     if dpp._representation.rows_of_hidden is not None:
@@ -57,7 +48,7 @@ def improve(dpp: DPP, start: IntArray, *, sized: bool, max_iter: int) -> IntArra
         factor, a, j = best_move(state, sized=sized)
         if factor <= 1.0 + TOLERANCE:
             break
-        _make(state, a, j)
+        state.move(a=a, j=j)
         reached = log_det(dpp, state.positions)
         # The factor was rounding after all: with an ill-conditioned block it may be.
         if reached <= value + 0.1 * TOLERANCE:
@@ -98,10 +89,8 @@ def map_local_search(
 
     Parameters
     ----------
-    dpp : DPP
-        An L-ensemble: dense or from features, in which case L is not formed.
-    k : int, optional
-        How many items, at most the rank; by default the size is free.
+    dpp, k
+        As in :func:`diverset.map_exact`. L is not formed where the DPP is one from features.
     start : iterable of int, optional
         Items to begin with (k of them, if `k` is given), a set of positive probability. The greedy set by default.
     max_iter : int

@@ -11,6 +11,7 @@ from typing import Any
 from diverset.errors import DiversetError
 from diverset.inference.problem import check_dial
 from diverset.inference.result import Selection
+from diverset.inference.rows import thread_map
 from diverset.inference.scores import check_scale
 from diverset.inference.select import select
 from diverset.inference.short import ShortLists, is_short
@@ -92,18 +93,10 @@ def select_many(
             quick = ShortLists([arrays[i] for i in chunk], quality, k, scale).selections(dial)
         return ((i, one(i) if found is None else found) for i, found in zip(chunk, quick, strict=True))
 
-    found = _mapped(lambda chunk: list(some(chunk)), _chunks(arrays), n_threads)
+    chunks = _chunks(arrays)
+    with thread_map(1 if len(chunks) < 2 else n_threads) as share:
+        found = list(share(lambda chunk: list(some(chunk)), chunks))
     return [selection for _, selection in sorted(chain.from_iterable(found), key=itemgetter(0))]
-
-
-def _mapped(f: Callable[[Any], Any], values: list[Any], n_threads: int) -> Iterable[Any]:
-    """Apply `f` with a pool of threads; with one thread, call it directly."""
-    if n_threads == 1 or len(values) < 2:
-        return map(f, values)
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(n_threads) as pool:
-        return pool.map(f, values)
 
 
 def _chunks(arrays: list[Any]) -> list[list[int]]:

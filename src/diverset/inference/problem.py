@@ -22,6 +22,7 @@ from diverset.inference.rows import squared_norms
 from diverset.inference.scores import calibrated, check_scale
 from diverset.inference.short import ShortLists, is_short
 from diverset.inference.similarity import Rows, Similarity, SimilarityLike, read_similarity
+from diverset.inference.sparse import squared_norms_sparse
 from diverset.numerics._loops import places
 from diverset.numerics.validation import as_number, is_blocked, is_sparse
 
@@ -38,24 +39,8 @@ _LARGEST_EXPONENT = 150.0
 class Problem:
     """What is to be chosen from.
 
-    Parameters
-    ----------
-    similarity : Similarity
-        How alike the items are.
-    k : int
-        Number of picks wanted.
-    scores : ndarray of shape (n,)
-        Calibrated scores; 0 for items without one, which cannot be picked.
-    quality : ndarray of shape (n,) or None
-        The scores as they came, higher is better; None if there are none.
-    limits : Limits
-        What may be picked.
-    given : ndarray of int64
-        Items already shown: picks keep away from them.
-    labels : sequence or None
-        Labels of the items.
-    scale : str or None
-        How the scores were calibrated.
+    `scores` are calibrated by the `scale`, and 0 for items without one, which cannot be picked; `quality` holds the
+    scores before calibration, higher is better, or None. `given` items were shown already, and picks avoid them.
     """
 
     similarity: Similarity
@@ -74,6 +59,12 @@ class Problem:
         return self.similarity.n
 
     # picks ----------------------------------------------------------------------------------------------------------
+
+    def picks(self, dial: float, window: int | None = None) -> Picks:
+        """Greedy picks, all of which repel, or only the last `window`."""
+        if window is not None and dial > 0.0:
+            return self.windowed(dial, window)
+        return self.greedy(dial, self.k, self.given, self.limits)
 
     def greedy(self, dial: float, k: int, given: IntArray, limits: Limits) -> Picks:
         """One item after the other, each the best beside those before it; plain top-k at dial 0."""
@@ -114,29 +105,20 @@ class Problem:
 
     def windowed(self, dial: float, window: int) -> Picks:
         """Greedy in which only the last `window` picks (and shown items, first in line) repel: O(n D w) a pick."""
-        recent = self.given.tolist()
-        limits = self.limits
-        steps: list[Picks] = []
-        while len(steps) < min(self.k, self.n):
-            last = np.array(recent[len(recent) - window :] if window else [], dtype=np.int64)
-            step = self.greedy(dial, 1, last, limits)
+        recent, limits, gains = self.given, self.limits, np.zeros(0)
+        while len(gains) < min(self.k, self.n):
+            step = self.greedy(dial, 1, recent[max(len(recent) - window, 0) :], limits)
             if len(step.positions) == 0:
                 break
-            steps.append(step)
-            recent.append(int(step.positions[0]))
+            recent, gains = np.append(recent, step.positions), np.append(gains, step.gains)
             limits = limits.after(step.positions)
-        empty = Picks(np.zeros(0, dtype=np.int64), np.zeros(0), None)
-        return Picks(
-            np.concatenate([empty.positions, *(step.positions for step in steps)]),
-            np.concatenate([empty.gains, *(step.gains for step in steps)]),
-            None,
-        )
+        return Picks(recent[len(self.given) :], gains, None)
 
     def exchange(self, dial: float, picks: Picks, share: float, width: float) -> Picks | None:
         """The set of largest volume that differs in one item and keeps a share of quality from `share` to `width` more.
 
         With P the inverse of S over the set and T = S P, exchanging a for j multiplies the determinant by
-        :math:`P_{aa} r_j + T_{ja}^2`, where r is what is left of item j beside the set. At most
+        :math:`P_{aa} r_j + T_{ja}^2`, where r is the residual of item j given the set. At most
         ``max(64, 4 k)`` items j are tried, evenly spaced among those with a suitable score. None where there is no such
         set, or limits other than availability apply.
         """
@@ -144,6 +126,8 @@ class Problem:
         if quality is None or len(limits.groups) or len(limits.costs) or not self.similarity.has_columns:
             return None
         k = len(Y)
+        if k == 0:
+            return None
         mean, top = self._mean_and_top(k)
         least = quality[Y] - (quality[Y].sum() - k * mean - share * k * top)  # what must come in the place of each
         most = least + width * k * top
@@ -192,15 +176,14 @@ class Problem:
             positions = np.asarray(found.indices, dtype=np.int64)
             if found.upper_bound is not None:
                 bound = dial * (found.upper_bound - found.objective)  # the gap, in units of the objective
-        gains = self._gains_in_order(dial, positions)
-        picks = Picks(positions, gains, None)
-        if len(positions) < min(self.k, int(self.limits.available.sum())):
-            more = self.greedy(
-                dial, self.k - len(positions), np.union1d(self.given, positions), self.limits.after(positions)
-            )
-            together = np.concatenate([positions, more.positions])
-            return self.selection(dial, Picks(together, np.concatenate([gains, more.gains]), len(positions)))
-        return self.selection(dial, picks, bound=None if bound is None else float(gains.sum()) + bound)
+        gains, made = self._gains_in_order(dial, positions), len(positions)
+        if made < min(self.k, int(self.limits.available.sum())):
+            given = np.union1d(self.given, positions)
+            more = self.greedy(dial, self.k - made, given, self.limits.after(positions))
+            positions, gains = np.append(positions, more.positions), np.append(gains, more.gains)
+            return self.selection(dial, Picks(positions, gains, made))
+        bound = None if bound is None else float(gains.sum()) + bound
+        return self.selection(dial, Picks(positions, gains, None), bound=bound)
 
     def _gains_in_order(self, dial: float, positions: IntArray) -> FloatArray:
         """What each item adds to the objective beside the shown ones and those before it."""
@@ -236,7 +219,12 @@ class Problem:
             better, above_all = places(scores, positions)
             found = describe_places(len(positions), int(self.limits.available.sum()), better, above_all, dial)
         lone = self.similarity.lone
-        return found if lone is None else (*found, _about_zeros(lone))
+        if lone is None:
+            return found
+        first, count = int(lone.argmax()), int(lone.sum())
+        which = f"item {first} has" if count == 1 else f"{count} items, item {first} the first, have"
+        note = f"{which} a vector of zeros, which has no direction: it counts as unlike every other"
+        return (*found, note)
 
     def best(self, k: int) -> IntArray:
         """The k best items by quality alone, of those that may be picked."""
@@ -246,7 +234,7 @@ class Problem:
     def kept(self, positions: IntArray) -> float | None:
         """Share of the way from the mean of all candidates to the mean of as many of the best; None without scores.
 
-        Candidates are the items that may be picked, and their scores count as they came, whatever the scale.
+        Candidates are the items that may be picked, and their scores count before calibration, whatever the scale.
         """
         if self.quality is None or len(positions) == 0:
             return None
@@ -271,12 +259,6 @@ class Problem:
         S = S / root[:, None] / root
         np.fill_diagonal(S, -math.inf)
         return float(np.clip(S.max(axis=1), 0.0, 1.0).mean())
-
-
-def _about_zeros(lone: BoolArray) -> str:
-    first, count = int(lone.argmax()), int(lone.sum())
-    which = f"item {first} has" if count == 1 else f"{count} items, item {first} the first, have"
-    return f"{which} a vector of zeros, which has no direction: it counts as unlike every other"
 
 
 def check_dial(diversity: Any) -> float:
@@ -311,21 +293,34 @@ def read_problem(
 ) -> Problem:
     """Check all arguments of a selection; :func:`diverset.select` explains them."""
     scale = check_scale(scale)
+    form: Similarity
+    items: Items | None = None
     if is_blocked(features):
-        n, labels, form = _read_blocks(features, given_features, query, similarity)
-        quality, costs, groups = (_in_memory(column) for column in (quality, costs, groups))
-        raw = _read_quality(quality, n, labels, lower_is_better)
+        from diverset.distributed.select import BlockRows
+
+        for name, value in (("given_features", given_features), ("query", query)):
+            if value is not None:
+                raise DiversetError(
+                    f"{name} needs features in memory, and they are a dask array; pass features.compute()"
+                )
+        form = BlockRows(features, similarity)
+        n, labels = form.n, None
+        quality, costs, groups = (
+            np.asarray(column.compute()) if is_blocked(column) else column for column in (quality, costs, groups)
+        )
     else:
         items = read_items(features)
         n, labels = items.n, items.labels
-        raw = _read_quality(quality, n, labels, lower_is_better)
+    raw = None
+    if quality is not None:
+        raw = as_column(quality, n, name="quality", labels=labels, infinite=not lower_is_better)
+        raw = -raw if lower_is_better else raw
+    if items is not None:
         if query is not None:
             if raw is not None:
                 raise DiversetError("quality and query are both given; the cosine to the query is a quality: give one")
             raw = _cosines(items.features, as_column(query, items.features.shape[1], name="query"))
-        if given_features is not None:
-            items = _with_given(items, given_features, similarity)
-        form = read_similarity(items, similarity)
+        form = read_similarity(_with_given(items, given_features, similarity), similarity)
     if zero_vectors not in ("unlike", "raise"):
         raise DiversetError(f'zero_vectors is {zero_vectors!r}; choose "unlike" or "raise"')
     if zero_vectors == "raise" and form.lone is not None:
@@ -355,15 +350,20 @@ def read_problem(
             available &= raw >= (-least if lower_is_better else least)
     limits = read_limits(available, costs, budget, groups, per_group, labels=labels)
     if form.n > n:
+        # Rows of `given_features` follow the items, and cannot be picked.
+        more = (0, form.n - n)
         shown = np.concatenate([shown, np.arange(n, form.n)])
-        limits = _padded(limits, form.n)
-        scores = np.concatenate([scores, np.zeros(form.n - n)])
-        raw = None if raw is None else np.concatenate([raw, np.zeros(form.n - n)])
+        scores, raw = np.pad(scores, more), None if raw is None else np.pad(raw, more)
+        groups = np.pad(limits.groups, more) if len(limits.groups) else limits.groups
+        prices = np.pad(limits.costs, more, constant_values=1.0) if len(limits.costs) else limits.costs
+        limits = replace(limits, available=np.pad(limits.available, more), groups=groups, costs=prices)
     return Problem(form, wanted, scores, raw, limits, shown, labels, scale)
 
 
 def _with_given(items: Items, given_features: Any, similarity: SimilarityLike) -> Items:
     """The items, and behind them rows that were shown earlier and are not among the candidates."""
+    if given_features is None:
+        return items
     if similarity == "precomputed":
         raise DiversetError(
             'given_features needs rows of features; with similarity="precomputed", put the shown items into the matrix '
@@ -380,49 +380,10 @@ def _with_given(items: Items, given_features: Any, similarity: SimilarityLike) -
     return Items(np.vstack([X, shown.astype(X.dtype, copy=False)]))
 
 
-def _read_blocks(features: Any, given_features: Any, query: Any, similarity: Any) -> tuple[int, None, Similarity]:
-    """Number, labels and similarities of items in a dask array."""
-    from diverset.distributed.select import BlockRows
-
-    for name, value in (("given_features", given_features), ("query", query)):
-        if value is not None:
-            raise DiversetError(f"{name} needs features in memory, and they are a dask array; pass features.compute()")
-    form = BlockRows(features, similarity)
-    return form.n, None, form
-
-
-def _in_memory(column: Any) -> Any:
-    return np.asarray(column.compute()) if is_blocked(column) else column
-
-
-def _read_quality(quality: Any, n: int, labels: Any, lower_is_better: bool) -> FloatArray | None:
-    """Scores, higher is better; None if there are none."""
-    if quality is None:
-        return None
-    scores = as_column(quality, n, name="quality", labels=labels, infinite=not lower_is_better)
-    return -scores if lower_is_better else scores
-
-
 def _cosines(features: Any, query: FloatArray) -> FloatArray:
     """Cosine of each row to the query; 0 for a row of zeros."""
     if not query.any():
         raise DiversetError("query is all zeros, and a zero vector has no direction; give another")
     products = np.asarray(features @ (query / np.linalg.norm(query)).astype(features.dtype), dtype=np.float64)
-    if is_sparse(features):
-        from diverset.inference.sparse import squared_norms_sparse
-
-        norms = np.sqrt(squared_norms_sparse(features))
-    else:
-        norms = np.sqrt(squared_norms(np.ascontiguousarray(features)))
+    norms = np.sqrt(squared_norms_sparse(features) if is_sparse(features) else squared_norms(features))
     return np.divide(products, norms, out=np.zeros(len(norms)), where=norms > 0.0)
-
-
-def _padded(limits: Limits, n: int) -> Limits:
-    """The limits for n items, of which those added at the end cannot be picked."""
-    more = n - len(limits.available)
-    return replace(
-        limits,
-        available=np.concatenate([limits.available, np.zeros(more, dtype=bool)]),
-        groups=np.concatenate([limits.groups, np.zeros(more, dtype=np.int64)]) if len(limits.groups) else limits.groups,
-        costs=np.concatenate([limits.costs, np.ones(more)]) if len(limits.costs) else limits.costs,
-    )

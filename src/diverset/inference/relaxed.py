@@ -23,6 +23,7 @@ from diverset._typing import Array, FloatArray, IntArray
 from diverset.core import DPP
 from diverset.inference._state import SubsetState, check_rank, log_det, make_selection, whole_kernel
 from diverset.inference.result import Selection
+from diverset.numerics.linalg import add_to_diagonal
 from diverset.numerics.validation import check_count, check_positive, check_size
 
 __all__ = ["map_relaxed", "softmax_extension", "softmax_gradient"]
@@ -34,9 +35,7 @@ _INTEGRAL = 1e-9
 
 
 def _softmax_matrix(L: Array, x: FloatArray) -> Array:
-    M: Array = x[:, None] * L
-    M[np.diag_indices(len(L))] += 1.0 - x
-    return M
+    return add_to_diagonal(x[:, None] * L, 1.0 - x)
 
 
 def softmax_extension(L: Array, x: FloatArray) -> float:
@@ -47,10 +46,8 @@ def softmax_extension(L: Array, x: FloatArray) -> float:
 
 def softmax_gradient(L: Array, x: FloatArray) -> FloatArray:
     r"""Gradient of F: the diagonal of :math:`(L-I)(\mathrm{diag}(x)(L-I)+I)^{-1}`."""
-    n = len(L)
-    shifted = L - np.eye(n)
     # Row i of (L-I) M^-1, for all i: solve M^T Z = (L-I)^T.
-    Z = np.linalg.solve(_softmax_matrix(L, x).T, shifted.T)
+    Z = np.linalg.solve(_softmax_matrix(L, x).T, (L - np.eye(len(L))).T)
     return np.array(np.diagonal(Z).real)
 
 
@@ -108,11 +105,11 @@ def _fit(L: Array, members: IntArray, k: int) -> IntArray:
     state = SubsetState(np.diagonal(L).real.copy(), lambda j: L[j])
     for j in members:
         if state.addition_ratios()[j] > 0.0:
-            state.add(int(j))
+            state.move(j=int(j))
     while len(state.members) > k:
-        state.remove(int(state.removal_ratios().argmax()))
+        state.move(a=int(state.removal_ratios().argmax()))
     while len(state.members) < k and state.addition_ratios().max() > 0.0:
-        state.add(int(state.addition_ratios().argmax()))
+        state.move(j=int(state.addition_ratios().argmax()))
     return np.sort(state.positions)
 
 
@@ -159,50 +156,38 @@ def map_relaxed(dpp: DPP, k: int | None = None, *, max_iter: int = 100, tol: flo
     L = whole_kernel(dpp, "map_relaxed")
     steps = check_count(max_iter, name="max_iter")
     tolerance = check_positive(tol, name="tol")
-    n = dpp.n_items
-    if k is None:
-        candidates = _free_candidates(L, steps, tolerance)
-    else:
-        size = check_size(k)
+    size = None if k is None else check_size(k)
+    if size is not None:
         check_rank(size, dpp.rank)
-        if size in (0, n):
+        if size in (0, dpp.n_items):
             return make_selection(dpp, range(size))
-        average = min(size, dpp.rank - 0.5)
-        candidates = _sized_candidates(whole_kernel(dpp.rescale(average), "map_relaxed"), size, steps, tolerance)
+        L = whole_kernel(dpp.rescale(min(size, dpp.rank - 0.5)), "map_relaxed")
+    candidates = _candidates(L, size, steps, tolerance)
     values = [log_det(dpp, members) for members in candidates]
     return make_selection(dpp, candidates[int(np.argmax(values))])
 
 
-def _free_candidates(L: Array, max_iter: int, tol: float) -> list[IntArray]:
-    n = len(L)
-    candidates = [np.zeros(0, dtype=np.int64)]
-    room = np.ones(n)
+def _candidates(L: Array, k: int | None, max_iter: int, tol: float) -> list[IntArray]:
+    """Sets rounded from the two phases of the search, of size k or of any size."""
+    candidates = [np.zeros(0, dtype=np.int64)] if k is None else []
+    room = np.ones(len(L))
     for _ in range(2):
-        limit = room
-        x = _conditional_gradient(L, np.zeros(n), lambda g, limit=limit: np.where(g > 0.0, limit, 0.0), max_iter, tol)  # type: ignore[misc]
-        candidates.append(_round_free(L, x))
-        room = room - x
-    return candidates
-
-
-def _sized_candidates(L: Array, k: int, max_iter: int, tol: float) -> list[IntArray]:
-    n = len(L)
-    candidates = []
-    room = np.ones(n)
-    for _ in range(2):
-        if room.sum() < k:
+        if k is not None and room.sum() < k:
             break
-        limit = room
 
-        def corner(g: FloatArray, limit: FloatArray = limit) -> FloatArray:
+        def corner(g: FloatArray, limit: FloatArray = room) -> FloatArray:
+            if k is None:
+                return np.where(g > 0.0, limit, 0.0)
             order = np.argsort(-g, kind="stable")
-            filled = np.minimum(np.cumsum(limit[order]), k)
-            y = np.empty(n)
-            y[order] = np.diff(filled, prepend=0.0)
+            y = np.empty(len(L))
+            y[order] = np.diff(np.minimum(np.cumsum(limit[order]), k), prepend=0.0)
             return y
 
-        x = _conditional_gradient(L, limit * (k / limit.sum()), corner, max_iter, tol)
-        heaviest = np.argsort(-x, kind="stable")[:k]
-        candidates += [_fit(L, np.flatnonzero(_round_sized(L, x) > 0.5), k), _fit(L, heaviest, k)]
+        x = _conditional_gradient(L, room * (0.0 if k is None else k / room.sum()), corner, max_iter, tol)
+        if k is None:
+            candidates.append(_round_free(L, x))
+        else:
+            heaviest = np.argsort(-x, kind="stable")[:k]
+            candidates += [_fit(L, np.flatnonzero(_round_sized(L, x) > 0.5), k), _fit(L, heaviest, k)]
         room = room - x
     return candidates

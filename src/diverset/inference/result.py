@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -14,20 +14,10 @@ from diverset._result import Result
 from diverset._typing import FloatArray, IntArray
 from diverset.inference.scores import warn_once
 
-__all__ = ["Facts", "Selection", "describe_places"]
+if TYPE_CHECKING:
+    from diverset.inference.problem import Problem
 
-
-class Facts(Protocol):
-    """What can be asked about the candidates of a selection afterwards."""
-
-    def kept(self, positions: IntArray) -> float | None:
-        """Share of quality that the positions keep; None without scores."""
-
-    def redundancy(self, positions: IntArray) -> float:
-        """Mean similarity of an item to the item most like it."""
-
-    def best(self, k: int) -> IntArray:
-        """The k best items by quality alone."""
+__all__ = ["Selection", "describe_places"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +64,7 @@ class Selection(Result):
     diversity: float | None = None
     scale: str | None = None
     notes: tuple[str, ...] = ()
-    _facts: Callable[[], Facts] | None = field(default=None, repr=False)
+    _facts: Callable[[], Problem] | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, **values: Any) -> Selection:
@@ -121,13 +111,10 @@ class Selection(Result):
 
     def records(self) -> list[dict[str, Any]]:
         """One row per pick: rank, index, gain, and the label where items have one."""
-        rows = [
-            {"rank": rank, "index": int(i), "gain": float(gain)}
-            for rank, (i, gain) in enumerate(zip(self.indices, self.gains, strict=True), start=1)
-        ]
-        if self.labels is None:
-            return rows
-        return [row | {"label": label} for row, label in zip(rows, self.labels, strict=True)]
+        rows = enumerate(zip(self.indices, self.gains, strict=True), start=1)
+        records = [{"rank": rank, "index": int(i), "gain": float(gain)} for rank, (i, gain) in rows]
+        labels = [{}] * len(self) if self.labels is None else [{"label": label} for label in self.labels]
+        return [record | label for record, label in zip(records, labels, strict=True)]
 
     def to_dict(self) -> dict[str, Any]:
         """The picks and the numbers about them, in a form that JSON can hold."""
@@ -164,11 +151,10 @@ class Selection(Result):
 def describe_places(n_picks: int, n: int, better: int, above_all: int, dial: float) -> tuple[str, ...]:
     """Remarks about picks from n items, of which `better` others exceed a pick and `above_all` exceed every pick."""
     if 0 < n_picks < n and better == 0:
-        note = f"the picks are the best {n_picks} by quality alone, although diversity is {dial:g}"
-        warn_once("top-k", note)
-        return (note,)
-    if 2 * above_all >= n > 1:
-        note = f"no pick is among the better half by quality; diversity is {dial:g}"
-        warn_once("worse half", note)
-        return (note,)
-    return ()
+        topic, note = "top-k", f"the picks are the best {n_picks} by quality alone, although diversity is {dial:g}"
+    elif 2 * above_all >= n > 1:
+        topic, note = "worse half", f"no pick is among the better half by quality; diversity is {dial:g}"
+    else:
+        return ()
+    warn_once(topic, note)
+    return (note,)

@@ -23,7 +23,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -34,7 +34,15 @@ from diverset.inference.engine import Picks
 from diverset.inference.limits import Limits
 from diverset.numerics.linalg import EPS, row_norms_squared
 
-__all__ = ["greedy_rows", "information_inverse", "leverages", "orthonormal_rows", "rounding", "squared_norms"]
+__all__ = [
+    "greedy_rows",
+    "information_inverse",
+    "leverages",
+    "orthonormal_rows",
+    "rounding",
+    "squared_norms",
+    "thread_map",
+]
 
 #: From this many entries of X on, several threads share a pass over it.
 _THREADS_MIN_ENTRIES = 3_000_000
@@ -57,183 +65,120 @@ def greedy_rows(
     lone: int = 0,
     beyond_rank: bool = True,
 ) -> Picks:
-    """Up to k picks among the rows of X, the vector of item i being ``sqrt(factor[i]) * X[i]``.
+    """Up to k picks among the rows of X (float32 or float64, C order), by ``bonus[i] + weight * log(residual)``.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, D)
-        float32 or float64, C order; read only.
-    k : int
-        Number of picks wanted.
-    scale : ndarray of shape (n,)
-        Squared norms of the items, ``factor * |X[i]|^2`` in double precision; exactly 1 for unit vectors.
-    factor, bonus : ndarray of shape (n,)
-        Squared factor of each row, and its score in the objective.
-    weight : float
-        Weight of the log-volume; positive.
-    limits : Limits
-        What may be picked.
-    given : ndarray of shape (g, D), optional
-        Rows already shown, scaled like the items: they repel, and are not picked.
-    lone : int
-        Number of items with factor 0: such an item has no direction, and is unlike every other.
-    beyond_rank : bool
-        Whether to go on past the rank.
+    The vector of item i is ``sqrt(factor[i]) * X[i]``, and `scale` its squared norm in double precision, exactly 1 for
+    unit vectors. `given` are rows already shown, scaled like the items: they repel, and are not picked. `lone` items
+    have factor 0: such an item has no direction, and is unlike every other. Without `beyond_rank` picking ends at the
+    rank.
     """
     if X.shape[1] == 0:
         X = np.zeros((len(X), 1))  # rows without entries are zero vectors
         given = None
-    run = _Run(X, scale, factor, bonus, weight, limits, lone)
-    log_det = run.by_volume(k, given)
-    spent = None
-    if run.made < k and beyond_rank and limits.stop == -math.inf:
-        left = run.left_over()
-        if left.any():
-            spent, log_det = run.made, None
-            run.by_leverage(k - run.made, given, left)
-    return Picks(*run.found(), spent, log_det)
+    D = X.shape[1]
+    items = (X, scale, factor, bonus, weight)
+    basis = np.zeros((0, D)) if given is None else orthonormal_rows(given, 64.0 * D * EPS)
+    with np.errstate(divide="ignore"):
+        logs = np.log(scale, out=np.zeros(len(scale)), where=scale != 1.0)  # most are unit vectors
+    keys = np.where(limits.available, bonus + weight * logs, -math.inf)
+    wanted = min(k, D - len(basis) + lone)
+    positions, gains, own = _pick(items, limits, wanted, scale, keys, basis, np.zeros((0, 0)), 0.0)
+    if len(positions) < k and beyond_rank and limits.stop == -math.inf:
+        rest = limits.after(positions)
+        if rest.available.any():
+            more = _pick_by_leverage(items, rest, k - len(positions), given, positions)
+            return Picks(np.concatenate([positions, more[0]]), np.concatenate([gains, more[1]]), len(positions))
+    # The determinant is the product of what was left of each item beside those before it.
+    return Picks(positions, gains, None, float(np.log(own[: len(positions)]).sum()) if given is None else None)
 
 
-class _Run:
-    """Picks made so far, and what they leave of the limits."""
+_Items: TypeAlias = tuple[Array, FloatArray, FloatArray, FloatArray, float]
 
-    def __init__(
-        self,
-        X: Array,
-        scale: FloatArray,
-        factor: FloatArray,
-        bonus: FloatArray,
-        weight: float,
-        limits: Limits,
-        lone: int,
-    ) -> None:
-        self._X = X
-        self._lone = lone
-        self._items = (scale, factor, bonus)
-        self._weight = weight
-        self._limits = limits
-        self._caps = limits.caps.copy()
-        self._budget = limits.budget
-        # A pick has a key above `stop`, so of this or more.
-        self._floor = math.nextafter(limits.stop, math.inf) if limits.stop > -math.inf else limits.stop
-        self._tolerance = 64.0 * X.shape[1] * EPS
-        self._unit = rounding(X.shape[1], X.dtype)
-        self._found: list[tuple[IntArray, FloatArray]] = []
-        self.made = 0
 
-    def found(self) -> tuple[IntArray, FloatArray]:
-        """Positions of the picks, and the gain of each."""
-        if len(self._found) == 1:
-            return self._found[0]
-        picks, gains = zip(*self._found, strict=True) if self._found else ((), ())
-        return np.concatenate([np.zeros(0, dtype=np.int64), *picks]), np.concatenate([np.zeros(0), *gains])
+def _pick_by_leverage(
+    items: _Items, limits: Limits, k: int, given: Array | None, chosen: IntArray
+) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Picks past the rank."""
+    X, scale, factor, bonus, weight = items
+    D = X.shape[1]
+    rows = np.sqrt(factor[chosen])[:, None] * X[chosen].astype(np.float64)
+    inverse, half = information_inverse(rows if given is None else np.vstack([given, rows]))
+    # Bounds are enough here: the loops compute what they need to know exactly from the inverse.
+    doubt = (rounding(D, X.dtype) + 8.0 * D * EPS) * float((half**2).sum(axis=0).max(initial=0.0))
+    with np.errstate(over="ignore", invalid="ignore"):
+        leverage = factor * leverages(X, half.astype(X.dtype))
+        keys = bonus + weight * np.log1p(leverage + doubt * scale)
+    keys[np.isnan(keys)] = math.inf  # out of range, so that nothing is known of them
+    keys[~limits.available] = -math.inf
+    return _pick(items, limits, k, leverage, keys, np.zeros((0, D)), inverse, doubt)
 
-    def left_over(self) -> Array:
-        """Items that could still be picked, but for the rank."""
-        left: Array = self._limits.available.copy()
-        left[self.found()[0]] = False
-        if self._limits.groups.size:
-            left &= self._caps[self._limits.groups] > 0
-        if self._limits.costs.size:
-            left &= self._limits.costs <= self._budget
-        return left
 
-    def by_volume(self, k: int, given: Array | None) -> float | None:
-        """Picks that depend on no others; the log-determinant over them, if nothing was given."""
-        D = self._X.shape[1]
-        scale, _, bonus = self._items
-        basis = np.zeros((0, D)) if given is None else orthonormal_rows(given, self._tolerance)
-        with np.errstate(divide="ignore"):
-            logs = np.log(scale, out=np.zeros(len(scale)), where=scale != 1.0)  # most are unit vectors
-        keys = np.where(self._limits.available, bonus + self._weight * logs, -math.inf)
-        own = self._pick(min(k, D - len(basis) + self._lone), scale, keys, basis, np.zeros((0, 0)), 0.0)
-        # The determinant is the product of what was left of each item beside those before it.
-        return float(np.log(own[: self.made]).sum()) if given is None else None
+def _pick(
+    items: _Items, limits: Limits, wanted: int, u0: FloatArray, keys: FloatArray, start: FloatArray,
+    inverse: FloatArray, doubt: float,
+) -> tuple[IntArray, FloatArray, FloatArray]:  # fmt: skip
+    """Up to `wanted` picks beside the directions of `start`: positions, gains and potentials."""
+    X, scale, factor, bonus, weight = items
+    (n, D), t = X.shape, len(start)
+    unit = rounding(D, X.dtype)
+    Z = np.zeros((t + wanted, D))
+    slack = np.full(t + wanted + 1, doubt)
+    if t:
+        Z[:t] = start
+        slack[1 : t + 1] += unit * np.cumsum(row_norms_squared(start))
+    state = _greedy_loops.RowState(
+        X, scale, factor, u0, Z, t, slack, unit, inverse, u0.copy(), np.zeros(n, dtype=np.int64),
+        (keys, bonus, weight, 64.0 * D * EPS, limits.groups, limits.caps.copy(), limits.costs, limits.budget),
+    )  # fmt: skip
+    # A pick has a key above `stop`, so of this or more.
+    floor = math.nextafter(limits.stop, math.inf) if limits.stop > -math.inf else limits.stop
+    positions, gains = np.empty(wanted, dtype=np.int64), np.empty(wanted)
+    if n < _ROUND_MIN_ITEMS:
+        made, _ = state.pick(wanted, np.arange(n), floor, positions, gains)
+    else:
+        made = _pick_in_rounds(state, keys, X.size, floor, positions, gains)
+    return positions[:made], gains[:made], state.potentials[t:]
 
-    def by_leverage(self, k: int, given: Array | None, available: Array) -> None:
-        """Picks past the rank."""
-        X, D = self._X, self._X.shape[1]
-        scale, factor, bonus = self._items
-        chosen = self.found()[0]
-        rows = np.sqrt(factor[chosen])[:, None] * X[chosen].astype(np.float64)
-        rows = rows if given is None else np.vstack([given, rows])
-        inverse, half = information_inverse(rows)
-        # Bounds are enough here: the loops compute what they need to know exactly from the inverse.
-        doubt = (self._unit + 8.0 * D * EPS) * float((half**2).sum(axis=0).max(initial=0.0))
-        with np.errstate(over="ignore", invalid="ignore"):
-            leverage = factor * leverages(X, half.astype(X.dtype))
-            keys = bonus + self._weight * np.log1p(leverage + doubt * scale)
-        keys[np.isnan(keys)] = math.inf  # out of range, so that nothing is known of them
-        keys[~available] = -math.inf
-        self._pick(k, leverage, keys, np.zeros((0, D)), inverse, doubt)
 
-    def _pick(
-        self, wanted: int, u0: FloatArray, keys: FloatArray, start: FloatArray, inverse: FloatArray, doubt: float
-    ) -> FloatArray:
-        """Make up to `wanted` picks, beside the directions of `start`; returns their potentials."""
-        (n, D), t = self._X.shape, len(start)
-        scale, factor, bonus = self._items
-        limits = self._limits
-        Z = np.zeros((t + wanted, D))
-        slack = np.full(t + wanted + 1, doubt)
-        if t:
-            Z[:t] = start
-            slack[1 : t + 1] += self._unit * np.cumsum(row_norms_squared(start))
-        state = _greedy_loops.RowState(
-            self._X, scale, factor, u0, Z, t, slack, self._unit, inverse, u0.copy(), np.zeros(n, dtype=np.int64),
-            (keys, bonus, self._weight, self._tolerance, limits.groups, self._caps, limits.costs, self._budget),
-        )  # fmt: skip
-        if n < _ROUND_MIN_ITEMS:
-            self._pick_from(state, wanted, np.arange(n), self._floor)
-        else:
-            self._in_rounds(state, wanted, keys)
-        self._budget = state.budget
-        own: FloatArray = state.potentials[t:]
-        return own
-
-    def _pick_from(self, state: Any, ask: int, pool: IntArray, level: float) -> tuple[FloatArray, float]:
-        """Up to `ask` picks of the pool with keys of `level` or more: their gains, and the last key seen."""
-        picks, gains = np.empty(ask, dtype=np.int64), np.empty(ask)
-        got, key = state.pick(ask, pool, level, picks, gains)
-        self._found.append((picks[:got], gains[:got]))
-        self.made += got
-        return gains[:got], key
-
-    def _in_rounds(self, state: Any, wanted: int, keys: FloatArray) -> None:
-        """Make picks from the pool of one round after another; interrupts are heard between them."""
-        n, end = len(keys), state.t + wanted
-        room = max(1, n // _POOL_SHARE)
-        level = max(_largest(keys, room), self._floor)
-        reach = float(keys.max()) - level if level > -math.inf else 0.0
-        parts = _parts(n, self._X.size)
-        idle = 0  # rounds without a pick
-        with _thread_map(len(parts)) as share:
-            while state.t < end:
-                if idle > 2 or math.isnan(level):
-                    # All items are the pool, so that this round makes a pick or is the last one.
-                    level, room = self._floor, n
-                places = np.empty(n, dtype=np.int64)
-                sizes = share(lambda part: state.gather(level, *part, places), parts)  # noqa: B023
-                pool = np.concatenate([places[lo : lo + size] for (lo, _), size in zip(parts, sizes, strict=True)])
-                crowded = len(pool) > room
-                if crowded:
-                    level = max(level, _largest(keys[pool], room))
-                    pool = pool[keys[pool] >= level]
-                ask = min(_ROUND_PICKS, end - state.t)
-                gains, key = self._pick_from(state, ask, pool, level)
-                got = len(gains)
-                idle = 0 if got else idle + 1
-                if got < ask and level == self._floor:
-                    break
-                # Keys are expected to fall as they did, somewhat faster.
-                low = key if key > -math.inf else min(level, float(keys.max()))
-                if low == -math.inf:
-                    break
-                fall = 1.25 * (float(gains[0]) - low) * min(_ROUND_PICKS, end - state.t) / got if got else 0.0
-                if got < ask // 4:  # a round that made few picks was given too little
-                    room, fall = (2 * room, fall) if crowded else (room, max(fall, 2.0 * reach))
-                reach = max(fall, 1e-6 * (1.0 + abs(low)))
-                level = max(low - reach, self._floor)
+def _pick_in_rounds(
+    state: Any, keys: FloatArray, entries: int, floor: float, positions: IntArray, gains: FloatArray
+) -> int:
+    """Write picks from the pool of one round after another; interrupts are heard between them. Returns their number."""
+    n, wanted, made = len(keys), len(positions), 0
+    room = max(1, n // _POOL_SHARE)
+    level = max(_largest(keys, room), floor)
+    reach = float(keys.max()) - level if level > -math.inf else 0.0
+    parts = _parts(n, entries)
+    idle = 0  # rounds without a pick
+    with thread_map(len(parts)) as share:
+        while made < wanted:
+            if idle > 2 or math.isnan(level):
+                # All items are the pool, so that this round makes a pick or is the last one.
+                level, room = floor, n
+            places = np.empty(n, dtype=np.int64)
+            sizes = share(lambda part: state.gather(level, *part, places), parts)  # noqa: B023
+            pool = np.concatenate([places[lo : lo + size] for (lo, _), size in zip(parts, sizes, strict=True)])
+            crowded = len(pool) > room
+            if crowded:
+                level = max(level, _largest(keys[pool], room))
+                pool = pool[keys[pool] >= level]
+            ask = min(_ROUND_PICKS, wanted - made)
+            got, key = state.pick(ask, pool, level, positions[made:], gains[made:])
+            first = float(gains[made]) if got else 0.0
+            made += got
+            idle = 0 if got else idle + 1
+            if got < ask and level == floor:
+                break
+            # Keys are expected to fall as they did, somewhat faster.
+            low = float(key) if key > -math.inf else min(level, float(keys.max()))
+            if low == -math.inf:
+                break
+            fall = 1.25 * (first - low) * min(_ROUND_PICKS, wanted - made) / got if got else 0.0
+            if got < ask // 4:  # a round that made few picks was given too little
+                room, fall = (2 * room, fall) if crowded else (room, max(fall, 2.0 * reach))
+            reach = max(fall, 1e-6 * (1.0 + abs(low)))
+            level = max(low - reach, floor)
+    return made
 
 
 def rounding(D: int, dtype: Any) -> float:
@@ -246,18 +191,18 @@ def rounding(D: int, dtype: Any) -> float:
 
 def squared_norms(X: Array) -> FloatArray:
     """Squared norms of the rows in double precision; infinite or nan where a row is."""
-    norms = np.empty(len(X))
+    norms, X = np.empty(len(X)), np.ascontiguousarray(X)
     parts = _parts(len(X), X.size)
     if len(parts) == 1:
         _row_loops.squared_norms(X, norms, 0, len(X))
     else:
-        with _thread_map(len(parts)) as share:
+        with thread_map(len(parts)) as share:
             list(share(lambda part: _row_loops.squared_norms(X, norms, *part), parts))
     return norms
 
 
 @contextmanager
-def _thread_map(n_threads: int) -> Iterator[Any]:
+def thread_map(n_threads: int) -> Iterator[Any]:
     """``map`` by a pool of `n_threads`; with one thread, the plain ``map``."""
     if n_threads == 1:
         yield map
@@ -304,7 +249,7 @@ def information_inverse(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 def leverages(X: Array, half: Array) -> FloatArray:
     """Squared norms of the rows of X times a matrix, in the precision of X."""
-    leverage = np.empty(len(X))
-    for start in range(0, len(X), 4096):
+    leverage = np.empty(X.shape[0])
+    for start in range(0, X.shape[0], 4096):
         leverage[start : start + 4096] = row_norms_squared(X[start : start + 4096] @ half)
     return leverage

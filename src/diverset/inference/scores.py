@@ -23,22 +23,21 @@ from diverset._typing import FloatArray
 from diverset.errors import DiversetError, DiversetWarning
 from diverset.numerics import _loops
 
-__all__ = ["SCALES", "calibrated", "check_scale", "score_of_rank", "warn_once"]
+__all__ = ["calibrated", "check_scale", "warn_once"]
 
-SCALES = ("rank", "standard", None)
 #: Warnings that this process has given already.
 _given: set[str] = set()
 
 
 def check_scale(scale: Any) -> str | None:
-    """One of :data:`SCALES`."""
-    if scale not in SCALES:
+    """One of the three scales."""
+    if scale not in ("rank", "standard", None):
         raise DiversetError(f'scale is {scale!r}; choose "rank", "standard" or None (scores as they are)')
     return scale  # type: ignore[no-any-return]
 
 
 def calibrated(scores: FloatArray, scale: str | None) -> FloatArray:
-    """Scores on the scale asked for. Items of score -inf keep it, and count neither in the mean nor in the ranks."""
+    """Scores on the given scale. Items of score -inf keep it, and count neither in the mean nor in the ranks."""
     if scale is None:
         return scores
     result = np.empty(len(scores))
@@ -51,13 +50,7 @@ def calibrated(scores: FloatArray, scale: str | None) -> FloatArray:
         known = order[int((scores == -math.inf).sum()) :]
         result[order] = math.inf  # the rank of what cannot be picked
     _loops.average_ranks(scores, known, result)
-    return score_of_rank(result)
-
-
-def score_of_rank(ranks: FloatArray) -> FloatArray:
-    """Calibrated scores of ranks, of which 1 is the best."""
-    scores: FloatArray = -np.log2(ranks)
-    return scores
+    return -np.log2(result)
 
 
 def warn_once(topic: str, message: str) -> None:

@@ -175,9 +175,9 @@ def select(
             "(dv.distributed.greedi has local search, features.compute() the rest)"
         )
     if keep is not None:
-        return _keeping(problem, _check_share(keep), method, steps)
+        return _keeping(problem, keep, method, steps)
     if method == "greedy" or dial == 0.0:
-        return problem.selection(dial, _greedy(problem, dial, steps))
+        return problem.selection(dial, problem.picks(dial, steps))
     if steps is not None or len(problem.limits.costs) or len(problem.limits.groups):
         raise DiversetError(f'window, costs and groups need method="greedy"; {method!r} looks at the set as a whole')
     return problem.whole(method, dial, rng)
@@ -237,20 +237,7 @@ def selection_law(
     return problem.dpp(dial).of_size(problem.k)
 
 
-def _greedy(problem: Problem, dial: float, window: int | None) -> Picks:
-    if window is not None and dial > 0.0:
-        return problem.windowed(dial, window)
-    return problem.greedy(dial, problem.k, problem.given, problem.limits)
-
-
-def _check_share(keep: Any) -> float:
-    share = as_number(keep, name="keep")
-    if not 0.0 <= share <= 1.0:
-        raise DiversetError(f"keep is {keep!r}; it is a share of quality, between 0 and 1 (1 keeps the best k)")
-    return share
-
-
-def _keeping(problem: Problem, share: float, method: str, window: int | None) -> Selection:
+def _keeping(problem: Problem, keep: Any, method: str, window: int | None) -> Selection:
     """The most diverse picks along the dial that keep this share of quality.
 
     The search is over t with ``diversity = 1 / (1 + exp(-t))``, the logarithm of the ratio of the two weights. The
@@ -258,6 +245,9 @@ def _keeping(problem: Problem, share: float, method: str, window: int | None) ->
     the logarithms of the shares lost reaches the target. Sets are few, so the target may lie between those of two
     neighbours. Then one item of one of them is exchanged.
     """
+    share = as_number(keep, name="keep")
+    if not 0.0 <= share <= 1.0:
+        raise DiversetError(f"keep is {keep!r}; it is a share of quality, between 0 and 1 (1 keeps the best k)")
     if method != "greedy":
         raise DiversetError(f'keep needs method="greedy", and method is {method!r}; give diversity instead')
     if problem.quality is None:
@@ -265,7 +255,7 @@ def _keeping(problem: Problem, share: float, method: str, window: int | None) ->
 
     def tried(t: float) -> _Trial:
         dial = 1.0 / (1.0 + math.exp(-t)) if t > -_LARGEST else 0.0
-        picks = _greedy(problem, dial, window)
+        picks = problem.picks(dial, window)
         kept = problem.kept(picks.positions)
         kept = 1.0 if kept is None else kept
         return _Trial(t, dial, picks, kept, math.log(max(1.0 - kept, _LEAST_LOSS)))
@@ -312,15 +302,13 @@ def _keeping(problem: Problem, share: float, method: str, window: int | None) ->
             if nearer is not None:
                 dial, picks, kept = trial.dial, nearer, problem.kept(nearer.positions) or 1.0
                 break
-    notes: tuple[str, ...] = ()
-    if kept > share + _NEAR:
-        why = (
-            "even diversity 1 keeps more" if near is None else f"the next more diverse set tried keeps {near.kept:.2f}"
-        )
-        notes = (f"the picks keep {kept:.2f} of quality where {share:.2f} was requested: {why}",)
-    elif kept < share:
-        notes = (f"the picks keep {kept:.2f} of quality where {share:.2f} was requested: the limits allow no more",)
-    return problem.selection(dial, picks, notes=notes)
+    if share <= kept <= share + _NEAR:
+        return problem.selection(dial, picks)
+    why = "the limits allow no more"
+    if kept > share:
+        why = f"the next more diverse set tried keeps {near.kept:.2f}" if near else "even diversity 1 keeps more"
+    note = f"the picks keep {kept:.2f} of quality where {share:.2f} was requested: {why}"
+    return problem.selection(dial, picks, notes=(note,))
 
 
 class _Trial(NamedTuple):

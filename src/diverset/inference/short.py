@@ -20,7 +20,7 @@ from diverset.inference.engine import Picks
 from diverset.inference.inputs import as_column, as_size
 from diverset.inference.result import Selection, describe_places
 from diverset.inference.rows import rounding
-from diverset.inference.scores import calibrated, score_of_rank
+from diverset.inference.scores import calibrated
 from diverset.numerics.linalg import EPS
 
 __all__ = ["ShortLists", "is_short"]
@@ -45,16 +45,7 @@ def is_short(features: Any) -> bool:
 class ShortLists:
     """Lists of candidates with their scores calibrated and sorted, to be picked from at any dial.
 
-    Parameters
-    ----------
-    lists : sequence of ndarray
-        Arrays for which :func:`is_short` holds, all of one width and precision.
-    quality : sequence or None
-        Scores of the items of each list.
-    k : int or float
-        Number of picks, or a share of the items.
-    scale : str or None
-        How scores are calibrated.
+    All `lists` are short arrays (:func:`is_short`) of one width and precision.
     """
 
     def __init__(self, lists: Sequence[Array], quality: Sequence[Any] | None, k: Any, scale: str | None) -> None:
@@ -80,12 +71,8 @@ class ShortLists:
     def _pick(self, dial: float) -> tuple[IntArray, FloatArray, IntArray, FloatArray]:
         """Picks, gains, facts and sums, as the compiled loops write them."""
         m, most = len(self._lists), max(self._wanted)
-        out = (
-            np.empty((m, most), dtype=np.int64),
-            np.empty((m, most)),
-            np.zeros((m, 4), dtype=np.int64),
-            np.zeros((m, 2)),
-        )
+        positions, gains = np.empty((m, most), dtype=np.int64), np.empty((m, most))
+        out = (positions, gains, np.zeros((m, 4), dtype=np.int64), np.zeros((m, 2)))
         self._loops.pick(self._lists, self._scores, self._order, dial, self._asked, *out)
         return out
 
@@ -134,7 +121,7 @@ def _rank_scores(n: int) -> FloatArray:
     """Entry 2r is the calibrated score of rank r, for the ranks of n items and the means of two of them."""
     ranks = np.arange(2 * n + 1) / 2.0
     ranks[:2] = 1.0  # there is no rank below 1
-    scores = score_of_rank(ranks)
+    scores: FloatArray = -np.log2(ranks)
     scores.flags.writeable = False
     return scores
 

@@ -25,12 +25,20 @@ import numpy as np
 from diverset._typing import Array, BoolArray, FloatArray, IntArray
 from diverset.errors import DiversetError, KernelError
 from diverset.inference import _row_loops
-from diverset.inference.engine import Picks, greedy_dense
+from diverset.inference.engine import Picks, greedy_dense, independent_items
 from diverset.inference.inputs import Items
 from diverset.inference.limits import Limits
 from diverset.inference.rows import greedy_rows, squared_norms
+from diverset.inference.sparse import greedy_sparse, squared_norms_sparse
 from diverset.numerics._loops import all_finite
-from diverset.numerics.linalg import EPS, block_length, log_det_gram, log_det_psd, row_norms_squared
+from diverset.numerics.linalg import (
+    EPS,
+    block_length,
+    log_det_gram,
+    log_det_psd,
+    row_norms_squared,
+    solve_lower,
+)
 from diverset.numerics.validation import (
     as_hermitian,
     check_finite,
@@ -57,16 +65,8 @@ _SAFE = (1e-280, 1e280)
 class Similarity(abc.ABC):
     """Similarities of n items.
 
-    Parameters
-    ----------
-    n : int
-        Number of items.
-    rank : int
-        No set with more items than this has an invertible similarity matrix.
-    rounding : float
-        Error of an entry, relative to the similarity of an item to itself.
-    unit : float
-        What an item's similarity to itself typically is.
+    No set of more than `rank` items has an invertible similarity matrix. `rounding` is the error of an entry, relative
+    to the similarity of an item to itself, which is typically `unit`.
     """
 
     #: Methods of :func:`diverset.select` that this form offers.
@@ -96,10 +96,6 @@ class Similarity(abc.ABC):
         for start in range(0, len(items), step):
             some = items[start : start + step]
             yield some, self.columns(some)
-
-    @abc.abstractmethod
-    def diagonal(self) -> FloatArray:
-        """Similarity of each item to itself."""
 
     @abc.abstractmethod
     def among(self, items: IntArray) -> FloatArray:
@@ -133,57 +129,91 @@ class Similarity(abc.ABC):
         """The DPP of the kernel ``quality[i] * S[i, j] * quality[j]``."""
 
 
-class Rows(Similarity):
-    """Inner products of dense rows, each divided by its length for the cosine.
+class _Vectors(Similarity):
+    """Inner products of the vectors ``sqrt(factor[i]) * X[i]``, whose squared lengths are `scale`.
 
     A row of zeros has no direction. Under the cosine such an item is unlike every other: its similarity is 1 to itself
     and 0 to the rest.
     """
 
-    def __init__(self, X: Array, *, cosine: bool) -> None:
+    def __init__(self, X: Any, norms: FloatArray, *, cosine: bool) -> None:
         n, D = X.shape
-        if not isinstance(X, np.memmap) and not X.flags.c_contiguous:
-            X = np.ascontiguousarray(X)
-        norms = squared_norms(X)
-        if not all_finite(norms) or (cosine and n and not _SAFE[0] < norms.min()):
-            X, norms = _safe_rows(X, norms, cosine)
-        self.X = X
+        self.X, self.is_cosine = X, cosine
+        self.factor, self.scale = np.ones(n), norms
         if cosine:
+            # Lengths are exactly 1, so that equal items tie exactly.
+            self.factor, self.scale = np.divide(1.0, norms, out=np.zeros(n), where=norms > 0.0), np.ones(n)
             if n and norms.min() == 0.0:
                 self.lone = norms == 0.0
-                self.factor = np.divide(1.0, norms, out=np.zeros(n), where=norms > 0.0)
-            else:
-                self.factor = 1.0 / norms
-            # Exactly 1, so that equal items tie exactly.
-            self.scale = np.ones(n)
-            unit = 1.0
-        else:
-            self.factor, self.scale = np.ones(n), norms
-            unit = _typical(norms)
-        super().__init__(n, rank=D + _count(self.lone), rounding=EPS * max(1.0, math.sqrt(D)), unit=unit)
-        self.is_cosine = cosine
+        rank = D if self.lone is None else D + int(self.lone.sum())
+        unit = 1.0 if cosine else _typical(norms)
+        super().__init__(n, rank=rank, rounding=EPS * max(1.0, math.sqrt(D)), unit=unit)
 
-    def _unit_rows(self, items: IntArray) -> FloatArray:
-        rows: FloatArray = np.sqrt(self.factor[items])[:, None] * self.X[items].astype(np.float64)
-        return rows
+    @abc.abstractmethod
+    def vectors(self, items: IntArray) -> FloatArray:
+        """Vectors of a few items, as dense rows."""
+
+    def _without_lone(self, items: IntArray) -> IntArray:
+        return items if self.lone is None else items[~self.lone[items]]
+
+    def log_det(self, items: IntArray) -> float:
+        """Log-determinant over `items`; -inf where they are dependent."""
+        rows = self.vectors(self._without_lone(items))  # items without a direction change no determinant
+        return log_det_gram(rows, EPS * np.sqrt(row_norms_squared(rows)))
+
+    @abc.abstractmethod
+    def _products(self, rows: IntArray | None, items: IntArray) -> FloatArray:
+        """Inner products of the vectors of some items, or of all, with those of `items`."""
 
     def columns(self, items: IntArray) -> FloatArray:
         """Similarities of all items to `items`."""
-        block = np.empty((self.n, len(items)))
-        right = self._unit_rows(items).T
-        if self.X.dtype == np.float64:
-            np.matmul(self.X, right, out=block)
-        else:
-            step = block_length(self.X.shape[1])
-            for start in range(0, self.n, step):
-                np.matmul(self.X[start : start + step].astype(np.float64), right, out=block[start : start + step])
+        block = self._products(None, items)
         if self.is_cosine:
-            block *= np.sqrt(self.factor)[:, None]
             np.clip(block, -1.0, 1.0, out=block)
-            if self.lone is not None:
-                at = np.flatnonzero(self.lone[items])
-                block[items[at], at] = 1.0
+            block[items, np.arange(len(items))] = 1.0
         return block
+
+    def among(self, items: IntArray) -> FloatArray:
+        """Similarities among `items`."""
+        S = self._products(items, items)
+        if self.is_cosine:
+            np.fill_diagonal(S, 1.0)
+        return S
+
+    def dpp(self, quality: FloatArray) -> DPP:
+        """The DPP of the similarity with these weights."""
+        from diverset.core import DPP
+
+        check_fits_in_memory(24 * self.n**2, what=f"the similarity of {self.n} items")
+        return DPP.from_quality_diversity(quality, self.among(np.arange(self.n)))
+
+
+class Rows(_Vectors):
+    """Inner products of dense rows, each divided by its length for the cosine."""
+
+    def __init__(self, X: Array, *, cosine: bool) -> None:
+        X = np.ascontiguousarray(X)
+        norms = squared_norms(X)
+        if not all_finite(norms) or (cosine and len(X) and not _SAFE[0] < norms.min()):
+            X, norms = _safe_rows(X, norms, cosine)
+        super().__init__(X, norms, cosine=cosine)
+
+    def vectors(self, items: IntArray) -> FloatArray:
+        """Vectors of a few items, as dense rows."""
+        rows: FloatArray = np.sqrt(self.factor[items])[:, None] * self.X[items].astype(np.float64)
+        return rows
+
+    def _products(self, rows: IntArray | None, items: IntArray) -> FloatArray:
+        right = self.vectors(items).T
+        if rows is not None:
+            S: FloatArray = self.vectors(rows) @ right
+            return S
+        block = np.empty((self.n, len(items)))
+        step = max(1, self.n) if self.X.dtype == np.float64 else block_length(self.X.shape[1])
+        for start in range(0, self.n, step):
+            part = self.X[start : start + step].astype(np.float64, copy=False)
+            np.matmul(part, right, out=block[start : start + step])
+        return np.multiply(block, np.sqrt(self.factor)[:, None], out=block) if self.is_cosine else block
 
     def column(self, item: int) -> FloatArray:
         """Similarities of all items to one."""
@@ -193,32 +223,12 @@ class Rows(Similarity):
         if self.is_cosine:
             column *= np.sqrt(self.factor)
             np.clip(column, -1.0, 1.0, out=column)
-            if self.lone is not None and self.lone[item]:
-                column[item] = 1.0
+            column[item] = 1.0
         return column
-
-    def diagonal(self) -> FloatArray:
-        """Similarity of each item to itself."""
-        return self.scale
-
-    def among(self, items: IntArray) -> FloatArray:
-        """Similarities among `items`."""
-        rows = self._unit_rows(items)
-        S: FloatArray = rows @ rows.T
-        if self.lone is not None:
-            at = np.flatnonzero(self.lone[items])
-            S[at, at] = 1.0
-        return S
-
-    def log_det(self, items: IntArray) -> float:
-        """Log-determinant over `items`; -inf where they are dependent."""
-        # Items without a direction change no determinant.
-        rows = self._unit_rows(items if self.lone is None else items[~self.lone[items]])
-        return log_det_gram(rows, EPS * np.sqrt(row_norms_squared(rows)))
 
     def pivots(self, items: IntArray) -> FloatArray:
         """What each item adds to the determinant beside those before it; 0 for an item that depends on them."""
-        rows = self._unit_rows(items)
+        rows = self.vectors(items)
         if self.lone is not None:
             rows = np.hstack([rows, np.diag(self.lone[items].astype(np.float64))])
         R = np.linalg.qr(rows.T, mode="r")
@@ -228,39 +238,29 @@ class Rows(Similarity):
 
     def greedy(self, k: int, bonus: FloatArray, weight: float, limits: Limits, given: IntArray) -> Picks:
         """Up to k greedy picks beside `given`."""
-        shown = given if self.lone is None else given[~self.lone[given]]
+        shown = self._without_lone(given)
         return greedy_rows(
-            self.X,
-            min(k, self.n),
-            scale=self.scale,
-            factor=self.factor,
-            bonus=bonus,
-            weight=weight,
-            limits=limits,
-            given=self._unit_rows(shown) if len(shown) else None,
-            lone=self.rank - self.X.shape[1],
-        )
+            self.X, min(k, self.n), scale=self.scale, factor=self.factor, bonus=bonus, weight=weight, limits=limits,
+            given=self.vectors(shown) if len(shown) else None, lone=self.rank - self.X.shape[1],
+        )  # fmt: skip
 
     def dpp(self, quality: FloatArray) -> DPP:
         """The DPP of the similarity with these weights."""
         from diverset.core import DPP
 
-        if self.lone is None:
-            return DPP.from_features(self.X, quality=quality * np.sqrt(self.factor))
-        everything = np.arange(self.n)
-        check_fits_in_memory(24 * self.n**2, what=f"the similarity of {self.n} items, some with vectors of zeros,")
-        return DPP.from_quality_diversity(quality, self.among(everything))
+        if self.lone is not None:
+            return super().dpp(quality)
+        return DPP.from_features(self.X, quality=quality * np.sqrt(self.factor))
 
 
-class SparseRows(Similarity):
+class SparseRows(_Vectors):
     """The same for the rows of a CSR matrix, which stays sparse."""
 
     def __init__(self, X: Any, *, cosine: bool) -> None:
-        from diverset.inference.sparse import squared_norms_sparse
         from diverset.kernels._arrays import as_features
 
         X = as_features(X, name="features", allow_sparse=True)
-        n, D = X.shape
+        n = X.shape[0]
         with np.errstate(over="ignore", under="ignore"):
             norms = squared_norms_sparse(X)
             if n and not (_SAFE[0] < norms.min() and norms.max() < _SAFE[1]) and cosine:
@@ -270,68 +270,32 @@ class SparseRows(Similarity):
                 norms = squared_norms_sparse(X)
         if not all_finite(norms):
             raise _beyond_range(int(np.flatnonzero(~np.isfinite(norms))[0]))
-        self.X = X
-        if cosine:
-            self.lone = norms == 0.0 if n and norms.min() == 0.0 else None
-            self.factor, self.scale, unit = 1.0 / np.where(norms == 0.0, 1.0, norms), np.ones(n), 1.0
-        else:
-            self.factor, self.scale, unit = np.ones(n), norms, _typical(norms)
-        super().__init__(n, rank=D + _count(self.lone), rounding=EPS * max(1.0, math.sqrt(D)), unit=unit)
-        self._cosine = cosine
+        super().__init__(X, norms, cosine=cosine)
 
-    def columns(self, items: IntArray) -> FloatArray:
-        """Similarities of all items to `items`."""
-        root = np.sqrt(self.factor)
-        block = np.asarray((self.X @ self.X[items].T).toarray(), dtype=np.float64) * root[:, None] * root[items]
-        if self._cosine:
-            np.clip(block, -1.0, 1.0, out=block)
-            block[items, np.arange(len(items))] = 1.0
-        return block
-
-    def diagonal(self) -> FloatArray:
-        """Similarity of each item to itself."""
-        return self.scale
-
-    def among(self, items: IntArray) -> FloatArray:
-        """Similarities among `items`."""
+    def vectors(self, items: IntArray) -> FloatArray:
+        """Vectors of a few items, as dense rows."""
         rows = self.X[items]
-        root = np.sqrt(self.factor[items])
-        S = np.asarray((rows @ rows.T).toarray(), dtype=np.float64) * root[:, None] * root
-        if self._cosine:
-            np.fill_diagonal(S, 1.0)
-        return S
+        used = np.unique(rows.indices)  # the features that any of them has
+        return np.sqrt(self.factor[items])[:, None] * np.asarray(rows[:, used].toarray(), dtype=np.float64)
 
-    def log_det(self, items: IntArray) -> float:
-        """Log-determinant over `items`; -inf where they are dependent."""
-        from diverset.inference.sparse import dense_rows
-
-        rows = dense_rows(self.X, self.factor, items if self.lone is None else items[~self.lone[items]])
-        return log_det_gram(rows, EPS * np.sqrt(row_norms_squared(rows)))
+    def _products(self, rows: IntArray | None, items: IntArray) -> FloatArray:
+        left, factor = (self.X, self.factor) if rows is None else (self.X[rows], self.factor[rows])
+        block = np.asarray((left @ self.X[items].T).toarray(), dtype=np.float64)
+        return block * np.sqrt(factor)[:, None] * np.sqrt(self.factor[items])
 
     def greedy(self, k: int, bonus: FloatArray, weight: float, limits: Limits, given: IntArray) -> Picks:
         """Up to k greedy picks beside `given`."""
-        from diverset.inference.sparse import greedy_sparse
-
         return greedy_sparse(
             self.X, k, scale=self.scale, factor=self.factor, bonus=bonus, weight=weight, limits=limits, given=given
         )
-
-    def dpp(self, quality: FloatArray) -> DPP:
-        """The DPP of the similarity with these weights."""
-        # Methods that look at whole sets need the kernel anyway, and texts have more words than there are texts.
-        from diverset.core import DPP
-
-        check_fits_in_memory(24 * self.n**2, what=f"the similarity of {self.n} items")
-        return DPP.from_quality_diversity(quality, self.among(np.arange(self.n)))
 
 
 class Matrix(Similarity):
     """A matrix of similarities; log-volumes need it to be positive semidefinite, the baselines do not."""
 
     def __init__(self, S: Array, *, given: Any, rounding: float = EPS) -> None:
-        super().__init__(
-            len(S), rank=len(S), rounding=rounding, unit=_typical(np.abs(np.diagonal(S)).astype(np.float64))
-        )
+        unit = _typical(np.abs(np.diagonal(S)).astype(np.float64))
+        super().__init__(len(S), rank=len(S), rounding=rounding, unit=unit)
         self.S = S
         self._given = given
 
@@ -340,19 +304,10 @@ class Matrix(Similarity):
         block: FloatArray = self.S[:, items]
         return block
 
-    def diagonal(self) -> FloatArray:
-        """Similarity of each item to itself."""
-        return np.diagonal(self.S).real
-
     def among(self, items: IntArray) -> FloatArray:
         """Similarities among `items`."""
         block: FloatArray = self.S[np.ix_(items, items)]
         return block
-
-    def log_det(self, items: IntArray) -> float:
-        """Log-determinant over `items`; -inf where they are dependent."""
-        S = self.among(items)
-        return log_det_psd(S, self.rounding * np.abs(np.diagonal(S)))
 
     @cached_property
     def kernel(self) -> Array:
@@ -371,23 +326,24 @@ class Matrix(Similarity):
         picks = greedy_dense(self.kernel, k, bonus=bonus, weight=weight, limits=limits, given=given)
         if len(picks.positions) == k or picks.rank_spent is None:
             return picks
-        # Past the rank: eigenvectors give features of the kernel, and the row engine continues from the picks so far.
         done = picks.positions
-        lam, V = np.linalg.eigh(self.S)
-        rows = np.ascontiguousarray((V * np.sqrt(np.maximum(lam, 0.0)))[:, lam > self.n * EPS * max(lam[-1], 0.0)])
+        rows = self._coordinates(np.concatenate([given, done]))
         more = greedy_rows(
-            rows,
-            k - len(done),
-            scale=row_norms_squared(rows),
-            factor=np.ones(self.n),
-            bonus=bonus,
-            weight=weight,
-            limits=limits.after(done),
-            given=rows[np.concatenate([given, done])],
-        )
+            rows, k - len(done), scale=row_norms_squared(rows), factor=np.ones(self.n), bonus=bonus, weight=weight,
+            limits=limits.after(done), given=rows[np.concatenate([given, done])],
+        )  # fmt: skip
         # Nothing more: the caps or the budget ended the picking, and not the rank.
         spent = picks.rank_spent if len(more.positions) else None
         return Picks(np.concatenate([done, more.positions]), np.concatenate([picks.gains, more.gains]), spent)
+
+    def _coordinates(self, chosen: IntArray) -> FloatArray:
+        """Rows whose inner products are the similarities, where every item depends on those chosen.
+
+        They are the Cholesky coordinates of all items by the independent ones of these.
+        """
+        basis, R = independent_items(self.S, chosen)
+        root = np.sqrt(np.diagonal(self.S)[basis])[:, None]
+        return np.ascontiguousarray(solve_lower(R, self.S[basis] / root).T)
 
     def dpp(self, quality: FloatArray) -> DPP:
         """The DPP of the similarity with these weights."""
@@ -429,10 +385,6 @@ class Function(Similarity):
             block[rows] = self._call(self._X[rows], other)
         return block
 
-    def diagonal(self) -> FloatArray:
-        """Similarity of each item to itself."""
-        return self.matrix.diagonal()
-
     def among(self, items: IntArray) -> FloatArray:
         """Similarities among `items`."""
         rows = self._X[items]
@@ -467,7 +419,12 @@ def read_similarity(items: Items, similarity: Any) -> Similarity:
         if similarity in ("cosine", "dot"):
             return (SparseRows if is_sparse(X) else Rows)(X, cosine=similarity == "cosine")
         if similarity == "precomputed":
-            return _read_matrix(X)
+            if X.shape[0] != X.shape[1]:
+                raise KernelError(
+                    f'features has shape {X.shape}; similarity="precomputed" needs a square matrix of similarities '
+                    '(features, one row per item, go with similarity="cosine")'
+                )
+            return Matrix(as_hermitian(X, name="features"), given=X, rounding=float(np.finfo(X.dtype).eps))
         if similarity == "rbf":
             X = _dense(X)
             check_finite(X, name="features")
@@ -482,15 +439,6 @@ def read_similarity(items: Items, similarity: Any) -> Similarity:
         f'similarity is {similarity!r}; choose "cosine", "rbf", "dot" or "precomputed", or pass a function of two '
         "groups of rows"
     )
-
-
-def _read_matrix(X: Any) -> Matrix:
-    if X.shape[0] != X.shape[1]:
-        raise KernelError(
-            f'features has shape {X.shape}; similarity="precomputed" needs a square matrix of similarities '
-            '(features, one row per item, go with similarity="cosine")'
-        )
-    return Matrix(as_hermitian(X, name="features"), given=X, rounding=float(np.finfo(X.dtype).eps))
 
 
 def _safe_rows(X: Array, norms: FloatArray, cosine: bool) -> tuple[Array, FloatArray]:
@@ -515,10 +463,6 @@ def _safe_rows(X: Array, norms: FloatArray, cosine: bool) -> tuple[Array, FloatA
 
 def _beyond_range(i: int) -> KernelError:
     return KernelError(f"features[{i}] has a norm beyond the range of floats; divide the features by a constant")
-
-
-def _count(mask: BoolArray | None) -> int:
-    return 0 if mask is None else int(mask.sum())
 
 
 def _typical(diagonal: FloatArray) -> float:

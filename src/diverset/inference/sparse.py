@@ -18,10 +18,11 @@ import numpy as np
 from diverset._typing import FloatArray, IntArray
 from diverset.inference.engine import Picks
 from diverset.inference.limits import Limits, Room
-from diverset.numerics.linalg import EPS, block_length
+from diverset.inference.rows import leverages
+from diverset.numerics.linalg import EPS
 from diverset.numerics.validation import check_fits_in_memory
 
-__all__ = ["dense_rows", "greedy_sparse", "squared_norms_sparse"]
+__all__ = ["greedy_sparse", "squared_norms_sparse"]
 
 
 def squared_norms_sparse(X: Any) -> FloatArray:
@@ -30,13 +31,6 @@ def squared_norms_sparse(X: Any) -> FloatArray:
     rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
     np.add.at(norms, rows, X.data**2)
     return norms
-
-
-def dense_rows(X: Any, factor: FloatArray, positions: IntArray) -> FloatArray:
-    """Some items as dense rows over the features that any of them has."""
-    rows = X[positions]
-    used = np.unique(rows.indices)
-    return np.sqrt(factor[positions])[:, None] * np.asarray(rows[:, used].toarray(), dtype=np.float64)
 
 
 def greedy_sparse(
@@ -50,18 +44,9 @@ def greedy_sparse(
     limits: Limits,
     given: IntArray,
 ) -> Picks:
-    """Up to k picks among the rows of X, the vector of item i being ``sqrt(factor[i]) * X[i]``.
+    """Up to k picks among the rows of a CSR matrix of float64 without repeated entries.
 
-    Parameters
-    ----------
-    X : CSR matrix of shape (n, D)
-        float64, without repeated entries.
-    k : int
-        Number of picks wanted.
-    scale, factor, bonus, weight, limits
-        As in :func:`diverset.inference.rows.greedy_rows`.
-    given : ndarray of int64
-        Positions already shown: they repel.
+    `given` are positions already shown, which repel; the rest is as in :func:`diverset.inference.rows.greedy_rows`.
     """
     n, D = X.shape
     k = min(k, n)
@@ -144,13 +129,8 @@ class _Span:
         lam, V = np.linalg.eigh(C.T @ C)
         known = lam > len(lam) * EPS * lam.max(initial=0.0)
         lam, V = lam[known], V[:, known]
-        half = np.ascontiguousarray(Z.T @ (V / np.sqrt(lam)))
-        leverage = np.zeros(X.shape[0])
-        step = block_length(max(len(Z), 1))
         with np.errstate(over="ignore", invalid="ignore"):
-            for start in range(0, len(leverage), step):
-                Y = X[start : start + step] @ half
-                leverage[start : start + step] = np.einsum("ij,ij->i", Y, Y)
+            leverage = leverages(X, np.ascontiguousarray(Z.T @ (V / np.sqrt(lam))))
             return self._factor * leverage, (V / lam) @ V.T
 
     def lower(self, i: int, leverage: FloatArray, inverse: FloatArray) -> FloatArray:

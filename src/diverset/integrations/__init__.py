@@ -19,6 +19,8 @@ name                                                   what it does             
 :mod:`diverset.integrations.curation`                  near-duplicates out of large collections
 =====================================================  ============================================  ===========
 
+Rerankers and retrievers of all frameworks share their settings, which are described on :doc:`/rag`.
+
 Nothing here loads a framework until its module is imported. Where the framework is absent the module still imports,
 and its classes raise :class:`~diverset.errors.MissingExtraError`, with the install command, when they are used.
 

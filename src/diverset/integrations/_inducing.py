@@ -24,10 +24,18 @@ from diverset.core import KDPP
 from diverset.errors import DiversetError, KernelError, SizeError
 from diverset.inference.inputs import read_items
 from diverset.integrations._pivots import greedy_pivots
-from diverset.integrations._ridge import RidgeKDPP
+from diverset.integrations.torch import RidgeKDPP
 from diverset.kernels import median_heuristic, rbf
-from diverset.numerics.linalg import add_to_diagonal
-from diverset.numerics.validation import as_finite, check_count, check_finite, check_size, is_sparse
+from diverset.numerics.linalg import add_to_diagonal, row_norms_squared
+from diverset.numerics.validation import (
+    as_finite,
+    as_generator,
+    check_count,
+    check_finite,
+    check_positive,
+    check_size,
+    is_sparse,
+)
 from diverset.sampling.intermediate import sample_kernel
 from diverset.sampling.kernel_function import KernelFunction
 
@@ -39,6 +47,8 @@ _SAMPLE, _ROWS_PER_POINT = 2000, 10
 _JITTER = 1e-10
 #: Below this many rows a k-DPP is drawn from the matrix itself.
 _DENSE = 2000
+#: Rows that are shifted to test whether a kernel depends on differences alone, and relative differences allowed.
+_SHIFTED, _SAME = 64, 1e-9
 #: Rows of X whose variances are computed together.
 _CHUNK = 4096
 
@@ -83,20 +93,12 @@ class InducingPoints:
 
         .. math::  \frac{t}{2\sigma^2} \Big(1 + \frac{\lVert y \rVert^2}{\sigma^2 + t}\Big),
 
-        with t the `trace_bound` ([BurtRasmussenVanDerWilk2020]_).
-
-        Parameters
-        ----------
-        y : array_like of shape (n,)
-            Targets, centred if the process has mean zero.
-        noise : float
-            Variance :math:`\sigma^2` of the noise.
+        with t the `trace_bound`, targets y, centred if the process has mean zero, and `noise` the variance
+        :math:`\sigma^2` of the noise ([BurtRasmussenVanDerWilk2020]_).
         """
         targets = as_finite(y, name="y", shape=(len(self.variances),))
-        if not noise > 0.0:
-            raise DiversetError(f"noise is {noise}; give the variance of the noise, a positive number")
-        t = self.trace_bound
-        return float(t / (2.0 * noise) * (1.0 + targets @ targets / (noise + t)))
+        variance, t = check_positive(noise, name="noise"), self.trace_bound
+        return float(t / (2.0 * variance) * (1.0 + targets @ targets / (variance + t)))
 
 
 def inducing_points(
@@ -133,7 +135,9 @@ def inducing_points(
         points stay.
     diagonal : float or callable, optional
         :math:`k(x, x)` of a callable kernel: a number, or a function of rows. By default the ``diag`` method of the
-        kernel; without one, blocks of the matrix are evaluated, in about the time of 100 kernel columns.
+        kernel. Without one, more than 2,000 rows are tested for a kernel that depends on :math:`x - y` alone, which has
+        one :math:`k(x, x)` for all rows; the test compares 64 rows with a shifted copy of them. For other kernels,
+        blocks of the matrix are evaluated, in about the time of 150 kernel columns.
     rng : int, Generator or None
         For ``"kdpp"``, ``"mcmc"`` and the sample of rows that large data are represented by.
 
@@ -164,7 +168,9 @@ def inducing_points(
     >>> inducing_points(x, 2, length_scale=0.3, method="greedy").indices
     array([  0, 199])
     """
-    rows = _dense_rows(X)
+    features = read_items(X, name="X").features
+    rows = np.asarray(features.toarray() if is_sparse(features) else features, dtype=np.float64)
+    check_finite(rows, name="X")
     n, d = rows.shape
     wanted = min(check_count(m, name="m"), n)
     if method not in ("trace", "greedy", "kdpp", "mcmc"):
@@ -184,9 +190,9 @@ def inducing_points(
             raise KernelError("diagonal is given, but that of kernel='rbf' is known; leave it out")
         diagonal = 1.0
     elif diagonal is None:
-        diagonal = getattr(kernel, "diag", None)
+        diagonal = getattr(kernel, "diag", None) or _constant_diagonal(function, rows)
     entries = KernelFunction(units, function, diagonal=diagonal)
-    generator = np.random.default_rng(rng)
+    generator = as_generator(rng)
     variances = None
     if method == "trace":
         sample = _sampled(n, wanted, generator)
@@ -200,6 +206,15 @@ def inducing_points(
     else:
         indices = KDPP(entries.block(np.arange(n), np.arange(n)), wanted).sample(rng=generator)
     points = units[indices]
+    K_ZZ = np.asarray(function(points, points.copy()), dtype=np.float64)
+    wrong = np.flatnonzero(
+        np.abs(np.diagonal(K_ZZ) - entries.diagonal()[indices]) > 1e-6 * np.abs(K_ZZ).max(initial=0.0)
+    )
+    if len(wrong):
+        raise KernelError(
+            f"k(x, x) is {K_ZZ[wrong[0], wrong[0]]:.6g} for row {indices[wrong[0]]} and was taken to be "
+            f"{entries.diagonal()[indices[wrong[0]]]:.6g}; pass diagonal=, a function of rows"
+        )
     if steps:
         points = _moved(points, units[_sampled(n, wanted, generator)], steps)
     if steps or variances is None:
@@ -214,24 +229,36 @@ def inducing_points(
     )
 
 
-def _dense_rows(X: Any) -> FloatArray:
-    features = read_items(X, name="X").features
-    rows = np.asarray(features.toarray() if is_sparse(features) else features, dtype=np.float64)
-    check_finite(rows, name="X")
-    return rows
-
-
 def _length_scale(given: Any, rows: FloatArray) -> FloatArray:
     if isinstance(given, str):
         if given != "median":
             raise KernelError(f"length_scale is {given!r}; give a positive number, one per feature, or 'median'")
         return np.full(rows.shape[1], median_heuristic(rows))
-    scale = np.asarray(given, dtype=np.float64)
+    scale = as_finite(given, name="length_scale", shape=(None,) * np.ndim(given))
     if scale.shape not in ((), (rows.shape[1],)):
         raise KernelError(f"length_scale has shape {scale.shape}; give one number, or {rows.shape[1]}, one per feature")
-    if not (np.isfinite(scale).all() and scale.min(initial=1.0) > 0.0):
-        raise KernelError(f"length_scale is {given}; lengths must be positive and finite")
+    if not scale.min(initial=1.0) > 0.0:
+        raise KernelError(f"length_scale is {given}; lengths must be positive")
     return np.broadcast_to(scale, (rows.shape[1],))
+
+
+def _constant_diagonal(kernel: Kernel, rows: FloatArray) -> float | None:
+    """k(x, x) of a kernel that depends on differences of rows alone; None for other kernels and for few rows."""
+    if len(rows) <= _DENSE:
+        return None
+    lengths = row_norms_squared(rows)
+    spread = np.linspace(0, len(rows) - 1, _SHIFTED).astype(np.int64)
+    sample = rows[np.append(spread, [lengths.argmin(), lengths.argmax()])]
+    # A shift by a different amount in every feature, about as long as the rows.
+    shift = np.sqrt(lengths.mean() + 1.0) * np.linspace(0.7, 1.3, rows.shape[1])
+    try:
+        S, shifted = np.asarray(kernel(sample, sample.copy())), np.asarray(kernel(sample + shift, sample + shift))
+    except Exception:  # rows that the kernel is not made for
+        return None
+    size = float(np.abs(S).max())
+    diagonal = np.diagonal(S)
+    same = np.allclose(S, shifted, rtol=0.0, atol=_SAME * size) and float(np.ptp(diagonal)) <= _SAME * size
+    return float(diagonal.max()) if same else None
 
 
 def _sampled(n: int, m: int, rng: np.random.Generator) -> IntArray:
@@ -357,5 +384,5 @@ def coreset(X: Any, m: int, *, ridge: float | None = None, rng: RNGLike = None) 
     if wanted > features.shape[0]:
         raise SizeError(f"m is {wanted}, but X has only {features.shape[0]} rows; lower it")
     law = RidgeKDPP(features, wanted, ridge)
-    indices = law.draw(np.random.default_rng(rng))
+    indices = law.draw(as_generator(rng))
     return Coreset(indices, np.asarray(1.0 / law.inclusion_probabilities()[indices]))

@@ -23,9 +23,9 @@ from diverset.sampling.kernel_function import ROUNDING, KernelEntries
 __all__ = ["greedy_pivots"]
 
 #: Rows in a new pool, and the largest pool as a part of all rows.
-_POOL, _LARGEST_PART = 1024, 16
+_POOL, _LARGEST_PART = 1024, 32
 #: Kernel entries evaluated in one call, and rows updated in one product.
-_ENTRIES, _ROWS = 1 << 17, 4096
+_ENTRIES, _ROWS = 1 << 19, 4096
 
 
 class _Factor:
@@ -131,26 +131,10 @@ class _Factor:
 
 
 def greedy_pivots(entries: KernelEntries, m: int) -> tuple[IntArray, FloatArray]:
-    """Rows in the order of greedy conditional variance, and the variance that they leave in each row.
+    """Up to m rows in the order of greedy conditional variance, and the variance that they leave in every row.
 
-    Parameters
-    ----------
-    entries : KernelEntries
-        The kernel.
-    m : int
-        How many rows; fewer are returned if the others have no variance left beyond rounding.
-
-    Returns
-    -------
-    pivots : ndarray of int64 of shape (m,) or less
-        Rows, in the order they were taken.
-    variance : ndarray of shape (n,)
-        Conditional variance of every row, given the pivots.
-
-    Notes
-    -----
-    The kernel is evaluated n m times and a little more, 8 n m bytes are kept, and the rest is about :math:`nm^2`
-    operations in matrix products.
+    Fewer rows are returned if the others have no variance left beyond rounding. The kernel is evaluated n m times and a
+    little more, 8 n m bytes are stored, and the rest is about :math:`nm^2` operations in matrix products.
     """
     factor = _Factor(entries, m)
     rounding = ROUNDING * EPS * float(factor.variance.max(initial=0.0))

@@ -1,4 +1,4 @@
-"""What all rerankers share: settings, checked once, and the way from retrieved documents to picks.
+"""Shared by all rerankers: settings, checked once, and the steps from retrieved documents to picks.
 
 A framework's class reads its documents into :class:`Candidate` objects, asks a :class:`Reranking` which texts have no
 vector, embeds these in one call, and gets the picks. The picks are those of :func:`diverset.select`.
@@ -27,14 +27,14 @@ __all__ = ["GAIN", "KEPT", "Candidate", "Choice", "Reranking", "VectorCache", "c
 GAIN, KEPT = "diverset_gain", "diverset_kept"
 #: Metadata entries that hold a relevance, in this order, unless the user names another.
 SCORE_KEYS = ("relevance_score", "score")
-#: Names for the number of results in one framework or another, and dials that turn the other way.
+#: Names for the number of results in one framework or another, and dials with the opposite direction.
 _SIZES = ("k", "top_k", "top_n", "similarity_top_k", "n", "limit")
 _TURNED = ("lambda_mult", "lambda_param", "mmr_threshold", "mmr_lambda")
 _DIAL = 0.5
 
 
 def name_error(owner: str, name: str, known: Collection[str]) -> str:
-    """What to say about a setting that a class does not have: the name it has instead."""
+    """Error message for an unknown setting, with the name that the class uses instead."""
     if name in _SIZES:
         return f"{owner} takes {next(size for size in known if size in _SIZES)}, not {name}"
     if name in _TURNED:
@@ -45,7 +45,7 @@ def name_error(owner: str, name: str, known: Collection[str]) -> str:
 
 
 def check_fetch(size_name: str, size: int | None, fetch_k: Any) -> None:
-    """Refuse to fetch fewer documents than are returned."""
+    """Raise an error if fewer documents are fetched than returned."""
     check_count(fetch_k, name="fetch_k")
     if size is not None and size > fetch_k:
         raise DiversetError(f"{size_name} is {size} and fetch_k is {fetch_k}; raise fetch_k to at least {size}")
@@ -55,18 +55,8 @@ def check_fetch(size_name: str, size: int | None, fetch_k: Any) -> None:
 class Choice:
     """Settings of a choice among documents; they mean what they mean for :func:`diverset.select`.
 
-    Parameters
-    ----------
-    k : int or None
-        Number of picks; None picks all, in the new order.
-    diversity, keep, scale, per_group, min_quality, lower_is_better
-        As for ``select``. Either `diversity` or `keep` may be set.
-    given : collection
-        What was shown before: documents, ids of candidates, or positions among them.
-    groups : str or sequence, optional
-        A metadata entry, or one value per candidate.
-    size_name : str
-        How the framework calls `k`, for messages.
+    With k = None all documents are picked, in the new order. `given` holds documents, ids of candidates, or positions
+    among them; `groups` is a metadata entry or one value per candidate. `size_name` is the framework's name for `k`.
     """
 
     k: int | None = 10
@@ -147,7 +137,7 @@ class Choice:
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A retrieved document: the framework's object, and what a choice needs to know about it."""
+    """A retrieved document: the framework's object, and what the selection needs of it."""
 
     item: Any
     id: Any
@@ -190,25 +180,11 @@ class VectorCache:
 
 
 class Reranking:
-    """One choice: what still has to be embedded, and then the picks.
+    """One choice: the texts that have to be embedded first, and then the picks.
 
-    Parameters
-    ----------
-    choice : Choice
-        The settings.
-    candidates : sequence of Candidate
-        Retrieved documents, best first.
-    read : callable
-        Makes a Candidate of a framework's document, for those in ``choice.given``.
-    cache : VectorCache, optional
-        Vectors of texts that were embedded before.
-
-    Attributes
-    ----------
-    texts : list of str
-        Texts without a vector, each once.
-    needs_query : bool
-        Whether no candidate has a score, so that the similarity to the query counts if it is known.
+    Candidates come best first; `read` makes a candidate of a document in ``choice.given``. `texts` are the texts
+    without a vector, each once. `needs_query` is true if no candidate has a score: the similarity to the query counts
+    then.
     """
 
     def __init__(
@@ -228,14 +204,8 @@ class Reranking:
     def finish(self, vectors: Sequence[Any], query: Any, remedy: str) -> list[tuple[Any, dict[str, Any]]]:
         """The picked documents in order, each with the entries to add to its metadata.
 
-        Parameters
-        ----------
-        vectors : sequence of array_like
-            Vectors of :attr:`texts`; empty if nothing can embed them.
-        query : array_like or None
-            Vector of the query.
-        remedy : str
-            What to do about a document without a vector, for the message.
+        `vectors` are those of :attr:`texts`, or empty if there is no embedding model. `remedy` completes the error
+        message for a document without a vector.
         """
         if not self._candidates:
             return []

@@ -18,7 +18,7 @@ class RerankSettings(BaseModel):
     """Settings of :class:`Choice` but for its size, which every framework calls differently, and a cache of vectors."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
-    #: How the framework calls the number of picks, and names that its own serialisation adds.
+    #: How the framework calls the number of picks, and names that the framework's serialisation adds.
     size_name: ClassVar[str] = "top_n"
     added_names: ClassVar[frozenset[str]] = frozenset()
 

@@ -1,6 +1,6 @@
-r"""Near-duplicates out of large collections of embeddings, in blocks, with a report.
+r"""Near-duplicates in large collections of embeddings: one row of each group is kept, with a report.
 
-Rows are gone through in order of preference. Each joins a row kept so far whose cosine to it reaches the threshold, and
+Rows are processed in order of preference. Each joins a row kept so far whose cosine to it reaches the threshold, and
 is kept otherwise. So no two kept rows are near-duplicates, and every dropped row is near to the kept row that stands
 for it.
 
@@ -25,7 +25,7 @@ import numpy as np
 from diverset._typing import Array, BoolArray, FloatArray, IntArray, RNGLike
 from diverset.errors import DiversetError, DiversetWarning
 from diverset.inference.inputs import as_column, read_items
-from diverset.numerics.validation import as_number, check_finite, is_sparse
+from diverset.numerics.validation import as_generator, as_number, check_finite, is_sparse
 
 __all__ = ["NearDuplicates", "drop_near_duplicates"]
 
@@ -44,7 +44,7 @@ _BUDGET = 2.5e6
 
 @dataclass(frozen=True, eq=False)
 class NearDuplicates:
-    """What was kept, what was dropped, and why; ``print`` it for a report.
+    """Kept and dropped rows, and the reason for each; ``print`` shows a report.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class NearDuplicates:
     similarity : ndarray of shape (n,)
         Cosine of every row to the row that stands for it.
     threshold : float
-        The cosine that was asked for.
+        The threshold.
     method : str
         ``"exact"`` or ``"hash"``.
     recall : float
@@ -195,7 +195,7 @@ class _Rows:
 
     def __init__(self, X: Array) -> None:
         self.X = X
-        self.lengths: FloatArray = np.zeros(len(X))  # of the rows that were asked for
+        self.lengths: FloatArray = np.zeros(len(X))  # of the rows used so far
         self.safe = True  # whether products with rows as they are cannot overflow
 
     def unit(self, rows: IntArray) -> tuple[Array, BoolArray]:
@@ -213,7 +213,7 @@ class _Rows:
         return part, empty
 
     def cosines(self, unit: Array, rows: IntArray) -> FloatArray:
-        """Cosines of rows of length 1 to as many rows that were asked for before."""
+        """Cosines of rows of length 1 to as many rows that were normalised before."""
         if not self.safe:
             others, lengths = self.unit(rows)[0], np.ones(len(rows))
         else:
@@ -310,7 +310,7 @@ def _planned(rows: _Rows, order: IntArray, least: float, recall: float, rng: RNG
 
     If ``method="auto"`` can afford neither, the affordable tables with the highest recall.
     """
-    generator = np.random.default_rng(rng)
+    generator = as_generator(rng)
     n, D = len(order), rows.X.shape[1]
     sample = generator.choice(n, size=min(n, _SAMPLE), replace=False)
     unit, empty = rows.unit(np.sort(sample))

@@ -30,14 +30,14 @@ import numpy as np
 import scipy.linalg
 
 from diverset._typing import Array, BoolArray, FloatArray, IntArray, RNGLike
-from diverset.errors import SizeError
+from diverset.errors import DiversetError, SizeError
 from diverset.inference import select
-from diverset.inference.inputs import read_items
+from diverset.inference.inputs import as_column, read_items, take_rows
 from diverset.inference.result import Selection
 from diverset.integrations._inducing import Coreset, InducingPoints, coreset, inducing_points
-from diverset.integrations._rows import check_same_rows, count_rows, select_by_class, take_rows
 from diverset.numerics.linalg import EPS
 from diverset.numerics.validation import (
+    as_generator,
     check_finite,
     check_fits_in_memory,
     check_nonnegative,
@@ -171,7 +171,8 @@ class _Design:
         # Ratios of determinants are the same for every basis of the columns: an orthonormal one loses least.
         W = self.white
         fixed = W[self.shown].T @ W[self.shown]
-        if not _is_definite(fixed + W[chosen].T @ W[chosen]):
+        lam = np.linalg.eigvalsh(fixed + W[chosen].T @ W[chosen])
+        if not lam[0] > len(lam) * EPS * lam[-1]:  # not definite beyond rounding
             chosen = _volume(W, len(chosen), self.shown, None).indices
         return self._search(chosen, lambda Y: _information_ratios(W, fixed, Y))
 
@@ -200,12 +201,6 @@ class _Design:
 
 def _rank(sigma: Array, shape: tuple[int, ...]) -> int:
     return int((sigma > max(shape) * EPS * sigma.max(initial=0.0)).sum())
-
-
-def _is_definite(M: FloatArray) -> bool:
-    """Whether a matrix is positive definite beyond rounding."""
-    lam = np.linalg.eigvalsh(M)
-    return bool(lam[0] > len(M) * EPS * lam[-1])
 
 
 def _volume(rows: FloatArray, k: int, shown: IntArray, among: IntArray | None) -> Selection:
@@ -257,6 +252,68 @@ def _volume_ratios(R: FloatArray, Y: IntArray) -> Callable[[slice], FloatArray]:
     return ratios
 
 
+def count_rows(data: Any) -> int:
+    """Number of rows of an array, sparse matrix, data frame, tensor or list."""
+    shape = getattr(data, "shape", None)
+    return int(shape[0]) if shape else len(data)
+
+
+def class_sizes(counts: IntArray, wanted: int, *, leave: int) -> IntArray:
+    """Number of rows of each class, `wanted` in all: in proportion, at least 1, with `leave` rows of each left over."""
+    upper = counts - leave
+    if not len(counts) <= wanted <= upper.sum():
+        rest = f" and leave {leave} of each" if leave else ""
+        raise SizeError(
+            f"{wanted} of {counts.sum()} rows cannot hold every one of {len(counts)} classes{rest}; "
+            "change the size, or do not stratify"
+        )
+    quota = counts * (wanted / counts.sum())
+    sizes: IntArray = np.clip(np.floor(quota).astype(np.int64), 1, upper)
+    while sizes.sum() < wanted:
+        sizes[np.where(sizes < upper, quota - sizes, -np.inf).argmax()] += 1
+    while sizes.sum() > wanted:
+        sizes[np.where(sizes > 1, quota - sizes, np.inf).argmin()] -= 1
+    return sizes
+
+
+def select_by_class(
+    features: Any,
+    wanted: int,
+    labels: Any,
+    *,
+    leave: int,
+    quality: Any,
+    diversity: float,
+    similarity: str | Callable[..., Any],
+    method: str,
+    rng: RNGLike,
+) -> list[Selection]:
+    """One selection, or with labels one in each class; `indices` are rows of `features`."""
+    generator = as_generator(rng)
+
+    def run(X: Any, k: int, scores: Any) -> Selection:
+        return select(X, k, quality=scores, diversity=diversity, similarity=similarity, method=method, rng=generator)
+
+    if labels is None:
+        return [run(features, wanted, quality)]
+    names, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    lonely = np.flatnonzero(counts <= leave)
+    if len(lonely):
+        i = lonely[0]
+        raise SizeError(
+            f"class {names[i]} has {counts[i]} row, and both parts need one; leave it out or do not stratify"
+        )
+    X = read_items(features).features
+    scores = None if quality is None else as_column(quality, X.shape[0], name="quality")
+    selections = []
+    for code, size in enumerate(class_sizes(counts, wanted, leave=leave)):
+        rows = np.flatnonzero(codes == code)
+        part = X[rows][:, rows] if similarity == "precomputed" else X[rows]
+        found = run(part, int(size), None if scores is None else scores[rows])
+        selections.append(replace(found, indices=rows[found.indices], labels=None))
+    return selections
+
+
 def diverse_split(
     X: Any,
     *arrays: Any,
@@ -300,7 +357,9 @@ def diverse_split(
     (array([0, 2]), array([1, 3, 4, 5]))
     """
     n = count_rows(X)
-    check_same_rows(n, stratify=stratify, **{f"array {i}": data for i, data in enumerate(arrays)})
+    for name, data in {"stratify": stratify, **{f"array {i}": data for i, data in enumerate(arrays)}}.items():
+        if data is not None and count_rows(data) != n:
+            raise DiversetError(f"{name} has {count_rows(data)} rows for {n} rows of X; give one per row")
     wanted = _train_rows(train_size, n)
     selections = select_by_class(
         X,

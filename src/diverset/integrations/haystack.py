@@ -21,8 +21,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from diverset._extras import found, stand_in
 from diverset.errors import DiversetError
-from diverset.integrations._extras import found, stand_in
 from diverset.integrations._rerank import Candidate, Choice, Reranking, VectorCache, name_error, read_score
 from diverset.numerics.validation import check_size
 
@@ -32,6 +32,7 @@ _SETTINGS = (
     "top_k", "diversity", "keep", "scale", "given", "groups", "per_group", "min_quality", "lower_is_better",
     "score_key", "cache_size",
 )  # fmt: skip
+_EMBEDDERS = ("text_embedder", "document_embedder")
 
 if TYPE_CHECKING or found("haystack"):
     from haystack import Document, component, default_from_dict, default_to_dict
@@ -42,43 +43,22 @@ if TYPE_CHECKING or found("haystack"):
     class DiverseReranker:
         """Ranker: the best documents that do not repeat each other, best first.
 
-        Relevance is the score of each document, or the score in its meta; if no document has one, the cosine similarity
-        to the query; without an embedding of the query, the order of the documents, first best. If only some have a
-        score, the rest count as the least relevant, and are left out if `min_quality` is set.
-
-        Copies of the documents are returned. Their meta have ``diverset_gain``, what each added to the objective, and
-        ``diverset_kept``, the share of relevance that all keep.
+        Relevance is the score of a document, or the score in its meta. The rest, and the entries added to the meta, are
+        described on :doc:`/rag`.
 
         Parameters
         ----------
         top_k : int or None
             How many to keep; None keeps all, in the new order.
-        diversity : float
-            0 ranks by relevance alone, 1 by diversity alone.
-        keep : float, optional
-            Share of relevance to keep, between 0 and 1, instead of `diversity`.
-        scale : {"rank", "standard", None}
-            How scores are calibrated.
-        given : list, optional
-            Documents that were shown before, or their ids or positions. They are not picked again, and picks differ
-            from them.
-        groups : str or list, optional
-            Meta field (or one value per document) of which at most `per_group` picks have the same value.
-        per_group : int, optional
-            See `groups`.
-        min_quality : float, optional
-            Documents with a lower score are left out.
-        lower_is_better : bool
-            Whether scores are distances.
+        diversity, keep, scale, given, groups, per_group, min_quality, lower_is_better, cache_size
+            As for :func:`diverset.select`; `given` may also hold documents or their ids, and `groups` name a metadata
+            entry. `cache_size` is the number of embedded texts whose vectors are remembered. See :doc:`/rag`.
         score_key : str, optional
             Meta field with the relevance of documents without a score; ``relevance_score`` or ``score`` by default.
         text_embedder : component, optional
             Embeds the query, where no document has a score and no embedding of the query is given.
         document_embedder : component, optional
             Embeds the documents that come without an embedding, in one call.
-        cache_size : int
-            Number of documents embedded here whose vectors are remembered, so that they are not embedded again for the
-            next query. 10,000 vectors of 768 numbers take 61 MB.
 
         Examples
         --------
@@ -89,6 +69,11 @@ if TYPE_CHECKING or found("haystack"):
         >>> [d.content for d in DiverseReranker().run(documents=documents)["documents"]]
         ['cats', 'dogs', 'cats again']
         """
+
+        given: Any
+        score_key: Any
+        text_embedder: Any
+        document_embedder: Any
 
         def __init__(
             self,
@@ -108,24 +93,15 @@ if TYPE_CHECKING or found("haystack"):
             cache_size: int = 10_000,
             **unknown: Any,
         ) -> None:
+            settings = {name: value for name, value in locals().items() if name in (*_SETTINGS, *_EMBEDDERS)}
             for name in unknown:
-                raise TypeError(name_error("DiverseReranker", name, (*_SETTINGS, "text_embedder", "document_embedder")))
-            self.top_k = top_k
-            self.diversity = diversity
-            self.keep = keep
-            self.scale = scale
-            self.given = given
-            self.groups = groups
-            self.per_group = per_group
-            self.min_quality = min_quality
-            self.lower_is_better = lower_is_better
-            self.score_key = score_key
-            self.text_embedder = text_embedder
-            self.document_embedder = document_embedder
-            self.cache_size = check_size(cache_size, name="cache_size")
+                raise TypeError(name_error("DiverseReranker", name, settings))
+            vars(self).update(settings)
+            check_size(cache_size, name="cache_size")
             if score_key is not None and not isinstance(score_key, str):
                 raise DiversetError(f"score_key is {score_key!r}; name a field of the meta")
-            for name, embedder in (("text_embedder", text_embedder), ("document_embedder", document_embedder)):
+            for name in _EMBEDDERS:
+                embedder = settings[name]
                 if embedder is not None and not hasattr(embedder, "run"):
                     raise DiversetError(f"{name} is {embedder!r}; give a component, such as an embedder of Haystack")
             Choice.of(self.__dict__, "top_k")
@@ -136,7 +112,7 @@ if TYPE_CHECKING or found("haystack"):
             settings = {name: getattr(self, name) for name in _SETTINGS}
             if self.given is not None:
                 settings["given"] = [each.to_dict() if isinstance(each, Document) else each for each in self.given]
-            for name in ("text_embedder", "document_embedder"):
+            for name in _EMBEDDERS:
                 embedder = getattr(self, name)
                 settings[name] = None if embedder is None else component_to_dict(embedder, name)
             result: dict[str, Any] = default_to_dict(self, **settings)
@@ -149,7 +125,7 @@ if TYPE_CHECKING or found("haystack"):
             if given is not None:
                 shown = [Document.from_dict(each) if isinstance(each, dict) else each for each in given]
                 data = {**data, "init_parameters": {**data["init_parameters"], "given": shown}}
-            for name in ("text_embedder", "document_embedder"):
+            for name in _EMBEDDERS:
                 if data["init_parameters"].get(name) is not None:
                     deserialize_component_inplace(data["init_parameters"], key=name)
             result: DiverseReranker = default_from_dict(cls, data)
@@ -195,11 +171,7 @@ if TYPE_CHECKING or found("haystack"):
             dict
                 ``{"documents": [...]}``, best first.
             """
-            changes = {
-                "top_k": top_k, "diversity": diversity, "keep": keep, "scale": scale, "given": given, "groups": groups,
-                "per_group": per_group, "min_quality": min_quality,
-            }  # fmt: skip
-            changes = {name: value for name, value in changes.items() if value is not None}
+            changes = {name: value for name, value in locals().items() if name in _SETTINGS and value is not None}
             choice = Choice.of(self.__dict__, "top_k").but("DiverseReranker", **changes)
             work = Reranking(choice, [self._read(document) for document in documents], self._read, self._cache)
             if work.needs_query and query_embedding is None and query is not None and self.text_embedder is not None:
@@ -208,7 +180,9 @@ if TYPE_CHECKING or found("haystack"):
             if work.texts and self.document_embedder is not None:
                 wanted = set(work.texts)
                 missing = [each for each in (*documents, *choice.given) if getattr(each, "id", None) in wanted]
-                vectors = self._embedded(work.texts, {document.id: document for document in missing})
+                by_id = {document.id: document for document in missing}
+                found = self.document_embedder.run(documents=[by_id[key] for key in work.texts])["documents"]
+                vectors = [document.embedding for document in found]
             remedy = "ask the retriever for it (return_embedding=True), or pass document_embedder="
             picks = work.finish(vectors, query_embedding, remedy)
             return {"documents": [replace(document, meta={**document.meta, **more}) for document, more in picks]}
@@ -217,12 +191,8 @@ if TYPE_CHECKING or found("haystack"):
             if not isinstance(document, Document):
                 raise DiversetError(f"got {type(document).__name__}; give documents")
             score = read_score(document.meta, self.score_key) if document.score is None else document.score
-            # The id stands for the text: embedders take documents, and may embed some of the meta, too.
+            # The id is used in place of the text: embedders take documents, and may embed some of the meta, too.
             return Candidate(document, document.id, document.id, document.embedding, score, document.meta)
-
-        def _embedded(self, ids: Sequence[str], documents: dict[str, Document]) -> list[Any]:
-            found = self.document_embedder.run(documents=[documents[key] for key in ids])["documents"]
-            return [document.embedding for document in found]
 
 else:
     DiverseReranker = stand_in("DiverseReranker", needs="haystack-ai", extra="haystack")

@@ -15,18 +15,141 @@ Behind any other retriever::
 
 Settings are those of :func:`diverset.select`. ``diversity`` is 1 for diverse; LangChain's own ``lambda_mult`` turns the
 other way.
+
+Stores are recognised by what they can do, so that none has to be imported:
+
+===================  =========================================  =================================================
+store                scores                                     vectors
+===================  =========================================  =================================================
+InMemoryVectorStore  cosines                                    ``store.store``
+FAISS                distances, or products for an inner        ``index.reconstruct``
+                     product index
+Chroma               distances                                  ``get(ids, include=["embeddings"])``
+QdrantVectorStore    cosines and products, or distances         ``client.retrieve(..., with_vectors=True)``
+any other            cosine to the query, from embeddings       embedded
+===================  =========================================  =================================================
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from diverset._extras import found, stand_in
 from diverset.errors import DiversetError
-from diverset.integrations._extras import found, stand_in
-from diverset.integrations._langchain_stores import Store, read_store
 from diverset.integrations._rerank import Candidate, Reranking, check_fetch, read_score
 
 __all__ = ["DiverseReranker", "DiverseRetriever"]
+
+
+class _Store:
+    """Any vector store: its documents come without scores, and have to be embedded."""
+
+    lower_is_better = False
+
+    def __init__(self, store: Any) -> None:
+        self.store = store
+
+    def search(self, query: str, vector: Any, n: int, **options: Any) -> list[tuple[Any, float | None]]:
+        """The n documents nearest to a query, best first, each with its score if the store returns one."""
+        try:
+            found = self.store.similarity_search_by_vector(vector, k=n, **options)
+        except NotImplementedError:
+            found = self.store.similarity_search(query, k=n, **options)
+        return [(document, None) for document in found]
+
+    def vectors(self, documents: Sequence[Any]) -> list[Any]:
+        """For each document its vector in the store, or None."""
+        return [None] * len(documents)
+
+    def key(self, document: Any) -> Any:
+        """The id of a document in the store, or None."""
+        return document.id
+
+
+class _InMemory(_Store):
+    """``langchain_core.vectorstores.InMemoryVectorStore``."""
+
+    def search(self, query: str, vector: Any, n: int, **options: Any) -> list[tuple[Any, float | None]]:
+        return list(self.store.similarity_search_with_score_by_vector(vector, k=n, **options))
+
+    def vectors(self, documents: Sequence[Any]) -> list[Any]:
+        rows = [self.store.store.get(document.id) for document in documents]
+        return [None if row is None else row["vector"] for row in rows]
+
+
+class _FAISS(_Store):
+    """``langchain_community.vectorstores.FAISS``."""
+
+    def __init__(self, store: Any) -> None:
+        super().__init__(store)
+        self.lower_is_better = store.index.metric_type != 0  # faiss.METRIC_INNER_PRODUCT
+
+    def search(self, query: str, vector: Any, n: int, **options: Any) -> list[tuple[Any, float | None]]:
+        # The store applies a filter to the nearest `fetch_k` documents only. They are increased until n pass it.
+        fetched = n
+        while True:
+            found = self.store.similarity_search_with_score_by_vector(vector, k=n, fetch_k=fetched, **options)
+            if len(found) >= n or fetched >= self.store.index.ntotal or options.get("filter") is None:
+                return [(document, float(score)) for document, score in found]
+            fetched *= 4
+
+    def vectors(self, documents: Sequence[Any]) -> list[Any]:
+        wanted = {document.id for document in documents} - {None}
+        places = {key: place for place, key in self.store.index_to_docstore_id.items() if key in wanted}
+        try:
+            return [
+                None if document.id not in places else self.store.index.reconstruct(places[document.id])
+                for document in documents
+            ]
+        except RuntimeError:  # an index that keeps no vectors
+            return [None] * len(documents)
+
+
+class _Chroma(_Store):
+    """``langchain_chroma.Chroma``."""
+
+    lower_is_better = True
+
+    def search(self, query: str, vector: Any, n: int, **options: Any) -> list[tuple[Any, float | None]]:
+        return list(self.store.similarity_search_by_vector_with_relevance_scores(vector, k=n, **options))
+
+    def vectors(self, documents: Sequence[Any]) -> list[Any]:
+        wanted = list({document.id for document in documents} - {None})
+        rows = self.store.get(ids=wanted, include=["embeddings"]) if wanted else {"ids": [], "embeddings": []}
+        found = dict(zip(rows["ids"], rows["embeddings"], strict=True))
+        return [found.get(document.id) for document in documents]
+
+
+class _Qdrant(_InMemory):
+    """``langchain_qdrant.QdrantVectorStore``."""
+
+    def __init__(self, store: Any) -> None:
+        super().__init__(store)
+        self.lower_is_better = str(getattr(store.distance, "value", store.distance)) in ("Euclid", "Manhattan")
+
+    def vectors(self, documents: Sequence[Any]) -> list[Any]:
+        wanted = list({self.key(document) for document in documents} - {None})
+        rows = self.store.client.retrieve(self.store.collection_name, wanted, with_payload=False, with_vectors=True)
+        found = {row.id: row.vector for row in rows}
+        chosen = [found.get(self.key(document)) for document in documents]
+        return [row.get(self.store.vector_name) if isinstance(row, dict) else row for row in chosen]
+
+    def key(self, document: Any) -> Any:
+        return document.metadata.get("_id", document.id)
+
+
+def _read_store(store: Any) -> _Store:
+    """The store, wrapped according to its methods."""
+    if hasattr(store, "index_to_docstore_id"):
+        return _FAISS(store)
+    if hasattr(store, "similarity_search_by_vector_with_relevance_scores") and hasattr(store, "get"):
+        return _Chroma(store)
+    if hasattr(store, "client") and hasattr(store, "collection_name") and hasattr(store, "vector_name"):
+        return _Qdrant(store)
+    if isinstance(getattr(store, "store", None), dict) and hasattr(store, "similarity_search_with_score_by_vector"):
+        return _InMemory(store)
+    return _Store(store)
+
 
 if TYPE_CHECKING or found("langchain_core"):
     from langchain_core.documents import BaseDocumentCompressor, Document
@@ -42,45 +165,23 @@ if TYPE_CHECKING or found("langchain_core"):
     class DiverseReranker(BaseDocumentCompressor, RunnableSerializable[Any, list[Document]], RerankSettings):
         """Document compressor: the best documents that do not repeat each other, best first.
 
-        Documents may be ``(document, score)`` pairs. Relevance is that score, or the score in the metadata; if no
-        document has one, the cosine similarity to the query under `embeddings`; without these, the order of the
-        documents, first best. If only some have a score, the rest count as the least relevant, and are left out if
-        `min_quality` is set.
-
-        It can be piped: ``retriever | reranker`` takes the documents, and a dictionary with ``documents`` and ``query``
-        is accepted as well. Copies of the documents are returned. Their metadata have ``diverset_gain``, what each
-        added to the objective, and ``diverset_kept``, the share of relevance that all keep.
+        Documents may be ``(document, score)`` pairs; otherwise the score is read from the metadata. The reranker can be
+        piped: ``retriever | reranker`` takes the documents, or a dictionary with ``documents`` and ``query``. Relevance
+        and the metadata of the result are described on :doc:`/rag`.
 
         Parameters
         ----------
         top_n : int or None
             How many to keep; None keeps all, in the new order.
-        diversity : float
-            0 ranks by relevance alone, 1 by diversity alone.
-        keep : float, optional
-            Share of relevance to keep, between 0 and 1, instead of `diversity`.
-        scale : {"rank", "standard", None}
-            How scores are calibrated.
-        given : list, optional
-            What was shown before: documents, ids or positions. They are not picked again, and the picks keep away from
-            them.
-        groups : str or list, optional
-            Metadata entry (or one value per document) of which at most `per_group` picks have the same value.
-        per_group : int, optional
-            See `groups`.
-        min_quality : float, optional
-            Documents with a lower score are left out.
-        lower_is_better : bool
-            Whether scores are distances.
+        diversity, keep, scale, given, groups, per_group, min_quality, lower_is_better, cache_size
+            As for :func:`diverset.select`; `given` may also hold documents or their ids, and `groups` name a metadata
+            entry. `cache_size` is the number of embedded texts whose vectors are remembered. See :doc:`/rag`.
         embeddings : Embeddings, optional
             Embeds the documents that carry no vector, in one call, and the query if no document has a score.
         embedding_key : str
             Metadata entry with a document's vector.
         score_key : str, optional
             Metadata entry with a document's relevance; ``relevance_score`` or ``score`` by default.
-        cache_size : int
-            Number of embedded texts whose vectors are remembered, so that they are not embedded again for the next
-            query. 10,000 vectors of 768 numbers take 61 MB.
 
         Examples
         --------
@@ -103,22 +204,8 @@ if TYPE_CHECKING or found("langchain_core"):
         ) -> list[Document]:
             """Keep the best documents that do not repeat each other.
 
-            Parameters
-            ----------
-            documents : sequence of Document or of (Document, float)
-                Retrieved documents.
-            query : str, optional
-                What they were retrieved for.
-            callbacks : optional
-                Not used; LangChain passes it.
-            **settings
-                For this call, in place of the reranker's own: `top_n`, `diversity`, `keep`, `scale`, `given`,
-                `groups`, `per_group`, `min_quality`.
-
-            Returns
-            -------
-            list of Document
-                At most `top_n` of the documents, best first.
+            `settings` replace the reranker's own for this call: `top_n`, `diversity`, `keep`, `scale`, `given`,
+            `groups`, `per_group`, `min_quality`. `callbacks` are not used.
             """
             work = self._work(documents, settings)
             vectors: Sequence[Any] = []
@@ -186,10 +273,8 @@ if TYPE_CHECKING or found("langchain_core"):
 
         Vectors and scores come from the store where it gives them: ``InMemoryVectorStore``, ``FAISS``, ``Chroma`` and
         ``QdrantVectorStore``. For other stores the documents are embedded, in one call, and the relevance is the cosine
-        similarity to the query. The query is embedded once.
-
-        Copies of the documents are returned. Their metadata have ``score`` (the store's own), ``diverset_gain``, what
-        each added to the objective, and ``diverset_kept``, the share of relevance that all keep.
+        similarity to the query. The query is embedded once. The metadata of the result
+        also have the store's own ``score``.
 
         Parameters
         ----------
@@ -229,7 +314,7 @@ if TYPE_CHECKING or found("langchain_core"):
         filter: Any = None
         search_kwargs: dict[str, Any] = Field(default_factory=dict)
         embeddings: Embeddings | None = None
-        _store: Store = PrivateAttr()
+        _store: _Store = PrivateAttr()
 
         @model_validator(mode="before")
         @classmethod
@@ -249,7 +334,7 @@ if TYPE_CHECKING or found("langchain_core"):
 
         def model_post_init(self, context: Any) -> None:
             """Look at the store."""
-            self._store = read_store(self.vectorstore)
+            self._store = _read_store(self.vectorstore)
 
         @property
         def _model(self) -> Embeddings:

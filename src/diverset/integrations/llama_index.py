@@ -20,8 +20,8 @@ the other way.
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from diverset._extras import found, stand_in
 from diverset.errors import DiversetError
-from diverset.integrations._extras import found, stand_in
 from diverset.integrations._rerank import GAIN, KEPT, Candidate, Choice, Reranking, VectorCache, check_fetch
 from diverset.numerics.validation import check_size
 
@@ -40,30 +40,19 @@ if TYPE_CHECKING or found("llama_index.core"):
     class DiverseReranker(BaseNodePostprocessor, RerankSettings):
         """Node postprocessor: the best nodes that do not repeat each other, best first.
 
-        Relevance is the score of each node; if no node has one, the cosine similarity to the query; without an
-        embedding of the query, the order of the nodes, first best. If only some have a score, the rest count as the
-        least relevant, and are left out if `min_quality` is set.
-
-        Copies of the nodes are returned. Their metadata have ``diverset_gain``, what each added to the objective, and
-        ``diverset_kept``, the share of relevance that all keep. Prompts and embeddings leave both out.
+        Relevance and the metadata of the result are described on :doc:`/rag`. Prompts
+        and embeddings leave the added metadata out.
 
         Parameters
         ----------
         top_n : int or None
             How many to keep; None keeps all, in the new order.
-        diversity, keep, scale, per_group, min_quality, lower_is_better
-            As for :func:`diverset.select`: `diversity` 0 ranks by relevance alone, 1 by diversity alone.
-        given : list, optional
-            Nodes that were shown before, or their ids or positions. They are not picked again, and picks differ from
-            them.
-        groups : str or list, optional
-            Metadata entry (or one value per node) of which at most `per_group` picks have the same value.
+        diversity, keep, scale, given, groups, per_group, min_quality, lower_is_better, cache_size
+            As for :func:`diverset.select`; `given` may also hold nodes or their ids, and `groups` name a metadata
+            entry. `cache_size` is the number of embedded texts whose vectors are remembered. See :doc:`/rag`.
         embed_model : BaseEmbedding, optional
             Embeds the nodes that carry no embedding, in one call, and the query if no node has a score. By default
             ``Settings.embed_model``, if a node has no embedding.
-        cache_size : int
-            Number of embedded texts whose vectors are remembered, so that they are not embedded again for the next
-            query. 10,000 vectors of 768 numbers take 61 MB.
 
         Examples
         --------
@@ -93,14 +82,14 @@ if TYPE_CHECKING or found("llama_index.core"):
         ) -> list[NodeWithScore]:
             work = self._work(nodes)
             model = _model_for(work, self.embed_model)
-            return _picks(work, _embedded(work, model), _query_vector(work, model, query_bundle))
+            return _picks(work, *_embedded(work, model, query_bundle))
 
         async def _apostprocess_nodes(
             self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
         ) -> list[NodeWithScore]:
             work = self._work(nodes)
             model = _model_for(work, self.embed_model)
-            return _picks(work, await _aembedded(work, model), await _aquery_vector(work, model, query_bundle))
+            return _picks(work, *await _aembedded(work, model, query_bundle))
 
         def _work(self, nodes: Sequence[NodeWithScore]) -> Reranking:
             return Reranking(self._choice(), [_candidate(node) for node in nodes], _candidate, self._cache)
@@ -111,9 +100,6 @@ if TYPE_CHECKING or found("llama_index.core"):
         Vectors come from the store where it gives them: the in-memory ``SimpleVectorStore``, ``FaissVectorStore``,
         ``ChromaVectorStore``, and stores whose ``get_nodes`` returns embeddings (``QdrantVectorStore``). Nodes of other
         stores are embedded, in one call. The query is embedded once.
-
-        Copies of the nodes are returned. Their metadata have ``diverset_gain``, what each added to the objective, and
-        ``diverset_kept``, the share of relevance that all keep. Prompts and embeddings leave both out.
 
         Parameters
         ----------
@@ -181,12 +167,12 @@ if TYPE_CHECKING or found("llama_index.core"):
         def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
             work = self._work(self._fetch.retrieve(query_bundle))
             model = _model_for(work, self._model)
-            return _picks(work, _embedded(work, model), _query_vector(work, model, query_bundle))
+            return _picks(work, *_embedded(work, model, query_bundle))
 
         async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
             work = self._work(await self._fetch.aretrieve(query_bundle))
             model = _model_for(work, self._model)
-            return _picks(work, await _aembedded(work, model), await _aquery_vector(work, model, query_bundle))
+            return _picks(work, *await _aembedded(work, model, query_bundle))
 
         def _work(self, nodes: Sequence[NodeWithScore]) -> Reranking:
             scores = [node.score for node in nodes if node.score is not None]
@@ -219,22 +205,18 @@ if TYPE_CHECKING or found("llama_index.core"):
         """The model given, or that of the settings if something must be embedded."""
         return Settings.embed_model if model is None and work.texts else model
 
-    def _embedded(work: Reranking, model: Any) -> list[Any]:
-        return model.get_text_embedding_batch(work.texts) if work.texts else []
-
-    async def _aembedded(work: Reranking, model: Any) -> list[Any]:
-        return await model.aget_text_embedding_batch(work.texts) if work.texts else []
-
-    def _query_vector(work: Reranking, model: Any, query: QueryBundle | None) -> Any:
-        """The embedding of the query, if no node has a score."""
+    def _embedded(work: Reranking, model: Any, query: QueryBundle | None) -> tuple[list[Any], Any]:
+        """Embeddings of the texts, and of the query if no node has a score."""
+        vectors = model.get_text_embedding_batch(work.texts) if work.texts else []
         if query is None or query.embedding is not None or not work.needs_query or model is None:
-            return None if query is None else query.embedding
-        return model.get_agg_embedding_from_queries(query.embedding_strs)
+            return vectors, None if query is None else query.embedding
+        return vectors, model.get_agg_embedding_from_queries(query.embedding_strs)
 
-    async def _aquery_vector(work: Reranking, model: Any, query: QueryBundle | None) -> Any:
+    async def _aembedded(work: Reranking, model: Any, query: QueryBundle | None) -> tuple[list[Any], Any]:
+        vectors = await model.aget_text_embedding_batch(work.texts) if work.texts else []
         if query is None or query.embedding is not None or not work.needs_query or model is None:
-            return None if query is None else query.embedding
-        return await model.aget_agg_embedding_from_queries(query.embedding_strs)
+            return vectors, None if query is None else query.embedding
+        return vectors, await model.aget_agg_embedding_from_queries(query.embedding_strs)
 
     def _picks(work: Reranking, vectors: Sequence[Any], query: Any) -> list[NodeWithScore]:
         picks = work.finish(vectors, query, "store nodes with their embedding, or pass embed_model=")

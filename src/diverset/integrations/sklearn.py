@@ -19,13 +19,15 @@ And inside a search, where the size of the subset and the dial are parameters li
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from diverset._extras import found, stand_in
 from diverset.errors import DiversetError, SizeError
-from diverset.integrations._extras import found, stand_in
-from diverset.integrations._rows import count_rows, select_by_class, take_rows
+from diverset.inference.inputs import take_rows
+from diverset.integrations.design import count_rows, select_by_class
 from diverset.numerics.validation import check_size
 
 __all__ = ["DiverseSelector", "SubsetFit"]
@@ -58,6 +60,7 @@ if TYPE_CHECKING or found("sklearn"):
         validate_data,
     )
 
+    @dataclass(eq=False, repr=False)
     class DiverseSelector(BaseEstimator):
         r"""Pick rows that are good and unlike each other, as an estimator.
 
@@ -108,24 +111,14 @@ if TYPE_CHECKING or found("sklearn"):
         ([[1.0, 0.0], [0.0, 1.0]], ['a', 'c'])
         """
 
-        def __init__(
-            self,
-            n_select: int | float = 10,
-            *,
-            diversity: float = 0.5,
-            similarity: Any = "cosine",
-            quality: Any = None,
-            stratify: bool | None = None,
-            method: str = "greedy",
-            random_state: Any = None,
-        ) -> None:
-            self.n_select = n_select
-            self.diversity = diversity
-            self.similarity = similarity
-            self.quality = quality
-            self.stratify = stratify
-            self.method = method
-            self.random_state = random_state
+        n_select: int | float = 10
+        _: KW_ONLY
+        diversity: float = 0.5
+        similarity: Any = "cosine"
+        quality: Any = None
+        stratify: bool | None = None
+        method: str = "greedy"
+        random_state: Any = None
 
         def fit(self, X: Any, y: Any = None, *, quality: Any = None) -> DiverseSelector:
             """Select rows.
@@ -178,19 +171,9 @@ if TYPE_CHECKING or found("sklearn"):
             return column_or_1d(y)
 
         def fit_resample(self, X: Any, y: Any = None) -> tuple[Any, Any]:
-            """Select rows and return them, in the kind of container they came in.
+            """Select rows and return them in pick order with their targets (None without y).
 
-            Parameters
-            ----------
-            X : {array-like, sparse matrix} of shape (n_samples, n_features)
-                Features.
-            y : array-like of shape (n_samples,), default=None
-                Targets.
-
-            Returns
-            -------
-            X_selected, y_selected
-                Rows in pick order, and their targets (None without y).
+            Both come in the kind of container they were given in.
             """
             self.fit(X, y)
             return take_rows(X, self.indices_), take_rows(y, self.indices_)
@@ -217,6 +200,17 @@ if TYPE_CHECKING or found("sklearn"):
 
         return available_if(check)
 
+    def _delegated(name: str, doc: str) -> Any:
+        """A method of :class:`SubsetFit` that calls the fitted estimator's method of the same name."""
+
+        def method(self: SubsetFit, X: Any = None) -> Any:
+            check_is_fitted(self)
+            return getattr(self.estimator_, name)(X)
+
+        method.__name__, method.__doc__ = name, doc
+        return _estimator_has(name)(method)
+
+    @dataclass(eq=False, repr=False)
     class SubsetFit(MetaEstimatorMixin, BaseEstimator):
         """Fit an estimator on selected rows only; predict with it as usual.
 
@@ -262,31 +256,18 @@ if TYPE_CHECKING or found("sklearn"):
         (30, True)
         """
 
-        def __init__(self, estimator: Any, selector: Any = None) -> None:
-            self.estimator = estimator
-            self.selector = selector
+        estimator: Any
+        selector: Any = None
 
         def fit(self, X: Any, y: Any = None, **params: Any) -> SubsetFit:
             """Select rows, then fit the estimator on them.
 
-            Parameters
-            ----------
-            X : {array-like, sparse matrix} of shape (n_samples, n_features)
-                Features.
-            y : array-like of shape (n_samples,), default=None
-                Targets.
-            **params : dict
-                For the estimator's ``fit``; with metadata routing, for the estimator and the selector by request.
-
-            Returns
-            -------
-            self : SubsetFit
-                The fitted meta-estimator.
+            With metadata routing, `params` go to the estimator and the selector by request; without, to the estimator.
             """
             routed = self._routed("fit", params)
             self.selector_ = DiverseSelector(0.5) if self.selector is None else clone(self.selector)
             if isinstance(self.selector_, DiverseSelector) and self.selector_.stratify is None:
-                # Several labels for each row are no classes that could be kept.
+                # With several labels for each row there are no classes to keep.
                 self.selector_.stratify = is_classifier(self.estimator) and np.asarray(y).shape[1:] in ((), (1,))
             self.selector_.fit(X, y, **routed.selector.fit)
             rows, n = self.selector_.indices_, _num_samples(X)
@@ -314,44 +295,19 @@ if TYPE_CHECKING or found("sklearn"):
                 return process_routing(self, method, **params)
             return Bunch(estimator=Bunch(**{method: params}), selector=Bunch(**{method: {}}))
 
-        def _call(self, name: str, X: Any, *args: Any) -> Any:
-            check_is_fitted(self)
-            return getattr(self.estimator_, name)(X, *args)
-
-        @_estimator_has("predict")
-        def predict(self, X: Any) -> Any:
-            """Predict with the fitted estimator."""
-            return self._call("predict", X)
-
-        @_estimator_has("predict_proba")
-        def predict_proba(self, X: Any) -> Any:
-            """Probabilities of the classes from the fitted estimator."""
-            return self._call("predict_proba", X)
-
-        @_estimator_has("predict_log_proba")
-        def predict_log_proba(self, X: Any) -> Any:
-            """Log-probabilities of the classes from the fitted estimator."""
-            return self._call("predict_log_proba", X)
-
-        @_estimator_has("decision_function")
-        def decision_function(self, X: Any) -> Any:
-            """Decision function of the fitted estimator."""
-            return self._call("decision_function", X)
-
-        @_estimator_has("transform")
-        def transform(self, X: Any) -> Any:
-            """Transform with the fitted estimator; every row, not only the selected."""
-            return self._call("transform", X)
+        predict = _delegated("predict", "Predict with the fitted estimator.")
+        predict_proba = _delegated("predict_proba", "Probabilities of the classes from the fitted estimator.")
+        predict_log_proba = _delegated("predict_log_proba", "Their logarithms.")
+        decision_function = _delegated("decision_function", "Decision function of the fitted estimator.")
+        transform = _delegated("transform", "Transform with the fitted estimator; every row, not only the selected.")
+        get_feature_names_out = _delegated(
+            "get_feature_names_out", "Names of the columns that the fitted estimator's ``transform`` returns."
+        )
 
         @_estimator_has("transform")
         def fit_transform(self, X: Any, y: Any = None, **params: Any) -> Any:
             """Fit on the selected rows, then transform every row."""
             return self.fit(X, y, **params).transform(X)
-
-        @_estimator_has("get_feature_names_out")
-        def get_feature_names_out(self, input_features: Any = None) -> Any:
-            """Names of the columns that the fitted estimator's ``transform`` returns."""
-            return self._call("get_feature_names_out", input_features)
 
         @_estimator_has("set_output")
         def set_output(self, *, transform: Any = None) -> SubsetFit:
@@ -381,11 +337,8 @@ if TYPE_CHECKING or found("sklearn"):
         def __sklearn_tags__(self) -> Any:
             tags = super().__sklearn_tags__()
             inner = get_tags(self.estimator)
-            tags.estimator_type = inner.estimator_type
-            tags.classifier_tags = inner.classifier_tags
-            tags.regressor_tags = inner.regressor_tags
-            tags.transformer_tags = inner.transformer_tags
-            tags.target_tags = inner.target_tags
+            for name in ("estimator_type", "classifier_tags", "regressor_tags", "transformer_tags", "target_tags"):
+                setattr(tags, name, getattr(inner, name))
             tags.input_tags = inner.input_tags
             # The selector reads the rows first, and what it refuses the estimator never sees.
             reader = get_tags(DiverseSelector() if self.selector is None else self.selector)

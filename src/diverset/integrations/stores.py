@@ -1,4 +1,4 @@
-"""Vector stores without a framework: what they answer to a search, as candidates for a choice.
+"""Vector stores without a framework: search results as candidates for a selection.
 
 ==========================  =====================================  ==============================================
 function                    takes                                  ask the store for
@@ -25,13 +25,14 @@ import numpy as np
 from diverset._typing import Array, FloatArray
 from diverset.errors import DiversetError
 from diverset.inference import Selection, select
+from diverset.numerics.validation import as_finite
 
 __all__ = ["Candidates", "from_chroma", "from_elasticsearch", "from_faiss", "from_lancedb", "from_qdrant"]
 
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """What a store found, best first.
+    """Results of a search in a vector store, best first.
 
     Parameters
     ----------
@@ -70,7 +71,7 @@ class Candidates:
 
 
 def from_faiss(index: Any, distances: Any, ids: Any, *, vectors: Any = None, query: int | None = None) -> Candidates:
-    """Candidates out of ``distances, ids = index.search(queries, n)``.
+    """Candidates from ``distances, ids = index.search(queries, n)``.
 
     Parameters
     ----------
@@ -82,10 +83,6 @@ def from_faiss(index: Any, distances: Any, ids: Any, *, vectors: Any = None, que
         The third result of ``index.search_and_reconstruct``, for indexes that cannot reconstruct by id.
     query : int, optional
         Which query, if the search was for several.
-
-    Returns
-    -------
-    Candidates
     """
     at = _which(len(np.atleast_2d(ids)), query)
     keys = np.atleast_2d(ids)[at]
@@ -107,7 +104,7 @@ def from_faiss(index: Any, distances: Any, ids: Any, *, vectors: Any = None, que
 
 
 def from_qdrant(answer: Any, *, vector_name: str | None = None) -> Candidates:
-    """Candidates out of ``client.query_points(..., with_vectors=True)``, or of the JSON that the server sends.
+    """Candidates from ``client.query_points(..., with_vectors=True)``, or of the JSON that the server sends.
 
     Qdrant gives the best point first: scores that rise are distances (Euclid, Manhattan).
 
@@ -117,10 +114,6 @@ def from_qdrant(answer: Any, *, vector_name: str | None = None) -> Candidates:
         Points as objects or dictionaries.
     vector_name : str, optional
         Which vector, where points have several with names.
-
-    Returns
-    -------
-    Candidates
     """
     points = getattr(answer, "points", answer)
     while isinstance(points, Mapping):
@@ -141,7 +134,7 @@ def from_qdrant(answer: Any, *, vector_name: str | None = None) -> Candidates:
 
 
 def from_chroma(answer: Mapping[str, Any], *, query: int | None = None) -> Candidates:
-    """Candidates out of ``collection.query(..., include=["embeddings", "distances"])``.
+    """Candidates from ``collection.query(..., include=["embeddings", "distances"])``.
 
     Parameters
     ----------
@@ -149,10 +142,6 @@ def from_chroma(answer: Mapping[str, Any], *, query: int | None = None) -> Candi
         With ``ids``, ``distances`` and ``embeddings``, one list per query.
     query : int, optional
         Which query, if the search was for several.
-
-    Returns
-    -------
-    Candidates
     """
     ids = _entry(answer, "ids", "the answer")
     at = _which(len(ids), query)
@@ -167,7 +156,7 @@ def from_chroma(answer: Mapping[str, Any], *, query: int | None = None) -> Candi
 
 
 def from_lancedb(answer: Any, *, vector: str = "vector", id: str | None = "id") -> Candidates:
-    """Candidates out of ``table.search(query).limit(n)``, as ``to_list``, ``to_arrow`` or ``to_pandas`` give them.
+    """Candidates from ``table.search(query).limit(n)``, as ``to_list``, ``to_arrow`` or ``to_pandas`` give them.
 
     Vector searches have distances. Hybrid and text searches have scores, of which higher is better.
 
@@ -179,10 +168,6 @@ def from_lancedb(answer: Any, *, vector: str = "vector", id: str | None = "id") 
         Name of the column of vectors.
     id : str or None
         Name of the column of ids; None numbers the rows.
-
-    Returns
-    -------
-    Candidates
     """
     if hasattr(answer, "to_pylist"):
         answer = answer.to_pylist()
@@ -199,7 +184,7 @@ def from_lancedb(answer: Any, *, vector: str = "vector", id: str | None = "id") 
 
 
 def from_elasticsearch(answer: Mapping[str, Any], *, field: str) -> Candidates:
-    """Candidates out of a k-NN search of Elasticsearch or OpenSearch.
+    """Candidates from a k-NN search of Elasticsearch or OpenSearch.
 
     Both give scores of which higher is better, whatever the metric of the index. Elasticsearch 9.2 and later leave
     vectors out of ``_source``; ask for them by ``"fields": ["embedding"]``.
@@ -210,10 +195,6 @@ def from_elasticsearch(answer: Mapping[str, Any], *, field: str) -> Candidates:
         The response, with ``hits.hits``.
     field : str
         Name of the field with the vectors, with dots for a field inside another.
-
-    Returns
-    -------
-    Candidates
     """
     hits = _entry(_entry(answer, "hits", "the answer"), "hits", "its hits")
     rows = []
@@ -258,5 +239,4 @@ def _checked(rows: Any, scores: Any, ids: Sequence[Any], *, lower_is_better: boo
     if len(lengths) > 1:
         raise DiversetError(f"vectors have shapes {sorted(lengths)}; all must have the same length")
     features = np.asarray(rows) if len(rows) else np.zeros((0, 0))
-    quality: FloatArray = np.asarray(scores, dtype=np.float64)
-    return Candidates(features, quality, list(ids), lower_is_better)
+    return Candidates(features, as_finite(scores, name="scores", shape=(len(ids),)), list(ids), lower_is_better)

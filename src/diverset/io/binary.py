@@ -1,4 +1,4 @@
-"""Tables in binary files: NPY matrices and Parquet, whose numbers stay in arrays."""
+"""Tables in binary files: NPY and Parquet, whose numbers stay in arrays."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -14,17 +14,15 @@ from diverset.numerics.validation import check_fits_in_memory
 
 __all__ = ["load_npy", "read_parquet", "write_parquet"]
 
-#: Columns of a Parquet file that are decoded together: each needs buffers of its own.
+#: Columns of numbers, and rows of vectors, that are decoded together; fewer need fewer buffers.
 _COLUMNS_AT_ONCE = 16
-#: Rows that are decoded together where a column holds vectors.
 _ROWS_AT_ONCE = 256
 
 
 def load_npy(path: str | os.PathLike[str]) -> Array:
-    """A matrix of real numbers from an NPY file; one row per item, every entry finite.
+    """A matrix of finite numbers from an NPY file, one row per item.
 
-    The size of the file is compared with its header first. Files up to the size limit of other files are read into
-    memory; larger ones are mapped, and must not be cut short while they are in use.
+    Files up to the general size limit are read into memory; larger ones are memory-mapped.
     """
     with open_file(path) as file:
         try:
@@ -39,7 +37,7 @@ def load_npy(path: str | os.PathLike[str]) -> Array:
                 ) from error
             raise DiversetError(f"{path} is not an NPY file, or is damaged") from error
         if isinstance(array, np.memmap) and array.nbytes <= byte_limit(None):
-            # Not from the map: if the file were cut short now, looking at it would end the process.
+            # Not from the map: if another process truncated the file, reading the map would kill this process.
             values = np.fromfile(file, dtype=array.dtype, count=array.size, offset=array.offset)
             if values.size < array.size:
                 raise DiversetError(f"{path} is not an NPY file, or is damaged")
@@ -49,10 +47,10 @@ def load_npy(path: str | os.PathLike[str]) -> Array:
         raise DiversetError(f"{path} is an archive of arrays; save one array with numpy.save")
     if array.ndim != 2:
         raise DiversetError(f"{path} has shape {array.shape}; it must be (n_items, n_features)")
-    if array.dtype.kind not in "biuf":
-        raise DiversetError(f"{path} holds {array.dtype} entries; they must be real numbers")
     if array.shape[1] == 0:
         raise DiversetError(f"{path} has shape {array.shape}: no features")
+    if array.dtype.kind not in "biuf":
+        raise DiversetError(f"{path} holds {array.dtype} entries; they must be real numbers")
     if array.dtype not in (np.float32, np.float64):
         array = array.astype(np.float32 if array.dtype == np.float16 else np.float64)
     step = max(1, (1 << 22) // array.shape[1])
@@ -60,17 +58,15 @@ def load_npy(path: str | os.PathLike[str]) -> Array:
         wrong = np.argwhere(~np.isfinite(array[start : start + step]))
         if len(wrong):
             i, j = wrong[0]
-            raise DiversetError(
-                f"{path}: entry [{start + i}, {j}] is {array[start + i, j]}; every entry must be finite"
-            )
-    matrix: Array = array
-    return matrix
+            value = array[start + i, j]
+            raise DiversetError(f"{path}: entry [{start + i}, {j}] is {value}; every entry must be finite")
+    return np.asanyarray(array)
 
 
 def write_parquet(
     path: Path, columns: Mapping[str, Sequence[Any]], types: Mapping[str, Any], as_text: Callable[[Any], str]
 ) -> None:
-    """Write columns; those that have no single type become text, by `as_text`."""
+    """Write columns; those without a single type become text, by `as_text`."""
     pa = pyarrow()
     import pyarrow.parquet as parquet
 
@@ -85,7 +81,7 @@ def write_parquet(
 
 
 def read_parquet(name: str) -> tuple[dict[str, Any], int, dict[str, Array], Callable[[str], list[Any]]]:
-    """Arrow types of the columns, number of rows, columns of numbers and vectors, and the cells of any column."""
+    """Arrow types of the columns, number of rows, columns of numbers and vectors, and a function for cells."""
     pa = pyarrow()
     import pyarrow.parquet as parquet
 
@@ -101,9 +97,9 @@ def read_parquet(name: str) -> tuple[dict[str, Any], int, dict[str, Array], Call
                 entries = n * source.metadata.num_columns  # vectors have more
                 check_fits_in_memory(8 * entries, what=f"reading {name}", remedy="select columns or rows of it first")
                 arrays, others = _parquet_columns(pa, source, types)
+        except DiversetError:
+            raise
         except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
-            if isinstance(error, DiversetError):
-                raise
             raise DiversetError(f"{name} is not a Parquet file, or is damaged") from error
     if len(types) < len(schema.names):
         raise DiversetError(f"{name} has two columns of one name; give columns different names")
@@ -120,8 +116,7 @@ def read_parquet(name: str) -> tuple[dict[str, Any], int, dict[str, Array], Call
 def _parquet_columns(pa: Any, source: Any, types: Mapping[str, Any]) -> tuple[dict[str, Array], dict[str, Any]]:
     """Columns of numbers and of vectors as arrays; the others, and those with missing entries, as Arrow columns.
 
-    Columns are decoded a few at a time into memory of their final size. Numbers of one type share a matrix in column
-    order, so that neighbours can be taken side by side without a copy.
+    Columns of one type share a matrix in column order, so that adjacent columns form a matrix without a copy.
     """
     n = source.metadata.num_rows
     arrays: dict[str, Array] = {}
@@ -131,7 +126,7 @@ def _parquet_columns(pa: Any, source: Any, types: Mapping[str, Any]) -> tuple[di
     for name, kind in types.items():
         if pa.types.is_integer(kind) or pa.types.is_floating(kind):
             by_type.setdefault(np.dtype(kind.to_pandas_dtype()), []).append(name)
-        elif _is_vector(pa, kind) and (block := _vectors(source, name, n)) is not None:
+        elif _is_vector(pa.types, kind) and (block := _vectors(source, name, n)) is not None:
             arrays[name] = block
         else:
             rest.append(name)
@@ -153,15 +148,14 @@ def _parquet_columns(pa: Any, source: Any, types: Mapping[str, Any]) -> tuple[di
     return arrays, others
 
 
-def _is_vector(pa: Any, kind: Any) -> bool:
-    lists = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
-    return any(test(kind) for test in lists) and (
-        pa.types.is_floating(kind.value_type) or pa.types.is_integer(kind.value_type)
-    )
+def _is_vector(types: Any, kind: Any) -> bool:
+    if not any(test(kind) for test in (types.is_list, types.is_large_list, types.is_fixed_size_list)):
+        return False
+    return bool(types.is_floating(kind.value_type) or types.is_integer(kind.value_type))
 
 
 def _vectors(source: Any, name: str, n: int) -> Array | None:
-    """A column of lists of numbers as a matrix, decoded in small batches; None if they differ in length or miss any."""
+    """A column of lists of numbers as a matrix, decoded in batches; None if lengths differ or entries are missing."""
     matrix: Array | None = None
     at = 0
     for batch in source.iter_batches(batch_size=_ROWS_AT_ONCE, columns=[name], use_threads=False):

@@ -1,10 +1,8 @@
-"""Arrays kept on disk between runs: an entry that is missing, damaged or unreadable is computed again.
+"""A cache of arrays on disk: an entry that is missing, damaged or unreadable is computed again.
 
-A cache saves time and must never cost a result. Whatever goes wrong with its folder (no space, no permission, no home
-directory, another owner), the work goes on without it, and one remark tells the user. Entries are NPZ archives without
-pickled objects, behind a checksum; the version of the code that wrote them is part of their name. The checksum finds
-damage, not malice: whoever can write to the folder can forge entries, so callers check the shapes and ranges of what
-they load.
+If the folder cannot be used (no space, no permission, no home directory, another owner), the work continues without the
+cache, with one remark. Entries are NPZ archives without pickled objects, with a checksum; their name depends on the
+version of the code. The checksum detects damage but not forgery, so callers check the shapes and ranges of the arrays.
 """
 
 from __future__ import annotations
@@ -18,6 +16,7 @@ import zipfile
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +32,7 @@ _SUFFIX = ".cache"
 
 
 def digest(*parts: bytes | str) -> str:
-    """Name for contents: a hash of all parts, with their lengths."""
+    """Hash of all parts and their lengths, in hexadecimal."""
     total = hashlib.blake2b(digest_size=_DIGEST)
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
@@ -43,7 +42,7 @@ def digest(*parts: bytes | str) -> str:
 
 
 def cache_folder() -> Path | None:
-    """The user's folder for caches of diverset, as the operating system places it; None without a home directory."""
+    """The user's folder for caches of diverset; None without a home directory."""
     from platformdirs import user_cache_path
 
     try:
@@ -54,7 +53,7 @@ def cache_folder() -> Path | None:
 
 
 def clear_caches(folder: str | os.PathLike[str] | None = None) -> int:
-    """Delete all cached entries in the user's folder, or in another one; returns the number of bytes freed."""
+    """Delete all entries in the user's folder or in another one; returns the number of bytes freed."""
     root = cache_folder() if folder is None else Path(folder)
     freed = 0
     if root is not None and root.is_dir():
@@ -76,39 +75,11 @@ def _entries(root: Path) -> list[Path]:
 
 
 class Cache:
-    """Named arrays on disk, one file for each key.
+    """Named arrays on disk, one file for each key; safe for several threads and processes.
 
-    Parameters
-    ----------
-    kind : str
-        Name of the part of the library that uses the cache, such as ``"threads"``: a folder of its own.
-    version : str or int
-        Changed whenever the meaning of the entries changes; entries of other versions are not found.
-    folder : path-like, optional
-        Where caches are kept; by default the user's folder for caches.
-    max_bytes : int
-        When entries of this kind take more, those that were not used for longest are deleted.
-
-    Attributes
-    ----------
-    notes : list of str
-        At most one remark, if the cache cannot be used.
-    damaged : int
-        Number of entries found to be damaged so far; they were deleted.
-
-    Notes
-    -----
-    Methods may be called from several threads and processes at once.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import numpy as np
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     cache = Cache("doc", version=1, folder=folder)
-    ...     cache.store(digest("a text"), {"counts": np.arange(3)})
-    ...     cache.load(digest("a text")), cache.load(digest("another"))
-    ({'counts': array([0, 1, 2])}, None)
+    Entries are in a subfolder `kind`, and are found only by the `version` of the code that stored them. When they take
+    more than `max_bytes`, the least recently used ones are deleted. ``notes`` holds a remark if the cache cannot be
+    used, ``damaged`` the number of damaged entries found and deleted.
     """
 
     def __init__(
@@ -126,7 +97,7 @@ class Cache:
         self.notes: list[str] = []
         self.damaged = 0
         self._lock = threading.Lock()
-        self._bytes: int | None = None  # taken by all entries, once they were counted
+        self._bytes: int | None = None  # size of all entries, once they were counted
         if self.folder is None:
             self._give_up("there is no home directory")
         elif (fault := _distrust(self.folder)) is not None:
@@ -143,7 +114,7 @@ class Cache:
         return folder / name[:2] / f"{name[2:]}{_SUFFIX}"
 
     def load(self, key: str) -> dict[str, Array] | None:
-        """Arrays stored under a key; None if there are none, or if they are damaged."""
+        """Arrays stored under a key; None if there is no entry, or a damaged one."""
         if self.folder is None:
             return None
         path = self._path(self.folder, key)
@@ -170,12 +141,12 @@ class Cache:
             with suppress(OSError):
                 self._path(self.folder, key).unlink()
 
-    def store(self, key: str, arrays: Mapping[str, Array]) -> None:
-        """Keep arrays under a key, in place of what was there; if that is impossible, the cache is given up."""
+    def store(self, key: str, arrays: Mapping[str, Any]) -> None:
+        """Store arrays under a key, replacing an old entry; if that fails, the cache is not used any more."""
         if (folder := self.folder) is None:
             return
         buffer = io.BytesIO()
-        np.savez(buffer, allow_pickle=False, **arrays)
+        np.savez(buffer, **arrays)
         data = buffer.getvalue()
         if len(data) > self.max_bytes:
             return
@@ -194,7 +165,7 @@ class Cache:
         self._make_room(folder, len(data))
 
     def _make_room(self, folder: Path, added: int) -> None:
-        """Delete the entries that were not used for longest, down to three quarters of the limit, when it is passed."""
+        """Above the size limit, delete the least recently used entries, down to three quarters of the limit."""
         with self._lock:
             if self._bytes is not None:
                 self._bytes += added
@@ -218,13 +189,13 @@ class Cache:
 def _arrays(data: bytes) -> dict[str, Array]:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         if sum(entry.file_size for entry in archive.infolist()) > len(data):
-            raise ValueError("entries are never compressed")  # so this one may be a bomb
+            raise ValueError("entries are never compressed")  # this one may be a decompression bomb
     with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
         return dict(arrays)
 
 
 def _distrust(folder: Path) -> str | None:
-    """Why a folder is no place for a cache: another user owns it, or any user may write to it."""
+    """Why a folder is unsafe for a cache: another user owns it, or every user may write to it; None if it is safe."""
     if not hasattr(os, "geteuid"):
         return None
     try:

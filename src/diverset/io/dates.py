@@ -1,19 +1,19 @@
-"""Dates as people write them, read strictly: a form that could mean two days is refused unless the column decides it.
+"""Strict reading of dates: a date with two possible meanings is refused unless others in the column decide it.
 
-General parsers such as ``dateutil`` complete what is missing from today's date and take ``10`` or ``may`` for a date.
-Here every accepted form is listed, names of months are English whatever the locale, and all times become UTC.
+General parsers such as ``dateutil`` fill missing parts from today's date and accept ``10`` or ``may`` as a date. Here
+every accepted form is listed, names of months are English in every locale, and all times become UTC.
 """
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Dates", "date_in_name", "parse_date", "parse_dates"]
+__all__ = ["Dates", "parse_date", "parse_dates"]
 
 _MONTHS = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
@@ -41,42 +41,26 @@ _OFFSETS = {
     "z": 0, "ut": 0, "utc": 0, "gmt": 0, "est": -5, "edt": -4, "cst": -6, "cdt": -5, "mst": -7, "mdt": -6, "pst": -8,
     "pdt": -7, "cet": 1, "cest": 2,
 }  # fmt: skip
-_DATE_IN_NAME = re.compile(r"(?<!\d)(\d{4})([-_.]?)(\d{2})\2(\d{2})(?!\d)")
 _BLANKS = frozenset(("", "na", "n/a", "nan", "nat", "nil", "none", "null", "-", "?"))
 
 
 @dataclass(frozen=True, eq=False)
 class Dates:
-    """Dates of a column.
+    """Dates of a column."""
 
-    Attributes
-    ----------
-    times : ndarray of datetime64[s] of shape (n,)
-        Times in UTC; NaT where a cell has no date. A time without a zone is taken as UTC.
-    zones : list of str
-        The time zone as it was written, such as ``+02:00``; empty where none was.
-    reasons : dict of int to str
-        For every cell without a date, why.
-    notes : list of str
-        Remarks on what was assumed.
-    """
-
+    #: Times in UTC, in seconds; NaT for a cell without a date. A time without a zone is taken as UTC.
     times: NDArray[np.datetime64]
+    #: Time zones as written, such as ``+02:00``; empty for a date without one.
     zones: list[str]
+    #: For each cell without a date, why.
     reasons: dict[int, str]
-    notes: list[str] = field(default_factory=list)
+    #: Remarks on assumptions.
+    notes: list[str]
 
 
 def parse_date(cell: Any, *, day_first: bool | None = None, date_format: str | None = None) -> np.datetime64:
-    """Read one date; see :func:`parse_dates`.
+    """Read one date as in :func:`parse_dates`; raises ValueError with the reason if the cell holds none.
 
-    Raises
-    ------
-    ValueError
-        With the reason, if the cell holds no date.
-
-    Examples
-    --------
     >>> parse_date("Thu, 16 Jan 2020 10:00:00 GMT"), parse_date("2020-01-15T10:00:00+02:00")
     (np.datetime64('2020-01-16T10:00:00'), np.datetime64('2020-01-15T08:00:00'))
     >>> [str(parse_date(cell))[:10] for cell in ("13/01/2020", "Jan. 18, 2020", 1579600000, 20200126, 1998)]
@@ -93,15 +77,9 @@ def parse_dates(cells: Sequence[Any], *, day_first: bool | None = None, date_for
     GMT``); ``17 Jan 2020``, ``Jan. 18, 2020``, ``January 19, 2020``, each with a time or without; ``13.01.2020``,
     ``13/01/2020``; seconds, milliseconds, microseconds or nanoseconds since 1970; objects of Python, NumPy and pandas.
 
-    Parameters
-    ----------
-    cells : sequence
-        Texts, numbers or dates.
-    day_first : bool, optional
-        What ``03/04/2020`` means: 3 April if True, March 4 if False. By default, the dates of the column that can mean
-        one thing only decide for the others; if there are none, or they differ, such a cell is refused.
-    date_format : str, optional
-        The only form, in the notation of :meth:`datetime.datetime.strptime`.
+    ``03/04/2020`` is 3 April if `day_first` is true and March 4 if it is false. By default the unambiguous dates of the
+    column decide; if there are none, or they disagree, ambiguous cells are refused. `date_format` replaces all forms,
+    in the notation of :meth:`datetime.datetime.strptime`.
     """
     notes = []
     if day_first is None and date_format is None:
@@ -121,17 +99,6 @@ def parse_dates(cells: Sequence[Any], *, day_first: bool | None = None, date_for
     return Dates(times, zones, reasons, notes)
 
 
-def date_in_name(name: str) -> np.datetime64 | None:
-    """A date in the name of a file, such as ``2005-02-24-pope.txt`` or ``20050224.md``; None if there is none."""
-    for found in _DATE_IN_NAME.finditer(name):
-        year, _, month, day = found.groups()
-        try:
-            return np.datetime64(date(int(year), int(month), int(day)), "s")
-        except ValueError:
-            continue
-    return None
-
-
 def _utc(found: datetime) -> np.datetime64:
     if found.tzinfo is not None:
         found = found.astimezone(UTC).replace(tzinfo=None)
@@ -139,10 +106,10 @@ def _utc(found: datetime) -> np.datetime64:
 
 
 def _parse(cell: Any, day_first: bool | None, date_format: str | None) -> tuple[datetime, str]:
-    """A date, and its time zone as it was written; ValueError with the reason if there is none."""
+    """A date and its time zone as written; raises ValueError with the reason if there is none."""
     if isinstance(cell, np.datetime64) and not np.isnat(cell):
         cell = cell.astype("datetime64[s]").item()
-    if isinstance(cell, date) and cell == cell:  # NaT of pandas is a date that differs from itself
+    if isinstance(cell, date) and cell == cell:  # NaT of pandas is a date not equal to itself
         found = cell if isinstance(cell, datetime) else datetime(cell.year, cell.month, cell.day)
         return found, found.strftime("%z")
     text = "" if cell is None else " ".join(str(cell)[:80].split())
@@ -170,7 +137,7 @@ def _parse(cell: Any, day_first: bool | None, date_format: str | None) -> tuple[
 
 
 def _from_number(text: str) -> datetime:
-    """Years, days and months without marks, or a count since 1970, by the number of digits."""
+    """A year, a date without separators, or a time since 1970, by the number of digits."""
     whole, _, fraction = text.partition(".")
     if not fraction.strip("0") and len(whole) in (4, 8, 14) and "e" not in text:
         month, day, hour, minute, second = (int(whole[at : at + 2] or at < 8) for at in (4, 6, 8, 10, 12))
@@ -187,8 +154,11 @@ def _from_number(text: str) -> datetime:
 
 def _from_parts(parts: dict[str, str | None], text: str, day_first: bool | None) -> tuple[datetime, str]:
     if parts.get("name"):
-        month = _month(str(parts["name"]), text)
+        name = str(parts["name"]).lower()
+        month = 1 + next((i for i, full in enumerate(_MONTHS) if full.startswith(name)), -1)
         day = int(parts.get("day") or 1)
+        if not month:
+            raise ValueError(f"{text!r} has no English name of a month")
     elif parts.get("one"):
         one, two = int(str(parts["one"])), int(str(parts["two"]))
         first = _decided(one, two, str(parts["mark"]))
@@ -210,13 +180,6 @@ def _from_parts(parts: dict[str, str | None], text: str, day_first: bool | None)
         return datetime(int(str(parts["year"])), month, day, *clock, tzinfo=_offset(zone)), zone
     except ValueError as error:
         raise ValueError(f"{text!r} is no date: {error}") from None
-
-
-def _month(name: str, text: str) -> int:
-    for number, full in enumerate(_MONTHS, start=1):
-        if full.startswith(name.lower()) or name.lower() == "sept" == full[:4]:
-            return number
-    raise ValueError(f"{text!r} has no English name of a month")
 
 
 def _decided(one: int, two: int, mark: str) -> bool | None:

@@ -1,61 +1,50 @@
-"""Documents: plain text, Markdown, web pages and tables with texts, in files, folders, standard input or frames.
+"""Documents: plain text, Markdown, web pages and tables with texts, in files, folders, standard input or frames."""
 
-One reader serves summaries, which take dates where there are any, and threads, which need them.
-"""
-
+import codecs
 import html
 import os
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+from typing import Any, NamedTuple, TextIO
 
 import numpy as np
 
-from diverset._typing import IntArray
 from diverset.errors import DiversetError
-from diverset.io.dates import date_in_name, parse_dates
+from diverset.io.dates import parse_dates
 from diverset.io.features import TEXTS, guess_id, guess_text, is_prose, looks_like_id
-from diverset.io.files import byte_limit, decode, is_own_page, kind_of, read_bytes, read_stdin
-from diverset.io.tables import TEXT_KINDS, Table, as_text, is_blank, is_frame, parse_table, read_table
+from diverset.io.files import byte_limit, decode, is_frame, is_own_page, kind_of, plural, read_bytes, read_stdin
+from diverset.io.tables import TEXT_KINDS, Table, as_text, is_blank, parse_table, read_table
 
-if TYPE_CHECKING:
-    from diverset.text import Cluster
-    from diverset.threads import Corpus
-
-__all__ = [
-    "Document",
-    "html_text",
-    "markdown_text",
-    "read_cluster",
-    "read_corpus",
-    "read_documents",
-]
+__all__ = ["Document", "html_text", "markdown_text", "read_documents"]
 
 TEXT_FILES = (".txt", ".text", ".md", ".markdown", ".html", ".htm")
 KINDS = (*TEXT_FILES, *TEXT_KINDS, ".parquet")
-#: Names of columns, the first found first taken.
+#: Names of columns, in order of preference.
 TIMES = ("date", "published", "published_at", "publication_date", "datetime", "timestamp", "time", "created_at", "year")
 TITLES = ("title", "headline", "name", "subject")
 LINKS = ("url", "link", "href")
 SOURCES = ("source", "publisher", "outlet", "author", "site")
-#: Parts of a web page that are not its text, and those whose content is not markup.
+#: Elements of a web page that are not its text, and those whose content is not markup.
 _SILENT = frozenset(("script", "style", "nav", "footer", "aside", "form", "noscript", "template", "svg", "head"))
 _RAW = frozenset(("script", "style"))
 _INLINE = frozenset(
     "a abbr b bdi bdo cite code data dfn em font i kbd mark q s samp small span strong sub sup time u var wbr".split()
 )
 _IN_HEAD = frozenset(("title", "meta", "link", "base", "script", "style", "noscript", "template"))
-#: Comments, declarations and tags, each up to its end or that of the page: no start is looked at twice.
+#: Comments, declarations and tags, each up to its end or that of the page; matching takes linear time.
 _TAG = re.compile(
     r"<!--.*?(?:-->|\Z)|<[!?][^>]*+(?:>|\Z)"
     r"""|<(/?)([a-z][^\s/>]*+)(?:=\s*+"[^"]*+(?:"|\Z)|=\s*+'[^']*+(?:'|\Z)|[^>])*+(?:>|\Z)""",
     re.DOTALL | re.IGNORECASE,
 )
+_DATE_IN_NAME = re.compile(r"(?<!\d)(\d{4})([-_.]?)(\d{2})\2(\d{2})(?!\d)")
 _CHARSET = re.compile(rb"<meta[^>]{0,200}?charset=[\"']?([\w-]{2,20})", re.IGNORECASE)
 #: An address in parentheses, which may hold one pair of parentheses itself.
 _ADDRESS = r"\((?:[^()\n]|\([^()\n]{0,200}\)){0,2000}+\)"
-#: No pattern looks further than a line or a fixed number of characters, or beyond the next mark of its kind.
+#: Every pattern stops at a line end, a fixed length, or the next mark of its kind, so that matching takes linear time.
 _MARKDOWN: tuple[tuple[re.Pattern[str], Any], ...] = (
     (re.compile(r"^ {0,3}(```|~~~).*?^ {0,3}\1[^\n]*$", re.MULTILINE | re.DOTALL), ""),  # code
     (re.compile(r"\A---\n.*?\n---\n", re.DOTALL), ""),  # front matter
@@ -75,8 +64,8 @@ _MARKDOWN: tuple[tuple[re.Pattern[str], Any], ...] = (
 class Document(NamedTuple):
     """A document.
 
-    ``text`` is a list of sentences where the file has them apart; ``date`` is in UTC, with the time ``zone`` as it was
-    written, or None with the ``reason``; ``where`` is its place in the input, and ``row`` its number there.
+    ``text`` is a list of sentences if the file lists them. ``date`` is in UTC, with the ``zone`` as written, or None
+    with the ``reason``. ``where`` and ``row`` are the place in the input.
     """
 
     text: str | list[str]
@@ -93,68 +82,43 @@ class Document(NamedTuple):
 
 
 def read_documents(
-    sources: Any,
-    stdin: TextIO | None = None,
-    *,
-    text: str | None = None,
-    title: str | None = None,
-    time: str | None = None,
-    label: str | None = None,
-    day_first: bool | None = None,
-    date_format: str | None = None,
-    encoding: str | None = None,
-    max_bytes: int | None = None,
-    notes: list[str] | None = None,
+    sources: Any, stdin: TextIO | None = None, *, notes: list[str] | None = None, **options: Any
 ) -> list[Document]:
-    """Read documents.
+    """Read documents from a path, a frame, or a sequence of them.
 
-    Parameters
-    ----------
-    sources : path-like, frame, or sequence of them
-        Files, folders (all files in them of a kind that can be read, in order of name), ``-`` for standard input, or
-        frames of pandas or polars; standard input if the sequence is empty. Text files may be compressed (``.gz``).
-    stdin : text stream, optional
-        Instead of standard input, which may hold a text, a web page or JSON.
-    text, title, time, label : str, optional
-        Columns of tables; by default found by their names.
-    day_first, date_format
-        How dates are written; see :func:`diverset.io.dates.parse_dates`.
-    encoding, max_bytes
-        See :func:`diverset.io.files.decode` and :func:`diverset.io.files.read_bytes`.
-    notes : list of str, optional
-        Where remarks are added.
-
-    Returns
-    -------
-    list of Document
-        In order. A folder's files that cannot be read are left out with a remark, and so are pages that diverset wrote.
+    A folder stands for all files in it that can be read, in order of name; ``-``, and an empty sequence, for standard
+    input (a text, a web page or JSON). The options are the fields of :class:`_Reader`; columns are found by their names
+    by default. Files of a folder that cannot be read, and pages that diverset wrote, are skipped with a remark in
+    `notes`.
     """
-    remarks = [] if notes is None else notes
-    columns = {"text": text, "title": title, "time": time, "label": label}
-    reader = _Reader(columns, day_first, date_format, encoding, max_bytes, remarks)
+    reader = _Reader([] if notes is None else notes, **options)
     single = isinstance(sources, str | os.PathLike) or is_frame(sources)
     found: list[Document] = []
     for source in [sources] if single else list(sources) or ["-"]:
         if not isinstance(source, str | os.PathLike):
             found += reader.table(read_table(source))
         elif os.fspath(source) == "-":
-            raw = read_stdin(stdin, max_bytes=max_bytes)
-            content = decode(raw, "standard input", encoding=encoding, notes=remarks)
+            raw = read_stdin(stdin, max_bytes=reader.max_bytes)
+            content = decode(raw, "standard input", encoding=reader.encoding, notes=reader.notes)
             found += reader.content(content, _kind_of(content), "standard input")
         else:
             found += reader.path(Path(source))
     return found
 
 
-class _Reader(NamedTuple):
-    """How documents are to be read."""
+@dataclass
+class _Reader:
+    """Settings for reading documents; ``text``, ``title``, ``time`` and ``label`` are columns of tables."""
 
-    columns: dict[str, str | None]
-    day_first: bool | None
-    date_format: str | None
-    encoding: str | None
-    max_bytes: int | None
     notes: list[str]
+    text: str | None = None
+    title: str | None = None
+    time: str | None = None
+    label: str | None = None
+    day_first: bool | None = None
+    date_format: str | None = None
+    encoding: str | None = None
+    max_bytes: int | None = None
 
     def path(self, path: Path) -> list[Document]:
         if not path.is_dir():
@@ -170,21 +134,20 @@ class _Reader(NamedTuple):
             if kind_of(name) in KINDS and not name.startswith(".")
         )
         if not files:
-            raise DiversetError(f"{path} holds no file that can be read ({', '.join(KINDS)})")
+            raise DiversetError(f"{path} contains no file that can be read ({', '.join(KINDS)})")
         found: list[Document] = []
         faults: list[str] = []
         left = byte_limit(self.max_bytes)
         for file in files:
             try:
-                found += self._replace(max_bytes=left).file(file, file.relative_to(path).as_posix())
+                found += replace(self, max_bytes=left).file(file, file.relative_to(path).as_posix())
                 left -= min(left, file.stat().st_size)
             except DiversetError as error:
                 faults.append(str(error))
         if not found and faults:
             raise DiversetError(faults[0])
         if faults:
-            count = "1 file" if len(faults) == 1 else f"{len(faults)} files"
-            self.notes.append(f"{count} left out: {faults[0]}")
+            self.notes.append(f"{plural(len(faults), 'file')} left out: {faults[0]}")
         return found
 
     def file(self, path: Path, name: str) -> list[Document]:
@@ -196,8 +159,12 @@ class _Reader(NamedTuple):
         if kind in (".html", ".htm"):
             if is_own_page(raw):
                 raise DiversetError(f"{path} is a page that diverset wrote, and is not read as a document")
-            if encoding is None and (declared := _CHARSET.search(raw, 0, 2048)) is not None:
-                encoding = _known_encoding(declared[1].decode())
+            declared = _CHARSET.search(raw, 0, 2048)
+            if encoding is None and declared is not None:
+                # UTF-8 is tried first anyway, and unknown encodings are ignored.
+                with suppress(LookupError):
+                    name_of = codecs.lookup(declared[1].decode()).name
+                    encoding = None if name_of in ("utf-8", "ascii") else name_of
         return self.content(decode(raw, str(path), encoding=encoding, notes=self.notes), kind, name)
 
     def content(self, text: str, kind: str, name: str) -> list[Document]:
@@ -205,7 +172,7 @@ class _Reader(NamedTuple):
             return self.table(parse_table(text, kind, name, self.notes, plain_texts=True)) if text.strip() else []
         plain = {".html": html_text, ".htm": html_text, ".md": markdown_text, ".markdown": markdown_text}.get(kind, str)
         date = date_in_name(name)
-        reason = "" if date is not None else "its name holds no date such as 2005-02-24"
+        reason = "" if date is not None else "its name contains no date such as 2005-02-24"
         return [Document(plain(text), name, date, reason=reason, id=Path(name).stem, where=name)]
 
     def table(self, table: Table) -> list[Document]:
@@ -221,7 +188,7 @@ class _Reader(NamedTuple):
                     "that holds texts with --text"
                 )
             self.notes.append(f"taking {texts[0]!r} as the text; --text names another column")
-        label = self.columns["label"] or guess_id(table)
+        label = self.label or guess_id(table)
         ids = list(range(1, table.n + 1)) if label is None else [as_text(cell) for cell in table.column(label)]
         dates = parse_dates(_first(table, times), day_first=self.day_first, date_format=self.date_format)
         self.notes.extend(note for note in dates.notes if note not in self.notes)
@@ -230,7 +197,8 @@ class _Reader(NamedTuple):
         links, sources = (_first(table, self._named(table, "", names)) for names in (LINKS, SOURCES))
         found = []
         for i, cell in enumerate(_first(table, texts)):
-            if not isinstance(cell, str | type(None)) and not _is_sentences(cell):
+            sentences = isinstance(cell, list | tuple) and all(isinstance(sentence, str) for sentence in cell)
+            if not sentences and not isinstance(cell, str | None):
                 raise DiversetError(
                     f"{table.name}, {table.place(i)} has no text: {texts[0]!r} must hold a text or a list of sentences"
                 )
@@ -247,7 +215,7 @@ class _Reader(NamedTuple):
 
     def _named(self, table: Table, what: str, names: Iterable[str]) -> list[str]:
         """The column that the user named, or all with a known name, in order of preference."""
-        given = self.columns.get(what)
+        given: str | None = getattr(self, what, None)
         if given is not None:
             table.column(given)
             return [given]
@@ -256,7 +224,7 @@ class _Reader(NamedTuple):
 
 
 def _first(table: Table, names: Sequence[str]) -> list[Any]:
-    """For every row the first cell of some columns that is not blank."""
+    """For each row, the first of its cells in some columns that is not blank."""
     found: list[Any] = [None] * table.n
     for name in reversed(names):
         cells = table.column(name)
@@ -264,12 +232,18 @@ def _first(table: Table, names: Sequence[str]) -> list[Any]:
     return found
 
 
-def _is_sentences(cell: Any) -> bool:
-    return isinstance(cell, list | tuple) and all(isinstance(sentence, str) for sentence in cell)
+def date_in_name(name: str) -> np.datetime64 | None:
+    """The date in a file name such as ``2005-02-24-pope.txt`` or ``20050224.md``; None if there is none."""
+    for year, _, month, day in _DATE_IN_NAME.findall(name):
+        try:
+            return np.datetime64(f"{year}-{month}-{day}", "s")
+        except ValueError:
+            continue
+    return None
 
 
 def _kind_of(text: str) -> str:
-    """What standard input holds, by how it begins."""
+    """The kind of a text from standard input, by its beginning."""
     if re.match(r"\s*<(!doctype|html)", text, re.IGNORECASE):
         return ".html"
     for kind in (".jsonl", ".json"):
@@ -281,84 +255,8 @@ def _kind_of(text: str) -> str:
     return ".txt"
 
 
-def _known_encoding(name: str) -> str | None:
-    """An encoding that a page declares, if Python knows it; a page in UTF-8 is read as such whatever it declares."""
-    try:
-        "".encode(name)
-    except LookupError:
-        return None
-    return None if name.lower().replace("-", "") in ("utf8", "ascii", "usascii") else name
-
-
-def read_cluster(sources: Any, stdin: TextIO | None = None, **options: Any) -> "Cluster":
-    """Read documents about one thing: :func:`read_documents` as a :class:`diverset.text.Cluster`."""
-    from diverset.text import Cluster
-
-    documents = read_documents(sources, stdin, **options)
-    return Cluster(
-        [document.text for document in documents],
-        names=[document.name for document in documents],
-        dates=[document.date for document in documents],
-    )
-
-
-def read_corpus(sources: Any, **options: Any) -> tuple["Corpus", IntArray, list[str]]:
-    """Read dated documents: :func:`read_documents` as a :class:`diverset.threads.Corpus`.
-
-    Returns
-    -------
-    corpus : Corpus
-        Documents with a text and a date; a title is put before its text.
-    rows : ndarray of int64
-        The row of each document in the input.
-    notes : list of str
-        Remarks on what was assumed, and on how many documents were left out, with the first reason.
-    """
-    from diverset.threads import Corpus
-    from diverset.threads.corpus import headline
-
-    notes: list[str] = []
-    documents = read_documents(sources, notes=notes, **options)
-    if not documents:
-        raise DiversetError("there are no documents")
-    texts = [d.text if isinstance(d.text, str) else " ".join(d.text) for d in documents]
-    full = [i for i, d in enumerate(documents) if texts[i].strip() or d.title]
-    if not full:
-        raise DiversetError(f"{documents[0].where}: the text is empty, and so are all others")
-    kept = [i for i in full if documents[i].date is not None]
-    undated = [i for i in full if documents[i].date is None]
-    if not kept:
-        first = documents[undated[0]]
-        raise DiversetError(f"{first.where}: {first.reason}; no document has a date (--time names a column of dates)")
-    for left, why in ((sorted(set(range(len(texts))) - set(full)), "the text is empty"), (undated, "")):
-        if left:
-            first = documents[left[0]]
-            count = "1 document" if len(left) == 1 else f"{len(left)} documents"
-            notes.append(f"{count} left out: {first.where}: {why or first.reason}")
-    seen: dict[Any, int] = {}
-    for i in kept:
-        if seen.setdefault(documents[i].id, i) != i:
-            raise DiversetError(
-                f"{documents[seen[documents[i].id]].where} and {documents[i].where} have the same id, "
-                f"{documents[i].id!r}; ids tell documents apart"
-            )
-    some = [documents[i] for i in kept]
-    return (
-        Corpus(
-            [f"{d.title}. {texts[i]}" if d.title else texts[i] for i, d in zip(kept, some, strict=True)],
-            np.array([d.date for d in some]),
-            [d.id for d in some],
-            [d.title or headline(texts[i]) for i, d in zip(kept, some, strict=True)],
-            [d.url for d in some] if any(d.url for d in some) else None,
-            [d.source for d in some] if any(d.source for d in some) else None,
-        ),
-        np.array([d.row for d in some] if len({d.row for d in some}) == len(some) else kept, dtype=np.int64),
-        notes,
-    )
-
-
 def html_text(page: str) -> str:
-    """Text of a web page, with blank lines between paragraphs; linear in the length of the page.
+    """Text of a web page, with blank lines between paragraphs, in linear time.
 
     >>> html_text("<h1>News</h1><p>It <b>rained</b> &amp; poured.</p><script>x()</script>").split()
     ['News', 'It', 'rained', '&', 'poured.']
@@ -370,7 +268,7 @@ def html_text(page: str) -> str:
         tag = _TAG.search(page, at)
         data = page[at : tag.start() if tag else len(page)]
         if data and not silent:
-            # Line breaks in the source are blanks; characters beyond Unicode are none.
+            # Line breaks in the source are blanks; references beyond Unicode are dropped.
             data = re.sub(r"&#(?:\d{8,}|x[0-9a-f]{8,});?", " ", data, flags=re.IGNORECASE)
             pieces.append(re.sub(r"\s+", " ", html.unescape(data)))
         if tag is None:
@@ -398,7 +296,7 @@ def html_text(page: str) -> str:
 
 
 def markdown_text(text: str) -> str:
-    r"""Text of a Markdown document without its marks, code and tables; linear in its length.
+    r"""Text of a Markdown document without marks, code and tables, in linear time.
 
     >>> markdown_text("# News\n\nIt *rained* on [the town](x.html).").split()
     ['News', 'It', 'rained', 'on', 'the', 'town.']

@@ -1,4 +1,4 @@
-"""Rows of a table as vectors: which columns mean what, numbers side by side, and embeddings of texts."""
+"""Rows of a table as vectors: guesses of what columns mean, columns of numbers as a matrix, embeddings of texts."""
 
 import fnmatch
 import re
@@ -10,38 +10,27 @@ import numpy as np
 
 from diverset._typing import Array, BoolArray, FloatArray
 from diverset.errors import DiversetError, MissingExtraError
+from diverset.io.files import plural
 from diverset.io.tables import Table, as_number, is_blank
 from diverset.numerics.validation import is_sparse
 
-__all__ = [
-    "TEXTS",
-    "columns_side_by_side",
-    "embed",
-    "find_columns",
-    "guess_features",
-    "guess_id",
-    "guess_text",
-    "is_prose",
-    "looks_like_id",
-    "rows_with_words",
-    "standardized",
-]
+__all__ = ["columns_side_by_side", "find_columns", "guess_features", "guess_id", "guess_text", "rows_with_words"]
 
-#: Names of columns that hold the text of a document, the first found first taken.
+#: Names of columns that hold the text of a document, in order of preference.
 TEXTS = ("text", "body", "content", "article", "document", "sentences", "abstract")
-#: Numbered columns (e0, e1, ...) from this many on are taken for the entries of a vector.
+#: Fewest numbered columns (e0, e1, ...) that are taken as the entries of a vector.
 _ENTRIES = 16
-#: Words in a text, on average, from which on texts are compared rather than numbers beside them.
+#: Mean number of words from which a column of texts is preferred to columns of numbers.
 _PROSE_WORDS = 4
 
 
 def looks_like_id(name: str) -> bool:
-    """Whether a column is called an id."""
+    """Whether a column has the name of an id."""
     return name.lower() in ("", "id", "uuid", "index") or name.lower().endswith(("_id", " id"))
 
 
 def guess_id(table: Table, within: str | None = None) -> str | None:
-    """A column that is called an id and tells all rows apart, or those with the same value of the column `within`."""
+    """A column with the name of an id whose values differ in all rows, or in rows with equal values of `within`."""
     parts = [""] * table.n if within is None else [str(cell) for cell in table.column(within)]
     for name in table.guessable:
         if looks_like_id(name) and name != within:
@@ -53,7 +42,7 @@ def guess_id(table: Table, within: str | None = None) -> str | None:
 
 
 def guess_text(table: Table, reserved: set[str]) -> str | None:
-    """A column with the name of a text, or the one with the longest texts, if any holds texts."""
+    """A column with the name of a text, else the column with the longest texts, if there are any."""
     lengths = {}
     for name in table.guessable:
         if name in reserved or name in table.arrays:
@@ -68,8 +57,8 @@ def guess_text(table: Table, reserved: set[str]) -> str | None:
 def guess_features(table: Table, reserved: set[str], by_text: bool) -> tuple[str | None, str | None, str]:
     """What to compare rows by if the user names no column: a text, or columns of numbers; and a remark on the guess.
 
-    A column of vectors comes first, then numbered columns (an embedding), then a text of some length, then numbers,
-    then any text. With `by_text`, only texts are considered.
+    The order is: vectors, numbered columns (an embedding), texts of several words, numbers, any text. With `by_text`,
+    only texts are considered.
     """
     text = guess_text(table, reserved)
     others = [name for name in table.guessable if name not in reserved and not looks_like_id(name)]
@@ -82,9 +71,8 @@ def guess_features(table: Table, reserved: set[str], by_text: bool) -> tuple[str
         if len(numbered) >= _ENTRIES:
             numeric = numbered
         if numeric and (len(numbered) >= _ENTRIES or text is None or not is_prose(table, text)):
-            listed = (
-                ", ".join(numeric) if len(numeric) <= 8 else f"{len(numeric)} of them, {numeric[0]} to {numeric[-1]}"
-            )
+            some = len(numeric) <= 8
+            listed = ", ".join(numeric) if some else f"{len(numeric)} of them, {numeric[0]} to {numeric[-1]}"
             other = "--features names others" if text is None else f"--text {text} compares texts instead"
             return None, ",".join(numeric), f"comparing rows by the numeric columns: {listed}; {other}"
     if text is None:
@@ -95,21 +83,18 @@ def guess_features(table: Table, reserved: set[str], by_text: bool) -> tuple[str
 
 
 def is_prose(table: Table, name: str) -> bool:
-    """Whether a column holds texts to compare, by its name or by the number of words, and not names."""
+    """Whether a column holds texts rather than names, by its own name or by the number of words."""
     texts = table.texts(name)
     return name.lower() in TEXTS or sum(len(text.split()) for text in texts) >= _PROSE_WORDS * len(texts)
 
 
 def find_columns(table: Table, wanted: str) -> list[str]:
     """Columns named by a list with commas, in which ``e*`` is a prefix and ``e0:e9`` a range."""
-    if wanted in table.columns or "," not in wanted:
-        return _find_some(table, wanted)
-    return list(dict.fromkeys(name for part in wanted.split(",") for name in _find_some(table, part.strip())))
-
-
-def _find_some(table: Table, part: str) -> list[str]:
+    part = wanted.strip()
     if part in table.columns:
         return [part]
+    if "," in wanted:
+        return list(dict.fromkeys(name for each in wanted.split(",") for name in find_columns(table, each)))
     names = list(table.columns)
     first, colon, last = part.partition(":")
     if colon and first in table.columns and last in table.columns:
@@ -121,16 +106,15 @@ def _find_some(table: Table, part: str) -> list[str]:
         found = [name for name in names if fnmatch.fnmatchcase(name, part)]
         if found:
             return found
-    table.column(part)  # raises, naming the columns there are
-    return []
+    return table.column(part)  # raises an error that lists the columns
 
 
 def columns_side_by_side(table: Table, names: Sequence[str]) -> tuple[Array, bool]:
-    """Columns side by side, and whether they are vectors rather than single numbers."""
+    """Columns as one matrix, and whether they hold vectors rather than single numbers."""
     arrays = [table.arrays.get(name) for name in names]
     block = arrays[0].base if arrays[0] is not None else None
     if block is not None and block.ndim == 2 and block.dtype.kind == "f" and all(a is not None for a in arrays):
-        # Neighbouring columns of a file with types are neighbours in memory, too.
+        # Adjacent columns of a file with types are adjacent in memory, so no copy is needed.
         step = block.strides[1]
         start = (arrays[0].ctypes.data - block.ctypes.data) // step  # type: ignore[union-attr]
         wanted = block[:, start : start + len(names)]
@@ -139,7 +123,7 @@ def columns_side_by_side(table: Table, names: Sequence[str]) -> tuple[Array, boo
             for j, a in enumerate(arrays)
         ):
             for name in names:
-                table.numbers(name)  # refuses what is not finite
+                table.numbers(name)  # raises if a number is not finite
             return wanted, False
     blocks: list[Array] = []
     vectors = False
@@ -174,17 +158,27 @@ def embed(texts: list[str], model: str) -> Array:
     return np.asarray(encoder.encode(texts, show_progress_bar=show, convert_to_numpy=True), dtype=np.float32)
 
 
+def encode_installed(items: Sequence[Any], model: str) -> FloatArray:
+    """Embeddings of texts or images by an installed sentence-transformers model; nothing is downloaded."""
+    try:
+        from sentence_transformers import SentenceTransformer
+    except ImportError as error:
+        raise MissingExtraError("embeddings by name need: pip install sentence-transformers") from error
+    try:
+        encoder = SentenceTransformer(model, local_files_only=True)
+    except (OSError, ValueError) as error:
+        raise DiversetError(f"there is no installed sentence-transformers model {model!r}: {error}") from None
+    return np.asarray(encoder.encode(items), dtype=np.float64)
+
+
 def rows_with_words(table: Table, name: str, texts: list[str], features: Any, notes: list[str]) -> BoolArray:
-    """Which rows have words; the others cannot be compared, and a remark tells how many they are."""
+    """Which rows have words; a remark gives the number of the others, which cannot be compared."""
     words = np.diff(features.indptr) > 0 if is_sparse(features) else np.any(features, axis=1)
     keep = np.array([bool(text) for text in texts]) & words
     silent = int((~keep).sum())
     if silent == table.n:
         raise DiversetError(f"{table.name}: column {name!r} has no words in any row")
     if silent:
-        rows = "1 row" if silent == 1 else f"{silent} rows"
-        first = table.where(int(np.argmin(keep)))
-        notes.append(
-            f"{rows} left out, for want of words in {name}: {first if silent == 1 else f'{first} is the first'}"
-        )
+        first = table.where(int(np.argmin(keep))) + " is the first" * (silent > 1)
+        notes.append(f"{plural(silent, 'row')} left out, since they have no words in {name}: {first}")
     return np.asarray(keep, dtype=bool)

@@ -1,4 +1,4 @@
-"""The one door for files: what may be read, how bytes become text, and how outputs are written whole or not at all."""
+"""Reading and writing of files: which files may be read, how bytes become text, and outputs that are never partial."""
 
 import errno
 import gzip
@@ -15,6 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TextIO
 
+from diverset._result import ending
 from diverset.errors import DiversetError, EnvironmentFault, MissingExtraError
 
 try:
@@ -22,19 +23,7 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-__all__ = [
-    "atomic_write",
-    "check_output",
-    "check_writable",
-    "decode",
-    "is_own_page",
-    "kind_of",
-    "open_file",
-    "pyarrow",
-    "read_bytes",
-    "read_stdin",
-    "read_text",
-]
+__all__ = ["atomic_write", "check_output", "check_writable", "decode", "open_file", "read_bytes", "read_text"]
 
 #: Largest file, or content of a compressed file, that is read into memory unless the caller allows more.
 MAX_BYTES = 1 << 30
@@ -59,12 +48,9 @@ _KINDS = {
 _OWN_PAGE = re.compile(rb'<meta\s+name="generator"\s+content="diverset\b', re.IGNORECASE)
 #: Temporary files begin with this, so that those of killed runs can be recognised.
 _TEMPORARY = ".diverset-"
-#: Errors of writing that no other input would avoid.
-_FAULTS = frozenset(
-    getattr(errno, name)
-    for name in ("ENOSPC", "EDQUOT", "EROFS", "EIO", "EMFILE", "ENFILE", "ENOMEM", "ESTALE")
-    if hasattr(errno, name)
-)
+#: Errors of the system that no other input would avoid.
+_CODES = ("ENOSPC", "EDQUOT", "EROFS", "EIO", "EMFILE", "ENFILE", "ENOMEM", "ESTALE")
+FAULTS = {getattr(errno, name) for name in _CODES if hasattr(errno, name)}
 
 
 def kind_of(name: str | os.PathLike[str]) -> str:
@@ -77,18 +63,26 @@ def kind_of(name: str | os.PathLike[str]) -> str:
     return (path.with_suffix("") if path.suffix.lower() == ".gz" else path).suffix.lower()
 
 
+def is_frame(source: Any) -> bool:
+    """Whether an object has the methods of a pandas or polars frame."""
+    return hasattr(source, "columns") and hasattr(source, "__len__") and hasattr(source, "__getitem__")
+
+
+def plural(count: int, noun: str) -> str:
+    """A count with its noun: 1 row, 2 rows."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 @contextmanager
 def open_file(path: str | os.PathLike[str]) -> Iterator[io.BufferedReader]:
     """Open a regular file for reading; symbolic links are followed, and everything else is refused.
 
-    Opening a pipe or a device can block for ever or have effects of its own, so the path is looked at first. It is
-    opened without blocking and looked at again, in case it was exchanged in between.
+    The file type is checked before opening, since opening a pipe or a device can block or have side effects, and again
+    after, in case the file was replaced in between.
     """
     try:
         _refuse_other_kinds(path, os.stat(path).st_mode)
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-    except DiversetError:
-        raise
     except (OSError, ValueError) as error:  # ValueError: a zero byte in the name
         raise unreadable(path, error) from error
     with open(handle, "rb") as file:
@@ -96,17 +90,17 @@ def open_file(path: str | os.PathLike[str]) -> Iterator[io.BufferedReader]:
         try:
             yield file
         except OSError as error:
-            if isinstance(error, EnvironmentFault):
-                raise
             raise unreadable(path, error) from error
 
 
 def unreadable(path: str | os.PathLike[str], error: OSError | ValueError) -> Exception:
-    """The error to raise when the system refuses to read a path."""
+    """The error to raise when the system refuses to read a path; errors of ours stay as they are."""
+    if isinstance(error, DiversetError | EnvironmentFault):
+        raise error
     if isinstance(error, FileNotFoundError):
         return DiversetError(f"cannot read {path}: there is no such file")
     reason = getattr(error, "strerror", None) or str(error)
-    kind = EnvironmentFault if getattr(error, "errno", None) in _FAULTS else DiversetError
+    kind = EnvironmentFault if getattr(error, "errno", None) in FAULTS else DiversetError
     return kind(f"cannot read {path}: {reason[:1].lower() + reason[1:]}")
 
 
@@ -119,18 +113,7 @@ def _refuse_other_kinds(path: str | os.PathLike[str], mode: int) -> None:
 def read_bytes(path: str | os.PathLike[str], *, max_bytes: int | None = None) -> bytes:
     """Read a regular file, and decompress it if its name ends in ``.gz``.
 
-    Parameters
-    ----------
-    path : path-like
-        The file.
-    max_bytes : int, optional
-        Largest size, before and after decompression; by default the environment variable ``DIVERSET_MAX_BYTES``, or
-        1 GiB.
-
-    Raises
-    ------
-    DiversetError
-        If the file is missing, is not a regular file, is too large, or is damaged.
+    The size may be at most `max_bytes`, before and after decompression; see :func:`byte_limit` for the default.
     """
     limit = byte_limit(max_bytes)
     with open_file(path) as file:
@@ -146,7 +129,7 @@ def read_bytes(path: str | os.PathLike[str], *, max_bytes: int | None = None) ->
 
 
 def byte_limit(max_bytes: int | None) -> int:
-    """The largest number of bytes to read: the argument, the environment variable, or the default."""
+    """Largest number of bytes to read: the argument, the environment variable ``DIVERSET_MAX_BYTES``, or 1 GiB."""
     if max_bytes is not None:
         return max_bytes
     given = os.environ.get(MAX_BYTES_VARIABLE, "")
@@ -170,8 +153,7 @@ def _read_at_most(file: Any, limit: int, name: str) -> bytes:
 def _too_large(name: str, size: int | None, limit: int) -> DiversetError:
     has = f"more than {limit:,}" if size is None else f"{size:,}"
     return DiversetError(
-        f"{name} has {has} bytes, and at most {limit:,} are read; set {MAX_BYTES_VARIABLE}, or max_bytes in Python, to "
-        "allow more"
+        f"{name} has {has} bytes, and at most {limit:,} are read; set {MAX_BYTES_VARIABLE} to allow more"
     )
 
 
@@ -198,24 +180,11 @@ def read_text(
 
 
 def decode(raw: bytes, name: str, *, encoding: str | None = None, notes: list[str] | None = None) -> str:
-    r"""Decode bytes as text, without ever changing a character in silence.
+    r"""Decode bytes as text, without ever changing a character silently.
 
-    The encoding is the one given; else the one of a byte order mark; else UTF-8; else cp1252, the common encoding of
-    old Windows files, with a remark. Binary data, and files that mix UTF-8 with another encoding, are refused.
+    The encoding is the given one; else that of a byte order mark; else UTF-8; else cp1252, the common encoding of old
+    Windows files, with a remark in `notes`. Binary data, and files that mix UTF-8 with another encoding, are refused.
 
-    Parameters
-    ----------
-    raw : bytes
-        Contents of a file.
-    name : str
-        What to call it in messages.
-    encoding : str, optional
-        Encoding of the file.
-    notes : list of str, optional
-        Where remarks are added.
-
-    Examples
-    --------
     >>> notes = []
     >>> decode("café".encode("cp1252"), "menu.txt", notes=notes), notes
     ('café', ['menu.txt is not UTF-8 and was read as cp1252; --encoding names another encoding'])
@@ -239,9 +208,7 @@ def decode(raw: bytes, name: str, *, encoding: str | None = None, notes: list[st
             raise DiversetError(
                 f"{name}, line {line}: neither UTF-8 text nor cp1252 text; if this is a text file, give its --encoding"
             ) from error
-        if any(
-            mark > "\x7f" and not "\udc80" <= mark <= "\udcff" for mark in set(raw.decode("utf-8", "surrogateescape"))
-        ):
+        if re.search("[^\0-\x7f\udc80-\udcff]", raw.decode("utf-8", "surrogateescape")):
             raise DiversetError(
                 f"{name}, line {line}: not UTF-8 text, though other lines are; save the file in one encoding, or give "
                 "its --encoding"
@@ -265,23 +232,7 @@ def is_own_page(raw: bytes) -> bool:
 
 
 def check_writable(path: str | os.PathLike[str]) -> Path:
-    """Refuse, before any work is done, a path that could not be written.
-
-    Parameters
-    ----------
-    path : path-like
-        The file to be written later; it need not exist.
-
-    Returns
-    -------
-    target : Path
-        The path with symbolic links resolved.
-
-    Raises
-    ------
-    OSError
-        If the directory is missing or not writable, or the path is not a regular file.
-    """
+    """The path with symbolic links resolved; raises OSError if a file could not be written there."""
     target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
         raise NotADirectoryError(f"cannot write {path}: {target.parent} is not an existing directory")
@@ -294,30 +245,17 @@ def check_writable(path: str | os.PathLike[str]) -> Path:
 
 def check_output(
     output: str | os.PathLike[str],
-    kinds: Sequence[str] | None = None,
+    kinds: Sequence[str],
     *,
     inputs: Iterable[str | os.PathLike[str] | None] = (),
     force: bool = False,
 ) -> None:
     """Refuse, before any work is done, an output that could not be written or would overwrite an input.
 
-    Parameters
-    ----------
-    output : path-like
-        The file to be written.
-    kinds : sequence of str, optional
-        Extensions it may have.
-    inputs : iterable of path-like
-        Files and folders that are read; ``-`` and None are passed over. An existing file in an input folder counts as
-        an input, unless it is a page that diverset wrote.
-    force : bool
-        Allow an input to be overwritten.
+    `kinds` are the extensions allowed; `inputs` are the files and folders that are read, of which ``-`` and None are
+    ignored. An existing file in an input folder counts as an input, unless it is a page that diverset wrote.
     """
-    kind = Path(output).suffix.lower()
-    if kinds is not None and kind not in kinds:
-        listed = ", ".join(kinds[:-1]) + f" or {kinds[-1]}" if len(kinds) > 1 else kinds[0]
-        raise DiversetError(f"cannot write {output}: its name must end in {listed}")
-    if kind == ".parquet":
+    if ending(output, kinds) == ".parquet":
         pyarrow()
     target = check_writable(output)
     if force or not target.exists():
@@ -326,50 +264,22 @@ def check_output(
         source = Path(os.path.realpath(given)) if given is not None and given != "-" else None
         if source is None or not source.exists():
             continue
-        inside = source.is_dir() and target.is_relative_to(source) and not _is_own_page_file(target)
+        inside = source.is_dir() and target.is_relative_to(source)
+        if inside:
+            with suppress(DiversetError, EnvironmentFault), open_file(target) as file:
+                inside = not is_own_page(file.read(4096))
         if inside or target.samefile(source):
             raise DiversetError(f"cannot write {output}: it is an input, and would be overwritten; --force allows that")
 
 
-def _is_own_page_file(path: Path) -> bool:
-    with suppress(DiversetError, EnvironmentFault), open_file(path) as file:
-        return is_own_page(file.read(4096))
-    return False
-
-
 @contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield a temporary path beside `path`, and rename it to `path` if the block succeeds.
+    """Yield an empty temporary file beside `path`, and rename it to `path` if the block succeeds.
 
-    If the block raises, the temporary file is removed and whatever was at `path` stays as it was. The temporary name
-    ends like `path`, so writers that look at the extension see the right one. Temporary files in the same directory
-    that a killed process left behind are removed.
-
-    Parameters
-    ----------
-    path : path-like
-        The file to write; an existing file is replaced, and keeps its permissions.
-
-    Yields
-    ------
-    temporary : Path
-        An empty file in the same directory, to be written by the caller.
-
-    Raises
-    ------
-    OSError
-        If the directory is missing or not writable, or `path` is not a regular file. Faults of the machine, such as a
-        full disk, are an :class:`~diverset.errors.EnvironmentFault`.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with atomic_write(Path(folder) / "note.txt") as temporary:
-    ...         _ = temporary.write_text("done")
-    ...     [p.name for p in Path(folder).iterdir()]
-    ['note.txt']
+    If the block raises, the temporary file is removed and an existing file at `path` stays; if it succeeds, the new
+    file has the permissions of the old one. The temporary name has the same extension. Temporary files that killed
+    processes left in the folder are removed. Faults of the machine, such as a full disk, raise
+    :class:`~diverset.errors.EnvironmentFault`.
     """
     target = check_writable(path)
     temporary: Path | None = None
@@ -386,16 +296,15 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
         if temporary is not None:
             with suppress(OSError):
                 temporary.unlink()
-        if isinstance(error, OSError) and error.errno in _FAULTS and not isinstance(error, EnvironmentFault):
+        if isinstance(error, OSError) and error.errno in FAULTS and not isinstance(error, EnvironmentFault):
             raise EnvironmentFault(f"cannot write {path}: {error.strerror}") from error
         raise
 
 
 def _create_locked(target: Path) -> tuple[Path, int | None]:
-    """Create an empty temporary file with the permissions of the output, locked for as long as its handle is open.
+    """Create an empty temporary file with the permissions of the output, locked while its handle is open.
 
-    A new file gets its permissions from the system at creation; asking for the umask would mean to change it, for all
-    threads.
+    The system sets the permissions of a new output at creation, since the umask can only be read by changing it.
     """
     while True:
         temporary = target.parent / f"{_TEMPORARY}{secrets.token_hex(8)}{target.suffix}"
@@ -414,11 +323,11 @@ def _create_locked(target: Path) -> tuple[Path, int | None]:
             taken = os.fstat(handle).st_nlink == 0
         except BlockingIOError:
             taken = True
-        except OSError:  # a file system without locks, where nothing is taken for dead either
+        except OSError:  # a file system without locks, where temporary files are never removed either
             taken = False
         if not taken:
             return temporary, handle
-        os.close(handle)  # another thread or process took it for dead before it was locked, and removes it
+        os.close(handle)  # another thread or process removed it before it was locked
 
 
 def remove_dead_temporaries(folder: Path) -> None:

@@ -1,7 +1,7 @@
-"""Tables as people keep them: CSV, JSON, JSON lines, Parquet, NPY and frames, read with errors that name the place.
+"""Tables: CSV, JSON, JSON lines, Parquet, NPY and frames, read with errors that name the row.
 
-Cells stay as they were read, so that a row written back is the row that came in; numbers are looked at only where a
-column is used as numbers. Numbers of a Parquet file stay in arrays, and become Python objects only where asked for.
+Cells are kept as they were read, so that rows can be written back unchanged; a column is converted to numbers only when
+it is used as numbers. Numbers of a Parquet file stay in arrays.
 """
 
 import csv
@@ -10,6 +10,8 @@ import json
 import math
 import os
 import re
+import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,41 +22,25 @@ import numpy as np
 from diverset._typing import Array, FloatArray
 from diverset.errors import DiversetError
 from diverset.io.binary import load_npy, read_parquet, write_parquet
-from diverset.io.files import (
-    atomic_write,
-    decode,
-    kind_of,
-    read_bytes,
-    read_stdin,
-)
+from diverset.io.files import atomic_write, decode, is_frame, kind_of, plural, read_bytes, read_stdin
 
-__all__ = [
-    "Table",
-    "as_number",
-    "as_text",
-    "from_frame",
-    "is_blank",
-    "is_frame",
-    "parse_table",
-    "plain_cell",
-    "read_table",
-    "write_table",
-]
+__all__ = ["Table", "as_number", "as_text", "is_blank", "parse_table", "read_table", "write_table"]
 
 #: Kinds of tables that are text, and may be compressed (``.csv.gz``).
 TEXT_KINDS = (".csv", ".tsv", ".json", ".jsonl", ".ndjson")
 READABLE = (*TEXT_KINDS, ".parquet", ".npy")
-DELIMITERS = ",;\t"
-#: What people write where there is no value.
+#: Texts of cells that mean a missing value.
 BLANKS = frozenset({"", "na", "n/a", "nan", "nil", "none", "null", "-", "?"})
 #: Numbers that can be written without quotes and read back as they were; "007" is a name.
 _PLAIN_NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
 #: Cells that a spreadsheet would execute as a formula.
 _FORMULA = re.compile(r"[=+\-@\t\r]")
+#: The limit of the csv module on the length of a field belongs to the whole process.
+_FIELD_LIMIT = threading.Lock()
 
 
 class _Columns(Mapping[str, list[Any]]):
-    """Columns that become lists of cells when they are first asked for."""
+    """Columns that become lists of cells when they are first used."""
 
     def __init__(self, names: Iterable[str], cells: Callable[[str], list[Any]]) -> None:
         self._known: dict[str, list[Any] | None] = dict.fromkeys(names)
@@ -66,9 +52,6 @@ class _Columns(Mapping[str, list[Any]]):
             found = self._known[name] = self._cells(name)
         return found
 
-    def __contains__(self, name: object) -> bool:
-        return name in self._known
-
     def __iter__(self) -> Iterator[str]:
         return iter(self._known)
 
@@ -78,40 +61,22 @@ class _Columns(Mapping[str, list[Any]]):
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Rows of a file, by columns.
-
-    Parameters
-    ----------
-    name : str
-        The file, as the user wrote it.
-    columns : mapping of str to list
-        Cells as they were read: text from a CSV file, anything JSON or Parquet can hold from those.
-    n : int
-        Number of rows.
-    lines : list of int, optional
-        Line of the file on which each row begins.
-    features : ndarray of shape (n, n_features), optional
-        What an NPY file holds; its only column is ``index``, counted from 0.
-    types : dict, optional
-        Arrow types of the columns, for writing Parquet as it was read.
-    untyped : bool
-        Whether the cells are text only because the format knows nothing else.
-    arrays : dict of ndarray
-        Columns of numbers, of shape (n,), and of vectors, of shape (n, length), of files that have types.
-    common : list of str, optional
-        Columns that enough rows have to be worth a guess; all of them by default.
-    notes : list of str
-        Remarks on how the file was read.
-    """
+    """Rows of a file, by columns; ``name`` is the file as the user wrote it, ``n`` the number of rows."""
 
     name: str
     columns: Mapping[str, list[Any]]
     n: int
+    #: Line of the file on which each row begins.
     lines: list[int] | None = None
+    #: The matrix of an NPY file; its only column is ``index``, counted from 0.
     features: Array | None = None
+    #: Arrow types of the columns, for writing Parquet with the same types.
     types: Mapping[str, Any] | None = None
+    #: Whether all cells are text because the format has no types.
     untyped: bool = False
+    #: Columns of numbers, of shape (n,), and of vectors, of shape (n, length), of files that have types.
     arrays: dict[str, Array] = field(default_factory=dict)
+    #: Columns present in enough rows for their meaning to be guessed; all by default.
     common: list[str] | None = None
     notes: list[str] = field(default_factory=list)
 
@@ -121,7 +86,7 @@ class Table:
         return list(self.columns) if self.common is None else self.common
 
     def column(self, name: str) -> list[Any]:
-        """The cells of a column; an unknown name is answered with the names there are."""
+        """The cells of a column; the error for an unknown name lists the columns."""
         if name not in self.columns:
             if self.features is not None:
                 raise DiversetError(f"{self.name} has no column {name!r}: an NPY file holds features only")
@@ -129,44 +94,50 @@ class Table:
         return self.columns[name]
 
     def where(self, row: int) -> str:
-        """How to find a row, for messages; people and editors count from 1."""
+        """The number of a row, counted from 1, and its line, for messages."""
         if self.features is not None:
             return f"index {row}"
         line = "" if self.lines is None else f" (line {self.lines[row]})"
         return f"row {row + 1}{line}"
 
     def place(self, row: int) -> str:
-        """The line or the number of a row, for names."""
+        """The line of a row, or its number if there are no lines."""
         return f"row {row + 1}" if self.lines is None else f"line {self.lines[row]}"
 
-    def numbers(self, name: str) -> FloatArray:
-        """A column as finite numbers; refuses the first cell that is none, naming row and value."""
+    def _numbers(self, name: str) -> FloatArray:
+        """A column as numbers, NaN for cells that are not finite numbers."""
         array = self.arrays.get(name)
-        if array is not None and array.ndim == 1 and np.isfinite(array).all():
+        if array is not None and array.ndim == 1:
             return array.astype(np.float64)
         cells = self.column(name)
-        column = _fast_numbers(cells)
-        if column is not None:
-            return column
-        values = [as_number(cell) for cell in cells]
-        wrong = [i for i, value in enumerate(values) if value is None]
-        if not wrong:
-            return np.array(values, dtype=np.float64)
-        cell = cells[wrong[0]]
+        try:
+            if isinstance(cells[0], str | int | float):
+                column = np.array(cells, dtype=np.float64)
+                if column.ndim == 1:
+                    return column
+        except (TypeError, ValueError, OverflowError):
+            pass  # some cell needs a closer look
+        return np.array([math.nan if (value := as_number(cell)) is None else value for cell in cells])
+
+    def numbers(self, name: str) -> FloatArray:
+        """A column as finite numbers; the error names the row and value of the first other cell."""
+        values = self._numbers(name)
+        wrong = np.flatnonzero(~np.isfinite(values))
+        if len(wrong) == 0:
+            return values
+        cell = self.column(name)[wrong[0]]
         what = "is blank" if cell is None or cell == "" else f"is {_shown(cell)}"
-        also = f" (and {_plural(len(wrong) - 1, 'more row')} like it)" if len(wrong) > 1 else ""
+        also = f" (and {plural(len(wrong) - 1, 'more row')} like it)" if len(wrong) > 1 else ""
+        where = self.where(int(wrong[0]))
         raise DiversetError(
-            f"{self.name}, {self.where(wrong[0])}: column {name!r} {what}{also}; every row needs a finite number there"
+            f"{self.name}, {where}: column {name!r} {what}{also}; every row needs a finite number there"
         )
 
     def is_numeric(self, name: str) -> bool:
         """Whether every cell of a column is a finite number."""
-        if name in self.arrays:
-            return self.arrays[name].ndim == 1 and bool(np.isfinite(self.arrays[name]).all())
-        cells = self.columns[name]
-        if any(isinstance(cell, bool) for cell in cells):
+        if name not in self.arrays and any(isinstance(cell, bool) for cell in self.columns[name]):
             return False
-        return _fast_numbers(cells) is not None or all(as_number(cell) is not None for cell in cells)
+        return bool(np.isfinite(self._numbers(name)).all())
 
     def vectors(self, name: str) -> Array | None:
         """A column of lists of numbers, all of one length, as a matrix; None if it holds no lists."""
@@ -177,34 +148,29 @@ class Table:
         if not all(isinstance(cell, list) for cell in cells):
             return None
         for i, cell in enumerate(cells):
+            here = f"{self.name}, {self.where(i)}: column {name!r}"
             if len(cell) != len(cells[0]):
-                raise DiversetError(
-                    f"{self.name}, {self.where(i)}: column {name!r} has {len(cell)} numbers where "
-                    f"{self.where(0)} has {len(cells[0])}; every list must have the same length"
-                )
+                length = f"has {len(cell)} numbers where {self.where(0)} has {len(cells[0])}"
+                raise DiversetError(f"{here} {length}; every list must have the same length")
             for entry in cell:
                 if not isinstance(entry, int | float) or not math.isfinite(entry):
-                    raise DiversetError(
-                        f"{self.name}, {self.where(i)}: column {name!r} holds {_shown(entry)}; "
-                        "every entry must be a finite number"
-                    )
+                    raise DiversetError(f"{here} holds {_shown(entry)}; every entry must be a finite number")
         return np.array(cells, dtype=np.float64).reshape(len(cells), -1)
 
     def take(self, rows: Iterable[int], *, typed: bool) -> dict[str, list[Any]]:
-        """The columns over some rows.
+        """The columns restricted to some rows.
 
-        With `typed`, a CSV column that holds only numbers comes as numbers, unless that would change how one is
-        written (``007``).
+        With `typed`, CSV columns of numbers become numbers, unless that would change how one is written (``007``).
         """
         wanted = list(rows)
         columns = {}
         for name in self.columns:
             if name in self.arrays:
                 columns[name] = self.arrays[name][wanted].tolist()
-                continue
-            cells = self.columns[name]
-            source = _typed(cells) if typed and self.untyped else cells
-            columns[name] = [source[row] for row in wanted]
+            else:
+                cells = self.columns[name]
+                source = _typed(cells) if typed and self.untyped else cells
+                columns[name] = [source[row] for row in wanted]
         return columns
 
     def texts(self, name: str) -> list[str]:
@@ -241,46 +207,25 @@ def is_blank(cell: Any) -> bool:
     return cell is None or (isinstance(cell, str) and cell.strip().lower() in BLANKS)
 
 
-def read_table(
-    source: Any,
-    stdin: TextIO | None = None,
-    *,
-    encoding: str | None = None,
-    max_bytes: int | None = None,
-) -> Table:
-    """Read a file by its extension, standard input, or a frame.
+def read_table(source: Any, stdin: TextIO | None = None, *, encoding: str | None = None) -> Table:
+    """Read a file by its extension, standard input (``-``: CSV, JSON or JSON lines), or a pandas or polars frame.
 
-    Parameters
-    ----------
-    source : path-like, or pandas or polars frame
-        ``.csv``, ``.tsv``, ``.json``, ``.jsonl``, each also with ``.gz``, ``.parquet`` or ``.npy``; ``-`` is standard
-        input, which holds CSV, JSON or JSON lines.
-    stdin : text stream, optional
-        What ``-`` reads; the process's own by default.
-    encoding : str, optional
-        Encoding of text; see :func:`diverset.io.files.decode`.
-    max_bytes : int, optional
-        Largest size; see :func:`diverset.io.files.read_bytes`.
-
-    Returns
-    -------
-    Table
-        At least one row.
+    A table without rows is an error. Text formats may be compressed (``.csv.gz``).
     """
     if is_frame(source):
-        return from_frame(source)
+        return _from_frame(source)
     if not isinstance(source, str | os.PathLike):
         raise DiversetError(f"the input is of type {type(source).__name__}; give a path, or a pandas or polars frame")
     notes: list[str] = []
     name = os.fspath(source)
     if name == "-":
-        text = decode(read_stdin(stdin, max_bytes=max_bytes), "standard input", encoding=encoding, notes=notes)
-        return parse_table(text, _kind_by_content(text), "standard input", notes)
+        text = decode(read_stdin(stdin), "standard input", encoding=encoding, notes=notes)
+        kind = {"{": ".jsonl", "[": ".json"}.get(text.lstrip()[:1], ".csv")
+        return parse_table(text, kind, "standard input", notes)
     kind = kind_of(name)
     if kind not in READABLE or (kind not in TEXT_KINDS and name.lower().endswith(".gz")):
-        raise DiversetError(
-            f"cannot tell what {name} holds by its name; it must end in {_listed(READABLE, last='or', quote=False)}"
-        )
+        listed = f"{', '.join(READABLE[:-1])} or {READABLE[-1]}"
+        raise DiversetError(f"cannot tell what {name} holds by its name; it must end in {listed}")
     if kind == ".npy":
         features = load_npy(name)
         table = Table(name, {"index": list(range(len(features)))}, len(features), features=features)
@@ -288,7 +233,7 @@ def read_table(
         types, n, arrays, cells = read_parquet(name)
         table = Table(name, _Columns(types, cells), n, types=types, arrays=arrays)
     else:
-        text = decode(read_bytes(name, max_bytes=max_bytes), name, encoding=encoding, notes=notes)
+        text = decode(read_bytes(name), name, encoding=encoding, notes=notes)
         return parse_table(text, kind, name, notes)
     if table.n == 0:
         raise DiversetError(f"{name} has no rows")
@@ -296,7 +241,7 @@ def read_table(
 
 
 def parse_table(text: str, kind: str, name: str, notes: list[str] | None = None, *, plain_texts: bool = False) -> Table:
-    """A table from text of one of the kinds ``.csv``, ``.tsv``, ``.json`` and ``.jsonl``; at least one row.
+    """A table from text of the kind ``.csv``, ``.tsv``, ``.json`` or ``.jsonl``; without rows it is an error.
 
     With `plain_texts`, a JSON string in place of an object is a row with a column ``text``.
     """
@@ -312,29 +257,17 @@ def parse_table(text: str, kind: str, name: str, notes: list[str] | None = None,
     return table
 
 
-def _kind_by_content(text: str) -> str:
-    return {"{": ".jsonl", "[": ".json"}.get(text.lstrip()[:1], ".csv")
-
-
-def is_frame(source: Any) -> bool:
-    """Whether an object is a frame of pandas or polars, by what it can do."""
-    return hasattr(source, "columns") and hasattr(source, "__len__") and hasattr(source, "__getitem__")
-
-
-def from_frame(frame: Any, name: str = "the frame") -> Table:
-    """A table from a pandas or polars frame."""
+def _from_frame(frame: Any) -> Table:
     if len(frame) == 0:
-        raise DiversetError(f"{name} has no rows")
+        raise DiversetError("the frame has no rows")
     series = {str(column): frame[column] for column in frame.columns}
     if len(series) < len(list(frame.columns)):
-        raise DiversetError(f"{name} has two columns of one name; give columns different names")
-    arrays = {}
-    for column, values in series.items():
-        kind = getattr(getattr(values, "dtype", None), "kind", None)
-        if kind in ("i", "u", "f"):  # NumPy's own types; others become cells
-            arrays[column] = np.asarray(values)
+        raise DiversetError("the frame has two columns of one name; give columns different names")
+    # Columns of NumPy's own types stay arrays; others become cells.
+    kinds = {name: getattr(getattr(values, "dtype", None), "kind", None) for name, values in series.items()}
+    arrays = {name: np.asarray(series[name]) for name, kind in kinds.items() if kind in ("i", "u", "f")}
     columns = _Columns(series, lambda column: list(series[column].to_list()))
-    return Table(name, columns, len(frame), arrays=arrays)
+    return Table("the frame", columns, len(frame), arrays=arrays)
 
 
 def write_table(
@@ -344,35 +277,37 @@ def write_table(
     *,
     raw_cells: bool = False,
 ) -> None:
-    """Write columns as CSV, JSON lines or Parquet by the extension; the file appears whole or not at all.
+    """Write columns as CSV, JSON lines or Parquet by the extension, atomically.
 
-    Parameters
-    ----------
-    output : Path
-        The file.
-    columns : mapping of str to sequence
-        Cells, all columns of one length.
-    types : mapping of str to pyarrow.DataType, optional
-        Types of Parquet columns; found out where not given.
-    raw_cells : bool
-        Write texts to CSV as they are. By default, a text that a spreadsheet would execute as a formula, since it
-        begins with ``=``, ``+``, ``-``, ``@`` or a tab and is no number, gets an apostrophe in front.
+    `types` are the Arrow types of Parquet columns, where known. In CSV, a text that a spreadsheet would execute as a
+    formula, since it begins with ``=``, ``+``, ``-``, ``@`` or a tab and is no number, gets an apostrophe in front,
+    unless `raw_cells` is true.
     """
-    shown = as_text if raw_cells else _harmless
     kind = output.suffix.lower()
     with atomic_write(output) as temporary:
-        if kind == ".csv":
-            with temporary.open("w", encoding="utf-8", errors="replace", newline="") as file:
-                writer = csv.writer(file, lineterminator="\n")
-                writer.writerow([shown(name) for name in columns])
-                writer.writerows([shown(cell) for cell in row] for row in zip(*columns.values(), strict=True))
-        elif kind == ".jsonl":
-            with temporary.open("w", encoding="utf-8", errors="replace", newline="\n") as file:
-                for row in zip(*columns.values(), strict=True):
-                    record = {name: _jsonable(cell) for name, cell in zip(columns, row, strict=True)}
-                    file.write(json.dumps(record, ensure_ascii=False, default=str) + "\n")
-        else:
-            write_parquet(temporary, columns, types or {}, as_text)
+        if kind == ".parquet":
+            return write_parquet(temporary, columns, types or {}, as_text)
+        with temporary.open("w", encoding="utf-8", errors="replace", newline="") as file:
+            if kind == ".csv":
+                return _write_csv(file, columns, raw_cells)
+            for row in zip(*columns.values(), strict=True):
+                values = (None if isinstance(cell, float) and not math.isfinite(cell) else cell for cell in row)
+                record = dict(zip(columns, values, strict=True))
+                file.write(json.dumps(record, ensure_ascii=False, default=str) + "\n")
+
+
+def csv_text(columns: Mapping[str, Sequence[Any]], raw_cells: bool) -> str:
+    """Columns as CSV; see :func:`write_table`."""
+    file = io.StringIO(newline="")
+    _write_csv(file, columns, raw_cells)
+    return file.getvalue()
+
+
+def _write_csv(file: TextIO, columns: Mapping[str, Sequence[Any]], raw_cells: bool) -> None:
+    shown = as_text if raw_cells else _harmless
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow([shown(name) for name in columns])
+    writer.writerows([shown(cell) for cell in row] for row in zip(*columns.values(), strict=True))
 
 
 def _typed(cells: list[Any]) -> list[Any]:
@@ -393,7 +328,7 @@ def _harmless(cell: Any) -> str:
 
 
 def plain_cell(text: str) -> str:
-    """A cell of a CSV file as it was before an apostrophe was put in front of a formula.
+    """A cell of a CSV file without the apostrophe that was put in front of a formula.
 
     >>> plain_cell("'=SUM(A1)"), plain_cell("'twas"), plain_cell("x")
     ('=SUM(A1)', "'twas", 'x')
@@ -401,35 +336,25 @@ def plain_cell(text: str) -> str:
     return text[1:] if text[:1] == "'" and _FORMULA.match(text, 1) else text
 
 
-def _jsonable(cell: Any) -> Any:
-    return None if isinstance(cell, float) and not math.isfinite(cell) else cell
-
-
 def _read_csv(text: str, name: str) -> Table:
     first = next(line for line in text.splitlines() if line.strip())
     # The separator is the one that splits the header into most columns; of equals, the comma.
-    delimiter = max(DELIMITERS, key=lambda mark: sum(1 for _ in _fields(first, mark)))
     try:
-        try:
-            rows = _filled(_plain_rows(text, delimiter))
-        except csv.Error as error:
-            if "field limit" not in str(error):
-                raise
-            rows = _filled(_long_rows(text, delimiter))
+        delimiter = max(",;\t", key=lambda mark: len(_csv_rows(first, mark)[0][1]))
+        rows = _csv_rows(text, delimiter)
     except csv.Error as error:
         raise DiversetError(f"{name} is not a CSV file: {error}") from error
+    rows = [(line, row) for line, row in rows if any(cell and not cell.isspace() for cell in row)]
     if not rows:
         raise DiversetError(f"{name} has no header: all its fields are empty")
     header = [cell.strip() for cell in rows[0][1]]
-    seen: set[str] = set()
-    for cell in header:
-        if cell in seen:
-            raise DiversetError(f"{name}: the header has the column {cell!r} twice; give columns different names")
-        seen.add(cell)
+    twice = next((cell for cell, count in Counter(header).items() if count > 1), None)
+    if twice is not None:
+        raise DiversetError(f"{name}: the header has the column {twice!r} twice; give columns different names")
     for line, row in rows[1:]:
         if len(row) != len(header):
             raise DiversetError(
-                f"{name}, line {line}: {_plural(len(row), 'field')} where the header has {len(header)}; "
+                f"{name}, line {line}: {plural(len(row), 'field')} where the header has {len(header)}; "
                 "fields that contain the separator need quotes"
             )
     if len(rows) == 1:
@@ -438,47 +363,28 @@ def _read_csv(text: str, name: str) -> Table:
     return Table(name, columns, len(rows) - 1, lines=[line for line, _ in rows[1:]], untyped=True)
 
 
-def _filled(rows: Iterable[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
-    return [(line, row) for line, row in rows if any(cell and not cell.isspace() for cell in row)]
+def _csv_rows(text: str, delimiter: str) -> list[tuple[int, list[str]]]:
+    """Rows of a CSV file, each with the line it begins on; fields may have any length."""
+    try:
+        return list(_numbered_rows(text, delimiter))
+    except csv.Error as error:
+        if "field limit" not in str(error):
+            raise
+    # The limit is global in the csv module, so it is raised only for files that need it.
+    with _FIELD_LIMIT:
+        limit = csv.field_size_limit(len(text))
+        try:
+            return list(_numbered_rows(text, delimiter))
+        finally:
+            csv.field_size_limit(limit)
 
 
-def _plain_rows(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Rows of a CSV file, each with the line it begins on."""
+def _numbered_rows(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     begin = 1
     for row in reader:
         yield begin, row
         begin = reader.line_num + 1
-
-
-def _long_rows(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """:func:`_plain_rows` for fields longer than the limit of the csv module, which belongs to the whole process."""
-    begin = line = 1
-    row: list[str] = []
-    for cell, end, lines in _fields(text, delimiter):
-        row.append(cell)
-        line += lines
-        if end != delimiter:
-            yield begin, row if row != [""] else []
-            begin, row = line, []
-
-
-def _fields(text: str, delimiter: str) -> Iterator[tuple[str, str, int]]:
-    """Fields of a CSV file: the cell, the separator or line end after it, and the number of line ends passed."""
-    field_or_quoted = re.compile(
-        rf'(?:"((?:[^"]++|"")*+)"?([^{delimiter}\r\n]*+)|([^{delimiter}\r\n]*+))({delimiter}|\r\n|\r|\n|\Z)'
-    )
-    at = 0
-    while True:
-        match = field_or_quoted.match(text, at)
-        assert match is not None  # every text matches
-        quoted, rest, plain, end = match.groups()
-        cell = plain if quoted is None else quoted.replace('""', '"') + rest
-        lines = (0 if quoted is None else len(re.findall(r"\r\n|\r|\n", quoted))) + (end not in ("", delimiter))
-        yield cell, end, lines
-        at = match.end()
-        if not end or (at == len(text) and end != delimiter):
-            return
 
 
 def _read_json(text: str, name: str, *, lines: bool, plain_texts: bool) -> Table:
@@ -500,14 +406,13 @@ def _read_json(text: str, name: str, *, lines: bool, plain_texts: bool) -> Table
         numbers = None
     if plain_texts:
         records = [{"text": record} if isinstance(record, str) else record for record in records]
-    counts: dict[str, int] = {}
+    counts: Counter[str] = Counter()
     for i, record in enumerate(records):
         if not isinstance(record, dict):
             where = f"entry {i + 1}" if numbers is None else f"line {numbers[i]}"
             remedy = "a list of {...}" if numbers is None else "one {...} a line"
             raise DiversetError(f"{name}, {where}: {_shown(record)} is not an object; write {remedy}")
-        for key in record:
-            counts[key] = counts.get(key, 0) + 1
+        counts.update(record.keys())
     # Where every row has keys of its own, looking at all columns would take quadratic time.
     common = [key for key, count in counts.items() if 50 * count >= len(records)]
     columns = _Columns(counts, lambda key: [record.get(key) for record in records])
@@ -522,28 +427,13 @@ def _loads(text: str, where: str) -> Any:
         raise DiversetError(f"{where}: not valid JSON ({reason})") from error
 
 
-def _fast_numbers(cells: list[Any]) -> FloatArray | None:
-    """Finite numbers without a look at each cell; None where there may be something else."""
-    if not isinstance(cells[0], str | int | float) or cells[0] == "":
-        return None
-    try:
-        column = np.array(cells, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return column if column.ndim == 1 and np.isfinite(column).all() else None
-
-
-def _listed(names: Iterable[str], *, last: str = "and", quote: bool = True) -> str:
-    words = [repr(name) if quote else name for name in names]
-    if quote and len(words) > 20:
+def _listed(names: Iterable[str]) -> str:
+    words = [repr(name) for name in names]
+    if len(words) > 20:
         words = [*words[:20], f"{len(words) - 20} more"]
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} {last} {words[-1]}"
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
-def _plural(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-def _shown(cell: Any, width: int = 40) -> str:
+def _shown(cell: Any) -> str:
     text = repr(cell) if isinstance(cell, str) else json.dumps(cell, default=str)
-    return text if len(text) <= width else f"{text[: width - 3]}..."
+    return text if len(text) <= 40 else f"{text[:37]}..."

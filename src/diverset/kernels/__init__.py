@@ -24,16 +24,15 @@ Every function leaves its input alone. Similarities are real and float64; functi
 a complex Hermitian one, and then return complex128.
 """
 
-from diverset.kernels.distances import median_heuristic
 from diverset.kernels.products import cosine, dot, normalize_rows, polynomial
 from diverset.kernels.quality import (
     add_constant,
+    nearest_psd,
     quality_diversity,
     split_quality_diversity,
     with_constant_feature,
 )
-from diverset.kernels.repair import nearest_psd
-from diverset.kernels.stationary import matern, rbf
+from diverset.kernels.stationary import matern, median_heuristic, rbf
 
 __all__ = [
     "add_constant",

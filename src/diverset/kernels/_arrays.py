@@ -8,13 +8,7 @@ import numpy as np
 
 from diverset._typing import Array
 from diverset.errors import KernelError
-from diverset.numerics.validation import (
-    as_real_or_complex,
-    check_finite,
-    check_fits_in_memory,
-    is_sparse,
-    plain_array,
-)
+from diverset.numerics.validation import as_real_or_complex, check_finite, check_fits_in_memory, is_sparse, plain_array
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -36,7 +30,7 @@ __all__ = [
 
 
 def as_matrix(X: Any, *, name: str, allow_complex: bool = False) -> Array:
-    """A dense matrix of numbers, in whatever precision; no copy, and values are not looked at."""
+    """A dense matrix of numbers, in the precision given; no copy, and values are not checked."""
     if is_sparse(X):
         raise KernelError(f"{name} is sparse, and this function needs a dense array; pass {name}.toarray()")
     A: Array = plain_array(X, name=name)
@@ -128,7 +122,7 @@ def refuse_overflow(M: Array, what: str, remedy: str) -> None:
     """Refuse a computed matrix with an entry that is not finite, naming its items."""
     finite = np.isfinite(M)
     if not finite.all():
-        i, j = (int(index) for index in np.argwhere(~finite)[0])
+        i, j = np.argwhere(~finite)[0]
         raise KernelError(f"{what} of items {i} and {j} is beyond the float64 range; {remedy}")
 
 

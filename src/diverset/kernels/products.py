@@ -10,7 +10,7 @@ from diverset._typing import FloatArray
 from diverset.errors import KernelError
 from diverset.kernels._arrays import as_features, as_pair_of_features, gram, mirror, refuse_overflow
 from diverset.numerics.linalg import row_norms_squared
-from diverset.numerics.validation import as_number, check_count, check_nonnegative, check_positive, is_sparse
+from diverset.numerics.validation import check_count, check_nonnegative, check_positive, is_sparse
 
 if TYPE_CHECKING:
     from diverset.kernels._arrays import Features
@@ -23,8 +23,8 @@ def cosine(X: Features, Y: Features | None = None) -> FloatArray:
 
     .. math::  k(x, y) = \frac{x^\top y}{\lVert x \rVert\, \lVert y \rVert} \in [-1, 1].
 
-    The usual choice for embeddings and word counts ([KuleszaTaskar2012]_, Sec. 4.2), where the length of
-    a row says how much there is, not what it is about.
+    The usual choice for embeddings and word counts ([KuleszaTaskar2012]_, Sec. 4.2), where the direction of a row
+    carries its meaning and the length does not.
 
     Parameters
     ----------
@@ -36,12 +36,8 @@ def cosine(X: Features, Y: Features | None = None) -> FloatArray:
     Returns
     -------
     S : ndarray of shape (n, n) or (n, m)
-        Dense. Exactly symmetric, with an exact unit diagonal, without ``Y``.
-
-    Notes
-    -----
-    O(nmd) time, O(nm) memory. The rank is at most ``d``: with fewer features than items, pass
-    ``normalize_rows(X)`` as features instead of forming this matrix.
+        Dense, in O(nmd) time. Exactly symmetric, with an exact unit diagonal, without ``Y``. The rank is at most
+        ``d``: with fewer features than items, pass ``normalize_rows(X)`` as features instead of forming this matrix.
 
     Examples
     --------
@@ -68,19 +64,13 @@ def dot(X: Features, Y: Features | None = None) -> FloatArray:
 
     Parameters
     ----------
-    X : array_like or scipy.sparse of shape (n, d)
-        One item per row.
-    Y : array_like or scipy.sparse of shape (m, d), optional
-        Items to compare with; ``X`` itself if left out.
+    X, Y
+        As in :func:`cosine`; rows of zeros are allowed.
 
     Returns
     -------
     S : ndarray of shape (n, n) or (n, m)
-        Dense. Exactly symmetric without ``Y``.
-
-    Notes
-    -----
-    O(nmd) time, O(nm) memory. The rank is at most ``d``.
+        Dense, of rank at most ``d``, in O(nmd) time. Exactly symmetric without ``Y``.
 
     Examples
     --------
@@ -108,10 +98,8 @@ def polynomial(
 
     Parameters
     ----------
-    X : array_like or scipy.sparse of shape (n, d)
-        One item per row.
-    Y : array_like or scipy.sparse of shape (m, d), optional
-        Items to compare with; ``X`` itself if left out.
+    X, Y
+        As in :func:`cosine`; rows of zeros are allowed.
     degree : int
         The power :math:`p \ge 1`.
     offset : float
@@ -122,11 +110,7 @@ def polynomial(
     Returns
     -------
     S : ndarray of shape (n, n) or (n, m)
-        Dense. Exactly symmetric without ``Y``.
-
-    Notes
-    -----
-    O(nmd) time, O(nm) memory.
+        Dense, in O(nmd) time. Exactly symmetric without ``Y``.
 
     Examples
     --------
@@ -137,10 +121,7 @@ def polynomial(
     degree = check_count(degree, name="degree")
     offset = check_nonnegative(offset, name="offset")
     A, B = as_pair_of_features(X, Y, allow_sparse=True)
-    if scale is None:
-        factor = 1.0 / max(A.shape[1], 1)
-    else:
-        factor = check_positive(as_number(scale, name="scale"), name="scale")
+    factor = 1.0 / max(A.shape[1], 1) if scale is None else check_positive(scale, name="scale")
     S = gram(A, B)
     with np.errstate(over="ignore", under="ignore"):
         S *= factor
@@ -165,11 +146,7 @@ def normalize_rows(X: Features) -> Any:
     Returns
     -------
     features : ndarray or scipy.sparse (CSR) of shape (n, d)
-        Sparse if the input was.
-
-    Notes
-    -----
-    O(nd) time and memory. No row is too long or too short to be squared.
+        Sparse if the input was. The squares of a row may overflow or underflow; its direction does not.
 
     Examples
     --------

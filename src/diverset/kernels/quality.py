@@ -1,4 +1,4 @@
-r"""Quality against diversity: :math:`L = \mathrm{diag}(q)\, S\, \mathrm{diag}(q)`, and the dial :math:`\rho`."""
+r"""Quality against diversity, :math:`L = \mathrm{diag}(q)\, S\, \mathrm{diag}(q)`; and the repair of a matrix."""
 
 from __future__ import annotations
 
@@ -9,11 +9,21 @@ from numpy.typing import ArrayLike
 
 from diverset._typing import Array, FloatArray
 from diverset.errors import DiversetError, KernelError
-from diverset.kernels._arrays import as_features, gram, mirror, refuse_overflow
+from diverset.kernels._arrays import (
+    as_double,
+    as_features,
+    as_matrix,
+    drop_zero_imaginary_part,
+    gram,
+    mirror,
+    refuse_overflow,
+)
 from diverset.numerics.linalg import EPS
 from diverset.numerics.validation import (
+    LARGEST,
     as_hermitian,
     as_quality,
+    check_finite,
     check_nonnegative,
     is_sparse,
     plain_array,
@@ -22,7 +32,9 @@ from diverset.numerics.validation import (
 if TYPE_CHECKING:
     from diverset.kernels._arrays import Features
 
-__all__ = ["add_constant", "quality_diversity", "split_quality_diversity", "with_constant_feature"]
+__all__ = ["add_constant", "nearest_psd", "quality_diversity", "split_quality_diversity", "with_constant_feature"]
+
+_CORRELATION_TOL, _CORRELATION_STEPS = 1e-10, 10_000
 
 
 def quality_diversity(
@@ -33,7 +45,8 @@ def quality_diversity(
     .. math::  L = \mathrm{diag}(q)\, S\, \mathrm{diag}(q), \qquad
                \Pr(Y) \propto \Big(\prod_{i \in Y} q_i^2\Big) \det S_Y
 
-    ([KuleszaTaskar2012]_, Sec. 3.1): good items are likely, similar ones seldom together.
+    ([KuleszaTaskar2012]_, Sec. 3.1): good items are likely, similar ones seldom together. The inverse is
+    :func:`split_quality_diversity`.
 
     Parameters
     ----------
@@ -52,15 +65,10 @@ def quality_diversity(
     L : ndarray of shape (n, n)
         Exactly Hermitian; float64 unless some imaginary part is not zero.
 
-    See Also
-    --------
-    split_quality_diversity : the inverse.
-
     Notes
     -----
-    O(n^2) time and memory from ``similarity``, O(n^2 d) time from ``features``. A quality below about
-    1e-162 has a square that underflows to 0, and excludes its item as if it were 0: divide all qualities
-    by a constant so that the largest are near 1.
+    The square of a quality below about 1e-162 underflows, which excludes the item as if its quality were 0: divide all
+    qualities by a constant so that the largest are near 1.
 
     Examples
     --------
@@ -108,15 +116,9 @@ def split_quality_diversity(L: Features) -> tuple[FloatArray, Array]:
     quality : ndarray of shape (n,)
         Real and nonnegative.
     similarity : ndarray of shape (n, n)
-        Exactly Hermitian, entries of modulus at most 1, unit diagonal. An item with :math:`L_{ii} = 0` can
-        never be chosen and has no similarity to speak of: its quality is 0 and its row is that of the
-        identity.
-
-    Notes
-    -----
-    O(n^2) time and memory. Diagonals from 1e-300 to 1e300 side by side are fine. A positive
-    semidefinite matrix has no entry with :math:`|L_{ij}| > \sqrt{L_{ii} L_{jj}}`; one beyond rounding is
-    refused.
+        Exactly Hermitian, entries of modulus at most 1, unit diagonal. An item with :math:`L_{ii} = 0` can never be
+        chosen: its quality is 0, and its row of S is that of the identity. An entry with
+        :math:`|L_{ij}| > \sqrt{L_{ii} L_{jj}}`, beyond rounding, raises an error: L is not positive semidefinite.
 
     Examples
     --------
@@ -167,7 +169,8 @@ def with_constant_feature(features: Features, rho: float) -> Any:
     .. math::  \phi_i' = (\phi_i, \rho), \qquad S'_{ij} = S_{ij} + \rho^2.
 
     All items become more alike, so they repel more and sets are smaller ([KuleszaTaskar2012]_, Sec. 4.2,
-    where :math:`\rho = 0.7` suits news sentences). Also a remedy for rows that are all zero.
+    where :math:`\rho = 0.7` suits news sentences). Also a remedy for rows that are all zero. For a similarity matrix,
+    :func:`add_constant` with :math:`\rho^2` does the same.
 
     Parameters
     ----------
@@ -180,14 +183,6 @@ def with_constant_feature(features: Features, rho: float) -> Any:
     -------
     features : ndarray or scipy.sparse (CSR) of shape (n, d + 1)
         Sparse if the input was.
-
-    See Also
-    --------
-    add_constant : the same idea for a similarity matrix; its argument is :math:`\rho^2` here.
-
-    Notes
-    -----
-    O(nd) time and memory.
 
     Examples
     --------
@@ -225,10 +220,6 @@ def add_constant(similarity: Features, rho: float) -> Array:
     similarity : ndarray of shape (n, n)
         Exactly Hermitian.
 
-    Notes
-    -----
-    O(n^2) time and memory.
-
     Examples
     --------
     >>> add_constant([[1.0, 0.0], [0.0, 1.0]], 0.5)
@@ -241,5 +232,99 @@ def add_constant(similarity: Features, rho: float) -> Array:
     return S
 
 
+def nearest_psd(M: ArrayLike, *, unit_diagonal: bool = False) -> Array:
+    r"""Nearest positive semidefinite matrix, or nearest correlation matrix.
+
+    .. math::  \operatorname*{arg\,min}_{A \succeq 0} \lVert A - M \rVert_F,
+               \qquad \text{with } A_{ii} = 1 \text{ if } \texttt{unit\_diagonal}.
+
+    For a matrix of similarities that comes from elsewhere (human judgements, an edit distance, missing
+    values filled in) and is not quite a kernel. Nothing else in the package repairs a kernel.
+
+    Parameters
+    ----------
+    M : array_like of shape (n, n)
+        Any finite matrix; only its Hermitian part counts, the symmetric one if it is real.
+    unit_diagonal : bool
+        Ask for ones on the diagonal as well, as in the matrix S of :func:`quality_diversity`.
+
+    Returns
+    -------
+    A : ndarray of shape (n, n)
+        Exactly Hermitian; positive semidefinite up to rounding. The Hermitian part of ``M``, bit for bit, if that is
+        positive semidefinite.
+
+    Notes
+    -----
+    Without ``unit_diagonal``, negative eigenvalues are set to zero: O(n^3). With it, alternating projections with
+    Dykstra's correction ([Higham2002]_), O(n^3) per round, until one round moves the matrix, and leaves its two halves
+    apart, by no more than 1e-10 of its norm; an error is raised after 10,000 rounds. Convergence is linear, in tens to
+    some hundreds of rounds, and the final error is about 1e-9 of the norm.
+
+    Examples
+    --------
+    >>> nearest_psd([[1.0, 2.0], [2.0, 1.0]]).round(6)
+    array([[1.5, 1.5],
+           [1.5, 1.5]])
+    >>> nearest_psd([[1.0, 1.0, 0.0], [1.0, 1.0, 1.0], [0.0, 1.0, 1.0]], unit_diagonal=True).round(4)
+    array([[1.    , 0.7607, 0.1573],
+           [0.7607, 1.    , 0.7607],
+           [0.1573, 0.7607, 1.    ]])
+    """
+    given = as_double(as_matrix(M, name="M", allow_complex=True))
+    if given.shape[0] != given.shape[1]:
+        raise KernelError(f"M has shape {given.shape}; a kernel is square, one row and column per item")
+    check_finite(given, name="M")
+    adjoint = given.conj().T
+    # The Hermitian part in a new array; the matrix itself, bit for bit, if it is Hermitian.
+    A: Array = given.copy() if np.array_equal(given, adjoint) else 0.5 * given + 0.5 * adjoint
+    A = drop_zero_imaginary_part(A)
+    if len(A) == 0:
+        return A
+    return _nearest_correlation(A) if unit_diagonal else _clip_spectrum(A)
+
+
 def _hermitian(a: Any, *, name: str) -> Array:
     return as_hermitian(plain_array(a, name=name), name=name)
+
+
+def _clip_spectrum(A: Array) -> Array:
+    """Projection of a Hermitian matrix onto the positive semidefinite ones."""
+    from scipy.linalg import eigh
+
+    lam, V = eigh(A, check_finite=False)
+    if lam[0] >= -len(A) * EPS * np.abs(lam).max():
+        return A
+    # As a Gram matrix the result is positive semidefinite even with rounding errors in V.
+    B = V * np.sqrt(np.maximum(lam, 0.0))
+    return mirror(B @ B.conj().T)
+
+
+def _nearest_correlation(A: Array) -> Array:
+    """Dykstra's alternating projections between unit diagonal and positive semidefinite."""
+    largest = float(np.abs(A).max(initial=0.0))
+    if largest > LARGEST:
+        raise KernelError(f"M goes up to {largest:.6g}, too large to be squared; divide it by a number")
+    unit = A
+    correction = np.zeros_like(A)
+    for _ in range(_CORRELATION_STEPS):
+        shifted = unit - correction
+        psd = _clip_spectrum(shifted)
+        # Without this the limit lies in both sets but need not be the nearest such matrix; the unit
+        # diagonal is an affine condition and needs no correction of its own.
+        correction = psd - shifted
+        last, unit = unit, psd.copy()
+        np.fill_diagonal(unit, 1.0)
+        change = max(np.linalg.norm(unit - last), np.linalg.norm(unit - psd)) / np.linalg.norm(unit)
+        if change <= _CORRELATION_TOL:
+            break
+    else:
+        raise DiversetError(
+            f"the nearest correlation matrix was not found: round {_CORRELATION_STEPS} still changed it by "
+            f"{change:.3g} of its norm; use unit_diagonal=False, then split_quality_diversity"
+        )
+    root = np.sqrt(psd.diagonal().real)
+    result = psd / root[:, np.newaxis] / root
+    result /= np.maximum(np.abs(result), 1.0)
+    np.fill_diagonal(result, 1.0)
+    return mirror(result)

@@ -1,4 +1,4 @@
-r"""Learning from observed sets: what makes items good, and what makes them alike.
+r"""Learning quality and similarity of items from observed sets.
 
 ====================================================  ===========================================================
 you have                                              start with
@@ -10,11 +10,11 @@ baskets whose items also attract each other           :class:`NonsymmetricKernel
 pairs of sets, one better than the other              :class:`KDPPMixtureLearner` (convex)
 something to compare with                             :class:`LogisticQuality`, :class:`IndependentItems`,
                                                       :class:`PoissonItems`, :class:`MMRMixtureLearner`
-which model says best what comes next                 :func:`compare_next_item`
+comparing models by the next item                     :func:`compare_next_item`
 ====================================================  ===========================================================
 
 Learners are scikit-learn estimators where scikit-learn is installed, and work without it. Baskets are lists of item
-names or numbers, a table of orders and items, or a sparse matrix (:mod:`diverset.learn.basket_names`); ``score`` is the
+names or numbers, a table of orders and items, or a sparse matrix (:mod:`diverset.learn.baskets`); ``score`` is the
 mean log-likelihood per basket or instance.
 
 >>> import diverset as dv
@@ -30,8 +30,7 @@ from diverset.learn.full_rank import FullRankKernel
 from diverset.learn.instances import Instance
 from diverset.learn.low_rank import LowRankKernel, NonsymmetricKernel
 from diverset.learn.next_item import NextItemReport, NextItemScores, compare_next_item
-from diverset.learn.quality import QualityModel
-from diverset.learn.quality_baselines import LogisticQuality
+from diverset.learn.quality import LogisticQuality, QualityModel
 from diverset.learn.quality_search import QualityModelCV
 
 __all__ = [

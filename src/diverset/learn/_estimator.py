@@ -1,7 +1,7 @@
-"""What all learners share: parameters as in scikit-learn, the report of a fit, a progress bar.
+"""Shared by all learners: parameters as in scikit-learn, the report of a fit, a progress bar.
 
 With scikit-learn installed the learners are its estimators (``clone``, ``GridSearchCV`` and ``cross_val_score`` take
-them); without it they work just the same, on the few lines that stand in for the base class here.
+them). Without it they work the same, with a small replacement of the base class.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ class Estimator(_Base):
 
 
 class NotFitted(DiversetError, NotFittedError):
-    """A learner was asked before ``fit``; also the error that scikit-learn has for this, where it is installed."""
+    """A learner was used before ``fit``; also scikit-learn's own error for this, where it is installed."""
 
 
 def check_fitted(estimator: Any, attribute: str) -> None:
-    """Refuse to answer before ``fit``."""
+    """Raise an error if the estimator has not been fitted."""
     if not hasattr(estimator, attribute):
         name = type(estimator).__name__
         raise NotFitted(f"this {name} has not been fitted; call {name}().fit(...) first")
@@ -79,9 +79,9 @@ class Convergence:
     converged : bool
         Whether the criterion was met before the iterations ran out.
     reason : str
-        Which criterion, in words.
+        Description of the criterion.
     objective : ndarray of shape (n_iter + 1,)
-        What was maximised, at the start and after every iteration.
+        The maximised objective, at the start and after every iteration.
     """
 
     converged: bool

@@ -1,9 +1,9 @@
-r"""Baskets without interaction: what learned kernels are compared with."""
+"""Models of baskets without interaction of items: baselines for learned kernels."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scipy.special import gammaln
@@ -14,20 +14,21 @@ from diverset.errors import ImpossibleEventError
 from diverset.learn._estimator import Convergence, check_fitted
 from diverset.learn.basket_model import BasketModel
 from diverset.learn.baskets import Baskets
+from diverset.numerics.eigenvector_probabilities import selection_probabilities
 from diverset.numerics.linalg import positions_outside
-from diverset.numerics.selection import selection_probabilities
 from diverset.numerics.symmetric import log_elementary_symmetric, log_elementary_symmetric_all
 from diverset.numerics.validation import check_count, check_nonnegative
 
 __all__ = ["IndependentItems", "PoissonItems"]
 
-#: Sizes less likely than this do not count in conditional probabilities.
+#: Sizes less likely than this are neglected in conditional probabilities.
 _NEGLIGIBLE = 1e-15
 _LOG_NEGLIGIBLE = -80.0
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class IndependentItems(BasketModel):
-    r"""Every item by itself: :math:`\Pr(Y) = \prod_{i \in Y} p_i \prod_{i \notin Y} (1 - p_i)`, a diagonal DPP.
+    r"""Independent items: :math:`\Pr(Y) = \prod_{i \in Y} p_i \prod_{i \notin Y} (1 - p_i)`, a diagonal DPP.
 
     Parameters
     ----------
@@ -52,30 +53,11 @@ class IndependentItems(BasketModel):
     array([0.75, 0.5 ])
     """
 
-    def __init__(self, *, pseudo_count: float = 0.5) -> None:
-        self.pseudo_count = pseudo_count
+    pseudo_count: float = 0.5
 
-    def fit(self, baskets: Any, y: Any = None, *, n_items: Any = None) -> IndependentItems:
-        """Count the items.
-
-        Parameters
-        ----------
-        baskets : lists of names or numbers, table or sparse matrix
-            Observed sets, in any form of :mod:`diverset.learn.basket_names`.
-        y : None
-            Ignored; scikit-learn passes it.
-        n_items : int or sequence of names, optional
-            Number of items, or the names of all, also of those in no basket; by default those that occur.
-
-        Returns
-        -------
-        self : IndependentItems
-            The fitted model.
-        """
-        read = self._observed(baskets, n_items)
+    def _learn(self, read: Baskets) -> None:
         extra = check_nonnegative(self.pseudo_count, name="pseudo_count")
         self._keep((read.counts + extra) / (len(read) + 2.0 * extra))
-        return self
 
     def _keep(self, p: FloatArray) -> None:
         self.p_ = p
@@ -96,7 +78,7 @@ class IndependentItems(BasketModel):
         gain = inside - np.where(np.isfinite(outside), outside, 0.0)
         for numbers, rows in baskets.by_size():
             found[numbers] += gain[rows].sum(axis=1)
-            # An item of every training basket is missing at the price of probability zero.
+            # A basket without an item that is in every training basket is impossible.
             found[numbers[np.isin(rows, certain).sum(axis=1) < len(certain)]] = -np.inf
         return found
 
@@ -106,14 +88,15 @@ class IndependentItems(BasketModel):
         return scores
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PoissonItems(BasketModel):
-    r"""A Poisson number of items, drawn by popularity: the content knows nothing of the rest but the number.
+    r"""A Poisson number of items, drawn by popularity; items interact only through their number.
 
     .. math::
 
         \Pr(Y) = \frac{\mu^k e^{-\mu}}{k!\,c} \cdot \frac{\prod_{i \in Y} w_i}{e_k(w)}, \qquad k = |Y|,
 
-    with c for the sizes above the number of items, which cannot occur.
+    where c is the Poisson probability of the sizes that are possible.
 
     Parameters
     ----------
@@ -148,51 +131,33 @@ class PoissonItems(BasketModel):
     (1.5, 0)
     """
 
-    def __init__(self, *, pseudo_count: float = 0.5, max_iter: int = 200, tol: float = 1e-6) -> None:
-        self.pseudo_count = pseudo_count
-        self.max_iter = max_iter
-        self.tol = tol
+    pseudo_count: float = 0.5
+    max_iter: int = 200
+    tol: float = 1e-6
 
-    def fit(self, baskets: Any, y: Any = None, *, n_items: Any = None) -> PoissonItems:
-        """Learn the rate and the weights.
-
-        Parameters
-        ----------
-        baskets : lists of names or numbers, table or sparse matrix
-            Observed sets, in any form of :mod:`diverset.learn.basket_names`.
-        y : None
-            Ignored; scikit-learn passes it.
-        n_items : int or sequence of names, optional
-            Number of items, or the names of all, also of those in no basket; by default those that occur.
-
-        Returns
-        -------
-        self : PoissonItems
-            The fitted model.
-        """
-        read = self._observed(baskets, n_items)
+    def _learn(self, read: Baskets) -> None:
         sizes, times = np.unique(read.sizes, return_counts=True)
         counts = read.counts + check_nonnegative(self.pseudo_count, name="pseudo_count")
-        # As many items as the baskets hold, whatever was added.
+        # Scaled to the number of items in the baskets.
         counts *= read.counts.sum() / max(counts.sum(), 1e-300)
         with np.errstate(divide="ignore"):
             log_w = np.log(counts)
         trace, max_iter = [], check_count(self.max_iter, name="max_iter")
+        tol = check_nonnegative(self.tol, name="tol")
         for _ in range(max_iter):
             expected = sum(
                 t * selection_probabilities(log_w, int(k)) for k, t in zip(sizes, times, strict=True) if k > 0
             )
             ratio = np.where(counts > 0.0, counts / np.maximum(expected, 1e-300), 1.0)
             trace.append(-float(np.abs(ratio - 1.0).max(initial=0.0)))
-            if -trace[-1] < self.tol or not counts.any():
+            if -trace[-1] < tol or not counts.any():
                 break
             log_w = log_w + np.log(ratio)
         self.convergence_ = Convergence(
-            -trace[-1] < self.tol, f"largest relative error of a count {-trace[-1]:.3g}", np.array([trace[0], *trace])
+            -trace[-1] < tol, f"largest relative error of a count {-trace[-1]:.3g}", np.array([trace[0], *trace])
         )
         weights = np.exp(log_w - log_w.max(initial=-np.inf)) if counts.any() else np.ones(len(counts))
         self._keep(weights / weights.mean(), float(read.sizes.mean()))
-        return self
 
     def _keep(self, weights: FloatArray, rate: float) -> None:
         self.weights_ = weights

@@ -1,11 +1,11 @@
-"""What every model of baskets can be asked once it is fitted."""
+"""The interface of all models of baskets."""
 
 from __future__ import annotations
 
 import abc
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -13,8 +13,7 @@ from diverset._typing import Array, FloatArray, IntArray
 from diverset.core.distribution import SetDistribution
 from diverset.errors import DiversetError, LabelError, SizeError
 from diverset.learn._estimator import Estimator, check_fitted
-from diverset.learn.basket_names import numbered
-from diverset.learn.baskets import Baskets, read_basket, read_baskets
+from diverset.learn.baskets import Baskets, numbered, read_basket, read_baskets
 from diverset.learn.kernel_forms import KernelForm
 from diverset.numerics.linalg import positions_outside
 from diverset.numerics.validation import check_size, is_sparse
@@ -23,7 +22,7 @@ __all__ = ["BasketModel", "KernelModel", "Recommended"]
 
 
 class Recommended(NamedTuple):
-    """An item that may go into a basket, and the probability that it does."""
+    """A recommended item, and its probability given the basket."""
 
     item: Any
     score: float
@@ -33,7 +32,7 @@ class BasketModel(Estimator, abc.ABC):
     """A distribution over baskets, learned from baskets.
 
     Baskets are lists of item names, lists of item numbers from 0, a table of orders and items, or a sparse matrix: see
-    :mod:`diverset.learn.basket_names`.
+    :mod:`diverset.learn.baskets`.
     """
 
     n_items_: int
@@ -47,6 +46,30 @@ class BasketModel(Estimator, abc.ABC):
     @abc.abstractmethod
     def _scores(self, basket: IntArray) -> FloatArray:
         """Probability of every item, given that the basket is taken."""
+
+    @abc.abstractmethod
+    def _learn(self, baskets: Baskets) -> None:
+        """Fit the model to baskets that were checked."""
+
+    def fit(self, baskets: Any, y: Any = None, *, n_items: Any = None) -> Self:
+        """Learn from baskets.
+
+        Parameters
+        ----------
+        baskets : lists of names or numbers, table or sparse matrix
+            Observed sets, in any form of :mod:`diverset.learn.baskets`.
+        y : None
+            Ignored; scikit-learn passes it.
+        n_items : int or sequence of names, optional
+            Number of items, or the names of all, including those in no basket. By default the items that occur.
+
+        Returns
+        -------
+        self
+            The fitted model.
+        """
+        self._learn(self._observed(baskets, n_items))
+        return self
 
     def _observed(self, data: Any, n_items: Any) -> Baskets:
         """The baskets to learn from; keeps the names of the items."""
@@ -109,19 +132,19 @@ class BasketModel(Estimator, abc.ABC):
         return self._scores(self._positions(basket))
 
     def recommend(self, basket: Iterable[Any], n: int = 10) -> list[Recommended]:
-        """The `n` items most likely to be in a basket that holds these, best first, each judged by itself.
+        """The `n` items most likely to be in a basket with the given items, best first, each judged on its own.
 
         Parameters
         ----------
         basket : iterable
-            What is in it already, by name or number; never recommended.
+            The items in the basket, by name or number; they are not recommended.
         n : int
-            How many; all others if there are fewer.
+            Number of recommendations, or all other items if there are fewer.
 
         Returns
         -------
         list of (item, score)
-            The name or number of each, and its probability given the basket.
+            Name or number of each item, and its probability given the basket.
         """
         inside = self._positions(basket)
         scores = self._scores(inside)
@@ -132,17 +155,7 @@ class BasketModel(Estimator, abc.ABC):
     def complete(self, basket: Iterable[Any], k: int) -> list[Any]:
         """`k` items to add to a basket, one after the other, each the most likely given all before it.
 
-        Parameters
-        ----------
-        basket : iterable
-            What is in it already.
-        k : int
-            How many to add.
-
-        Returns
-        -------
-        list
-            In the order they were added: unlike :meth:`recommend`, similar items do not come together.
+        Unlike the result of :meth:`recommend`, similar items do not come together.
         """
         inside = self._items(self._positions(basket))
         wanted = check_size(k)
@@ -159,7 +172,7 @@ def _is_list(data: Any) -> bool:
 
 
 class KernelModel(BasketModel):
-    """A basket model with a determinantal kernel, held in the form its learner works with."""
+    """A basket model with a determinantal kernel, stored in the form that its learner computes."""
 
     form_: KernelForm
 

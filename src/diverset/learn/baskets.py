@@ -1,51 +1,46 @@
-"""Observed sets over one ground set, checked once and laid out for batched linear algebra."""
+"""Baskets in the forms that users have, checked once and stored for batched linear algebra.
+
+========================================================  =======================================================
+you have                                                  how it is read
+========================================================  =======================================================
+``[["milk", "bread"], ["beer"]]``                         one basket per list, items by name
+``[[0, 2], [1]]``                                         one basket per list, items by number from 0
+a data frame of two columns, the order and the item       one basket per order; an item counts once in an order
+a sparse matrix of shape (n_baskets, n_items)             one basket per row: the columns that are not zero
+========================================================  =======================================================
+
+A model that was fitted to names takes and gives names.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from diverset._typing import FloatArray, IntArray
+from diverset._typing import Array, FloatArray, IntArray
 from diverset.errors import DiversetError, LabelError, SizeError
-from diverset.numerics.validation import check_count, check_fits_in_memory, find_positions
+from diverset.numerics.validation import check_count, check_fits_in_memory, find_positions, is_sparse
 
-__all__ = ["Baskets", "Group", "check_sizes", "read_baskets"]
+__all__ = ["Baskets", "Group", "check_sizes", "numbered", "positions_of", "read_basket", "read_baskets"]
 
-#: Entries of the small matrices that are worked on at a time: a chunk stays within some megabytes.
+#: Entries of the small matrices that are processed together: a few megabytes.
 _CHUNK = 1 << 19
 
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Baskets of one size.
-
-    Attributes
-    ----------
-    rows : ndarray of shape (n_baskets, size)
-        Their items, ascending.
-    weights : ndarray of shape (n_baskets,)
-        How often each occurs.
-    """
+    """Baskets of one size: their items, of shape (n_baskets, size), ascending, and how often each basket occurs."""
 
     rows: IntArray
     weights: FloatArray
 
 
 class Baskets:
-    """Sets of items 0..n_items-1, one after the other in a flat array.
-
-    Parameters
-    ----------
-    flat : ndarray of shape (total,)
-        Items, ascending within each basket.
-    starts : ndarray of shape (n_baskets + 1,)
-        Where each basket begins.
-    n_items : int
-        Size of the ground set.
-    """
+    """Sets of items 0..n_items-1 in a flat array, ascending within each basket; basket t begins at `starts[t]`."""
 
     def __init__(self, flat: IntArray, starts: IntArray, n_items: int) -> None:
         self.flat = flat
@@ -64,6 +59,11 @@ class Baskets:
     def counts(self) -> FloatArray:
         """Number of baskets that hold each item."""
         return np.bincount(self.flat, minlength=self.n_items).astype(np.float64)
+
+    @property
+    def frequencies(self) -> FloatArray:
+        """Part of the baskets that hold each item, with half a basket added on either side: never 0 or 1."""
+        return (self.counts + 0.5) / (len(self) + 1.0)
 
     def __getitem__(self, t: int) -> IntArray:
         return self.flat[self.starts[t] : self.starts[t + 1]]
@@ -99,25 +99,17 @@ class Baskets:
             found.append(Group(distinct, weights.astype(np.float64)))
         return found
 
-    def pair_counts(self) -> FloatArray:
-        """Number of baskets that hold both of two items, with the counts on the diagonal; (n_items, n_items)."""
+    def pair_counts(self) -> Any:
+        """Number of baskets that hold both of two items, with the counts on the diagonal; sparse, square."""
         from scipy import sparse
 
         ones = np.ones(len(self.flat))
         held = sparse.csr_array((ones, self.flat, self.starts), shape=(len(self), self.n_items))
-        return np.asarray((held.T @ held).toarray(), dtype=np.float64)
+        return (held.T @ held).tocsr()
 
 
 def read_baskets(baskets: Any, n_items: Any = None) -> Baskets:
-    """Check baskets; without `n_items` the largest item says how many there are.
-
-    Parameters
-    ----------
-    baskets : sequence of sequences of int
-        Item numbers from 0; the order within a basket does not matter. Empty baskets are baskets.
-    n_items : int, optional
-        Size of the ground set.
-    """
+    """Check baskets of item numbers from 0; without `n_items` the largest number determines it."""
     if isinstance(baskets, Baskets):
         return baskets
     if isinstance(baskets, str | bytes) or not hasattr(baskets, "__iter__"):
@@ -166,7 +158,7 @@ def _as_items(basket: Any, t: int) -> IntArray:
 
 
 def check_sizes(baskets: Baskets, largest: int, *, why: str) -> None:
-    """Refuse a basket with more items than a kernel of this rank can hold."""
+    """Raise an error for a basket with more items than a kernel of this rank allows."""
     sizes = baskets.sizes
     if len(sizes) and int(sizes.max()) > largest:
         t = int(np.argmax(sizes > largest))
@@ -180,3 +172,93 @@ def check_sizes(baskets: Baskets, largest: int, *, why: str) -> None:
 def read_basket(basket: Any, n_items: int) -> IntArray:
     """One basket over a known ground set, as ascending positions."""
     return find_positions(basket, np.arange(n_items), name="the basket")
+
+
+def numbered(data: Any, known: Array | None = None) -> tuple[Any, Array | None]:
+    """Baskets by item number, for `read_baskets`, and the names of the items, or None if items are numbers.
+
+    Only the names in `known` may occur if they are given.
+    """
+    if is_sparse(data):
+        return _from_matrix(data), known
+    if hasattr(data, "columns") and hasattr(data, "shape"):
+        orders, items = _two_columns(data)
+        names = np.unique(items).astype(object) if known is None else known
+        # Repeated pairs of an order and an item count once.
+        codes = np.unique(orders, return_inverse=True)[1]
+        pairs = np.unique(np.column_stack([codes, positions_of(items, names)]), axis=0)
+        starts = np.searchsorted(pairs[:, 0], np.arange(int(codes.max(initial=-1)) + 2))
+        return Baskets(np.ascontiguousarray(pairs[:, 1]), starts.astype(np.int64), len(names)), names
+    if isinstance(data, Baskets | str | bytes) or not hasattr(data, "__iter__"):
+        return data, known
+    listed = [basket if hasattr(basket, "__len__") else list(basket) for basket in data if _is_collection(basket, data)]
+    if known is None and not any(isinstance(item, str) for basket in listed for item in basket):
+        return listed, None
+    flat = [item for basket in listed for item in basket]
+    if known is None:
+        wrong = next((item for item in flat if not isinstance(item, str)), None)
+        if wrong is not None:
+            raise LabelError(f"items are names and numbers: {wrong!r} is no text; give all of them as text")
+        known = np.array(sorted(set(flat)), dtype=object)
+    positions = positions_of(flat, known)
+    starts = np.cumsum([0, *(len(basket) for basket in listed)])
+    for t, (a, b) in enumerate(pairwise(starts.tolist())):
+        part = positions[a:b]
+        if len(set(part.tolist())) < len(part):
+            twice = next(i for i in part.tolist() if part.tolist().count(i) > 1)
+            raise LabelError(f"basket {t} names {known[twice]!r} more than once; a set holds it once")
+        part.sort()
+    return Baskets(positions, starts.astype(np.int64), len(known)), known
+
+
+def _is_collection(basket: Any, data: Any) -> bool:
+    if isinstance(basket, str | bytes):
+        raise LabelError(f"a basket is {basket!r}; pass a list of lists: [[{basket!r}, ...], ...]")
+    if not hasattr(basket, "__iter__"):
+        t = next(t for t, other in enumerate(data) if other is basket)
+        raise LabelError(f"basket {t} is {basket!r}; a basket is a sequence of item numbers or names")
+    return True
+
+
+def positions_of(items: Any, names: Array) -> IntArray:
+    """Position of each item among the names; an unknown item is an error."""
+    place = {name: i for i, name in enumerate(names.tolist())}
+    listed = items.tolist() if isinstance(items, np.ndarray) else list(items)
+    try:
+        return np.array([place[item] for item in listed], dtype=np.int64)
+    except KeyError as missing:
+        shown = ", ".join(repr(name) for name in names[:3].tolist())
+        raise LabelError(
+            f"there is no item {missing.args[0]!r} among the {len(names)} items of the model ({shown}, ...); leave it "
+            "out, or name all items when the model is fitted: fit(baskets, n_items=names)"
+        ) from None
+
+
+def _from_matrix(matrix: Any) -> Baskets:
+    if matrix.dtype.kind not in "biuf":
+        raise DiversetError(f"the matrix of baskets holds {matrix.dtype} values; entries are real numbers")
+    held = matrix.tocsr().copy()
+    held.sum_duplicates()
+    held.eliminate_zeros()
+    if held.nnz and not held.data.min() > 0:
+        raise DiversetError(
+            f"the matrix of baskets holds {held.data.min()}; entries say that an item is there, and are positive"
+        )
+    return Baskets(held.indices.astype(np.int64), held.indptr.astype(np.int64), int(held.shape[1]))
+
+
+def _two_columns(frame: Any) -> tuple[Array, Array]:
+    """Orders and items of a table."""
+    names = list(frame.columns)
+    if len(names) != 2:
+        raise DiversetError(
+            f"the table has columns {names}; pass the order and the item, in this order: table[['order', 'item']]"
+        )
+    columns = []
+    for name in names:
+        values = np.asarray(frame[name])
+        missing = [i for i, value in enumerate(values.tolist()) if value is None or value != value]
+        if missing:
+            raise DiversetError(f"row {missing[0]} of column {name!r} is empty; drop such rows first")
+        columns.append(values)
+    return columns[0], columns[1]

@@ -14,23 +14,33 @@ theta; weights of a mixture are also nonnegative, and its projection is onto the
 from __future__ import annotations
 
 import abc
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from diverset._typing import BoolArray, FloatArray, RNGLike
+from diverset._typing import BoolArray, FloatArray, IntArray, RNGLike
 from diverset.core import DPP, KDPP, KDPPMixture
 from diverset.errors import DiversetError, LabelError, SizeError
-from diverset.learn._estimator import Estimator, check_fitted
-from diverset.learn.simplex import minimize_on_simplex
-from diverset.numerics.logistic import expit
-from diverset.numerics.validation import as_hermitian, check_count, check_nonnegative, check_positive, find_positions
+from diverset.learn._estimator import Convergence, Estimator, check_fitted
+from diverset.numerics.symmetric import expit
+from diverset.numerics.validation import (
+    as_finite,
+    as_generator,
+    as_hermitian,
+    check_count,
+    check_nonnegative,
+    check_positive,
+    find_positions,
+)
 
 __all__ = ["Comparison", "ComparisonTable", "KDPPMixtureLearner", "MMRMixtureLearner"]
 
 _GAMMAS = tuple(10.0**e for e in np.arange(0.0, 6.5, 0.5))
+#: Part of the expected decrease that a step must reach, and the range of step lengths.
+_SUFFICIENT = 1e-4
+_STEP_RANGE = (1e-12, 1e12)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,13 +57,13 @@ class Comparison:
     """
 
     kernels: Sequence[Any]
-    better: Sequence[int]
-    worse: Sequence[int]
+    better: Sequence[int] | IntArray
+    worse: Sequence[int] | IntArray
 
 
 @dataclass(frozen=True, eq=False)
 class ComparisonTable:
-    """Comparisons as a learner reads them, to be fitted and scored many times at the price of reading them once.
+    """Comparisons as a learner reads them, read once for many fits and scores.
 
     Made by ``learner.table(comparisons)``; a learner of the same kind takes it wherever it takes comparisons.
     """
@@ -70,16 +80,64 @@ class ComparisonTable:
         return replace(self, arrays=tuple(array[np.asarray(chosen)] for array in self.arrays))
 
 
-class _ComparisonLearner(Estimator):
-    """What learning from comparisons shares: reading, the loss, the choice of gamma."""
+def project_to_simplex(x: FloatArray) -> FloatArray:
+    r"""The nearest point with :math:`\theta \ge 0` and :math:`\sum_l \theta_l = 1`; O(m log m)."""
+    descending = np.sort(x)[::-1]
+    excess = (np.cumsum(descending) - 1.0) / np.arange(1, len(x) + 1)
+    kept = int(np.flatnonzero(descending > excess)[-1])
+    return np.asarray(np.maximum(x - excess[kept], 0.0), dtype=np.float64)
 
-    gamma: float | None
-    gammas: Sequence[float]
-    cv: int
-    max_iter: int
-    tol: float
-    rng: RNGLike
-    weights_: FloatArray
+
+def minimize_on_simplex(
+    objective: Callable[[FloatArray], tuple[float, FloatArray]], start: FloatArray, *, max_iter: int, tol: float
+) -> tuple[FloatArray, Convergence]:
+    r"""Projected gradient descent with Barzilai-Borwein steps and a monotone line search.
+
+    `objective` returns a value and a gradient. The descent stops when the gap :math:`\max_s \nabla^T(\theta - s)`, over
+    the simplex, is at most `tol`; for a convex objective no point is better by more than the gap. The report has minus
+    the objective after every iteration.
+    """
+    theta = start
+    value, gradient = objective(theta)
+    trace, step = [-value], 1.0 / max(float(np.abs(gradient).max()), 1e-300)
+    gap = float(gradient @ theta - gradient.min())
+    for _ in range(max_iter):
+        if gap <= tol:
+            break
+        direction = project_to_simplex(theta - step * gradient) - theta
+        slope = float(gradient @ direction)
+        if slope >= 0.0:
+            break
+        length = 1.0
+        while True:
+            candidate = theta + length * direction
+            reached, new_gradient = objective(candidate)
+            if reached <= value + _SUFFICIENT * length * slope or length < 1e-12:
+                break
+            length *= 0.5
+        if reached > value:
+            break
+        moved, turned = candidate - theta, new_gradient - gradient
+        curvature = float(moved @ turned)
+        step = float(moved @ moved) / curvature if curvature > 0.0 else 10.0 * step
+        step = min(max(step, _STEP_RANGE[0]), _STEP_RANGE[1])
+        theta, value, gradient = candidate, reached, new_gradient
+        trace.append(-value)
+        gap = float(gradient @ theta - gradient.min())
+    theta = np.maximum(theta, 0.0)
+    return theta / theta.sum(), Convergence(gap <= tol, f"optimality gap {gap:.3g}", np.array(trace))
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class _ComparisonLearner(Estimator):
+    """Shared by both learners from comparisons: parameters, reading, the loss, the choice of gamma."""
+
+    gamma: float | None = None
+    gammas: Sequence[float] = _GAMMAS
+    cv: int = 5
+    max_iter: int = 2000
+    tol: float = 1e-9
+    rng: RNGLike = None
 
     @abc.abstractmethod
     def _read(self, comparisons: Sequence[Comparison]) -> tuple[FloatArray, ...]:
@@ -116,7 +174,7 @@ class _ComparisonLearner(Estimator):
             raise DiversetError("gammas is empty; name at least one candidate, or set gamma")
         if folds < 2 or len(candidates) == 1:
             return candidates[len(candidates) // 2]
-        part = np.random.default_rng(self.rng).permutation(np.arange(len(table)) % folds)
+        part = as_generator(self.rng).permutation(np.arange(len(table)) % folds)
         right = np.zeros(len(candidates))
         for fold in range(folds):
             inside, outside = table.take(part != fold), table.take(part == fold)
@@ -158,7 +216,7 @@ class _ComparisonLearner(Estimator):
         return self
 
     def predict(self, comparisons: Sequence[Comparison] | ComparisonTable) -> BoolArray:
-        """Whether the model, too, prefers the first set of each comparison."""
+        """Whether the model prefers the first set of each comparison, as people did."""
         check_fitted(self, "weights_")
         right = self._right(self.table(comparisons).arrays, self.weights_)
         return np.asarray(right > 0.5)
@@ -188,13 +246,14 @@ def _check_comparisons(comparisons: Sequence[Comparison]) -> list[Comparison]:
     return listed
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class KDPPMixtureLearner(_ComparisonLearner):
     r"""Mixture of k-DPPs over expert kernels, learned from comparisons of sets.
 
     Parameters
     ----------
     gamma : float, optional
-        How hard mistakes are punished, in units of one over the largest probability of a set in the training data; by
+        Weight of mistakes, in units of one over the largest probability of a set in the training data; by
         default chosen among `gammas` by cross-validation.
     gammas : sequence of float
         Candidates.
@@ -230,24 +289,7 @@ class KDPPMixtureLearner(_ComparisonLearner):
     array([1., 0.])
     """
 
-    def __init__(
-        self,
-        *,
-        gamma: float | None = None,
-        gammas: Sequence[float] = _GAMMAS,
-        scaling: str = "global",
-        cv: int = 5,
-        max_iter: int = 2000,
-        tol: float = 1e-9,
-        rng: RNGLike = None,
-    ) -> None:
-        self.gamma = gamma
-        self.gammas = gammas
-        self.scaling = scaling
-        self.cv = cv
-        self.max_iter = max_iter
-        self.tol = tol
-        self.rng = rng
+    scaling: str = "global"
 
     def _kind(self) -> str:
         return f"{type(self).__name__}(scaling={self.scaling!r})"
@@ -322,23 +364,6 @@ class MMRMixtureLearner(_ComparisonLearner):
         As in :class:`KDPPMixtureLearner`.
     """
 
-    def __init__(
-        self,
-        *,
-        gamma: float | None = None,
-        gammas: Sequence[float] = _GAMMAS,
-        cv: int = 5,
-        max_iter: int = 2000,
-        tol: float = 1e-9,
-        rng: RNGLike = None,
-    ) -> None:
-        self.gamma = gamma
-        self.gammas = gammas
-        self.cv = cv
-        self.max_iter = max_iter
-        self.tol = tol
-        self.rng = rng
-
     def _read(self, comparisons: Sequence[Comparison]) -> tuple[FloatArray, FloatArray]:
         """Similarities of the better and of the worse item to the shared ones: (comparison, shared, expert) each."""
         known: dict[int, FloatArray] = {}
@@ -346,9 +371,9 @@ class MMRMixtureLearner(_ComparisonLearner):
         for t, given in enumerate(comparisons):
             key = id(given.kernels)
             if key not in known:
-                known[key] = np.stack(
-                    [k.L if isinstance(k, DPP) else as_hermitian(k, name="kernel").real for k in given.kernels], axis=-1
-                )
+                matrices = [k.L if isinstance(k, DPP) else as_hermitian(k, name="kernel") for k in given.kernels]
+                name = f"comparison {t}: kernel"
+                known[key] = np.stack([as_finite(S, name=name, shape=(None, None)) for S in matrices], axis=-1)
             S = known[key]
             try:
                 better, worse = (find_positions(side, np.arange(len(S))) for side in (given.better, given.worse))

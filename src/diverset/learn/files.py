@@ -1,4 +1,4 @@
-"""Model files: a readable header, then plain arrays. Nothing in them is ever executed.
+"""Model files: a readable header, then plain arrays. Reading one executes nothing.
 
 A file begins with the line ``diverset model 1`` (the version of the format) and a JSON header that names the class, its
 parameters, and the arrays with their shapes; an empty line ends it. The arrays follow as little-endian float64 numbers,
@@ -11,22 +11,21 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-import diverset.learn.basket_baselines as basket_baselines
-import diverset.learn.comparisons as comparisons
-import diverset.learn.full_rank as full_rank
-import diverset.learn.low_rank as low_rank
-import diverset.learn.quality as quality
-import diverset.learn.quality_baselines as quality_baselines
 from diverset._typing import FloatArray
 from diverset.errors import DiversetError
 from diverset.io.files import atomic_write, open_file
-from diverset.learn.kernel_forms import Dense, Factor, Skew
+from diverset.learn.basket_baselines import IndependentItems, PoissonItems
+from diverset.learn.comparisons import KDPPMixtureLearner, MMRMixtureLearner
+from diverset.learn.full_rank import FullRankKernel
+from diverset.learn.kernel_forms import Dense, LowRank
+from diverset.learn.low_rank import LowRankKernel, NonsymmetricKernel
+from diverset.learn.quality import LogisticQuality, QualityModel
 from diverset.numerics.validation import as_hermitian, check_positive_semidefinite
 
 __all__ = ["load_model", "save_model"]
@@ -50,19 +49,10 @@ class _Kind:
     shapes: dict[str, str]
     restore: Callable[[Any, Arrays], None]
     check: Callable[[Arrays], str | None]
-    optional: frozenset[str] = frozenset()
-
-    def arrays_of(self, model: Any) -> Arrays:
-        """The arrays of a fitted model; attributes have an underscore behind the name."""
-        held = {name: getattr(model, f"{name}_", None) for name in self.shapes}
-        return {
-            name: np.ascontiguousarray(np.atleast_1d(value), dtype="<f8")
-            for name, value in held.items()
-            if value is not None
-        }
+    optional: Collection[str] = ()
 
     def check_arrays(self, arrays: Arrays) -> None:
-        """Refuse arrays from which no model can be made."""
+        """Raise an error for arrays that are not those of a model."""
         if missing := [name for name in self.shapes if name not in arrays and name not in self.optional]:
             raise ValueError(f"array {missing[0]!r} is missing")
         if unknown := [name for name in arrays if name not in self.shapes]:
@@ -128,47 +118,33 @@ def _restore_mixture(model: Any, arrays: Arrays) -> None:
     model.gamma_ = float(arrays["gamma"][0])
 
 
-def _quality(cls: type[Any]) -> _Kind:
-    shapes = {"coef": "d", "covariance": "dd"}
-    return _Kind(cls, "coef_", shapes, _restore_quality, _check_covariance, frozenset({"covariance"}))
-
-
-def _mixture(cls: type[Any]) -> _Kind:
-    return _Kind(cls, "weights_", {"weights": "d", "gamma": "1"}, _restore_mixture, _check_mixture)
+def _kernel(form: Callable[..., Any]) -> Callable[[Any, Arrays], None]:
+    return lambda model, arrays: model._keep(form(**arrays))
 
 
 _KINDS: dict[str, _Kind] = {
-    "QualityModel": _quality(quality.QualityModel),
-    "LogisticQuality": _quality(quality_baselines.LogisticQuality),
-    "FullRankKernel": _Kind(
-        full_rank.FullRankKernel, "form_", {"L": "nn"}, lambda model, a: model._keep(Dense(a["L"])), _check_kernel
-    ),
-    "LowRankKernel": _Kind(
-        low_rank.LowRankKernel, "form_", {"V": "nr"}, lambda model, a: model._keep(Factor(a["V"])), lambda a: None
-    ),
-    "NonsymmetricKernel": _Kind(
-        low_rank.NonsymmetricKernel,
-        "form_",
-        {"V": "nr", "B": "ns", "C": "ss"},
-        lambda model, a: model._keep(Skew(a["V"], a["B"], a["C"])),
-        _check_skew,
-    ),
-    "IndependentItems": _Kind(
-        basket_baselines.IndependentItems,
-        "p_",
-        {"p": "n"},
-        lambda model, a: model._keep(a["p"]),
-        _within("p", 0.0, 1.0),
-    ),
-    "PoissonItems": _Kind(
-        basket_baselines.PoissonItems,
-        "weights_",
-        {"weights": "n", "rate": "1"},
-        lambda model, a: model._keep(a["weights"], float(a["rate"][0])),
-        _check_poisson,
-    ),
-    "KDPPMixtureLearner": _mixture(comparisons.KDPPMixtureLearner),
-    "MMRMixtureLearner": _mixture(comparisons.MMRMixtureLearner),
+    kind.cls.__name__: kind
+    for kind in (
+        *(
+            _Kind(cls, "coef_", {"coef": "d", "covariance": "dd"}, _restore_quality, _check_covariance, {"covariance"})
+            for cls in (QualityModel, LogisticQuality)
+        ),
+        *(
+            _Kind(cls, "weights_", {"weights": "d", "gamma": "1"}, _restore_mixture, _check_mixture)
+            for cls in (KDPPMixtureLearner, MMRMixtureLearner)
+        ),
+        _Kind(FullRankKernel, "form_", {"L": "nn"}, _kernel(Dense), _check_kernel),
+        _Kind(LowRankKernel, "form_", {"V": "nr"}, _kernel(LowRank), lambda arrays: None),
+        _Kind(NonsymmetricKernel, "form_", {"V": "nr", "B": "ns", "C": "ss"}, _kernel(LowRank), _check_skew),
+        _Kind(IndependentItems, "p_", {"p": "n"}, lambda model, a: model._keep(a["p"]), _within("p", 0.0, 1.0)),
+        _Kind(
+            PoissonItems,
+            "weights_",
+            {"weights": "n", "rate": "1"},
+            lambda model, a: model._keep(a["weights"], float(a["rate"][0])),
+            _check_poisson,
+        ),
+    )
 }
 
 
@@ -207,7 +183,8 @@ def save_model(model: Any, path: str | os.PathLike[str], *, note: str = "") -> N
         raise DiversetError(f"a {name} cannot be saved; these can: {', '.join(_KINDS)}")
     if not hasattr(model, kind.fitted):
         raise DiversetError(f"this {name} has not been fitted, so there is nothing to save")
-    arrays = kind.arrays_of(model)
+    held = {key: getattr(model, f"{key}_", None) for key in kind.shapes}
+    arrays = {key: np.ascontiguousarray(np.atleast_1d(a), dtype="<f8") for key, a in held.items() if a is not None}
     payload = b"".join(array.tobytes() for array in arrays.values())
     header = {
         "class": name,

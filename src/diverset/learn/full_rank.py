@@ -8,19 +8,26 @@ both need the baskets only through
 the inverses of the observed blocks put back into their places.
 
 *Picard* ([MarietSra2015]_): :math:`L \leftarrow L + a\,L\,(S - (I+L)^{-1})\,L`. For a = 1 the kernel stays positive
-definite and the likelihood never falls. Longer steps are often better; here one is kept only if it is no worse.
+definite and the likelihood never falls. Longer steps are often better; here one is accepted only if the likelihood
+does not fall.
 
 *EM* ([GillenwaterEtAl2014]_): with :math:`K = V\,\mathrm{diag}(\kappa)\,V^T`, the eigenvectors that produced a basket
 are hidden. Given Y they form a projection DPP, so that the expected share of eigenvector j, and with it the best
 :math:`\kappa_j`, is :math:`\kappa_j/(1-\kappa_j) \cdot (V^T S V)_{jj}`. Then V takes a step along the gradient on the
 orthogonal matrices, halved until the likelihood does not fall. (The step is a Cayley transform, where the paper has the
 matrix exponential: the same direction, one linear solve.)
+
+The start: a DPP has :math:`\Pr(i \in Y) = K_{ii}` and :math:`\Pr(i, j \in Y) = K_{ii}K_{jj} - K_{ij}^2`, so
+frequencies of items and pairs give K up to signs ([UrschelEtAl2017]_). All signs are taken positive here. Pairs that
+occur together more often than independent items would cannot be modelled by a symmetric kernel, and start at zero. The
+result need not be positive semidefinite, and is moved towards its diagonal until it is.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -31,29 +38,29 @@ from diverset.learn._estimator import Convergence, progress
 from diverset.learn.basket_model import KernelModel
 from diverset.learn.baskets import Baskets, Group
 from diverset.learn.kernel_forms import Dense
-from diverset.learn.starts import starting_kernel
 from diverset.numerics.linalg import add_to_diagonal, cholesky_lower, hermitian_inverse, log_det_from_cholesky
-from diverset.numerics.validation import check_count, check_fits_in_memory, check_nonnegative
+from diverset.numerics.validation import (
+    as_generator,
+    as_hermitian,
+    check_count,
+    check_fits_in_memory,
+    check_nonnegative,
+    check_positive_semidefinite,
+)
 
-__all__ = ["FullRankKernel", "em_steps", "mean_log_likelihood", "picard_steps"]
+__all__ = ["FullRankKernel", "em_steps", "mean_log_likelihood", "moment_kernel", "picard_steps"]
 
-#: Longest Picard step tried, as a multiple of the one that is sure.
+#: Longest Picard step tried, as a multiple of the step that never lowers the likelihood.
 _LONGEST = 16.0
-#: Eigenvalues of K keep this far from 0 and from 1. Where no basket is empty the likelihood asks for an eigenvalue 1,
-#: an infinite one of L; stopping short of it by this much costs this much likelihood, and saves the digits of L.
+#: Eigenvalues of K keep this far from 0 and from 1. Where no basket is empty the likelihood is largest at an
+#: eigenvalue 1, an infinite one of L; stopping short of it costs as much likelihood, and saves the digits of L.
 _LOWEST, _SHORT_OF_ONE = 1e-12, 1e-7
+#: Eigenvalues of the first marginal kernel keep this far from 1, and this part of the diagonal from 0.
+_BELOW_ONE, _ABOVE_ZERO = 1e-3, 0.1
 
 
 class Evidence:
-    """Distinct baskets with their weights, which sum to one.
-
-    Parameters
-    ----------
-    baskets : Baskets
-        The observed sets.
-    pseudo_count : float
-        Weight, in baskets, of an extra basket of every single item.
-    """
+    """Distinct baskets with weights that sum to one; `pseudo_count` baskets of every single item are added."""
 
     def __init__(self, baskets: Baskets, pseudo_count: float = 0.0) -> None:
         self.n = baskets.n_items
@@ -93,16 +100,9 @@ def mean_log_likelihood(L: FloatArray, evidence: Evidence) -> float:
 
 
 def picard_steps(L: FloatArray, evidence: Evidence, *, step: float | None) -> Iterator[tuple[float, FloatArray]]:
-    """Likelihood and kernel after every Picard iteration, without end.
+    """Likelihood and kernel after every Picard iteration, without end, from a positive definite L.
 
-    Parameters
-    ----------
-    L : ndarray of shape (n, n)
-        Start, positive definite.
-    evidence : Evidence
-        The baskets.
-    step : float or None
-        The factor a; None lets it grow while longer steps pay.
+    `step` is the factor a; with None it grows as long as longer steps raise the likelihood.
     """
     value = mean_log_likelihood(L, evidence)
     a = 1.0 if step is None else step
@@ -111,11 +111,12 @@ def picard_steps(L: FloatArray, evidence: Evidence, *, step: float | None) -> It
         assert R is not None  # L is positive definite
         change = L @ (evidence.inverses(L) - hermitian_inverse(R)) @ L
         change = (change + change.T) / 2.0
-        candidate, reached = _longer(L, change, evidence, a) if a > 1.0 else (L, -math.inf)
+        candidate, reached = L + a * change, -math.inf
+        if a > 1.0 and cholesky_lower(candidate) is not None:
+            reached = mean_log_likelihood(candidate, evidence)
         if not reached >= value:
-            # The step that theory vouches for.
-            sure = min(a, 1.0)
-            candidate = L + sure * change
+            # The step for which the likelihood provably does not fall.
+            candidate = L + min(a, 1.0) * change
             reached = mean_log_likelihood(candidate, evidence)
             if step is None:
                 a = 1.0
@@ -125,24 +126,8 @@ def picard_steps(L: FloatArray, evidence: Evidence, *, step: float | None) -> It
         yield value, L
 
 
-def _longer(L: FloatArray, change: FloatArray, evidence: Evidence, a: float) -> tuple[FloatArray, float]:
-    """A step beyond the sure one, and its likelihood; ``-inf`` where it leaves the positive definite matrices."""
-    candidate = L + a * change
-    if cholesky_lower(candidate) is None:
-        return L, -math.inf
-    return candidate, mean_log_likelihood(candidate, evidence)
-
-
 def em_steps(L: FloatArray, evidence: Evidence) -> Iterator[tuple[float, FloatArray]]:
-    """Likelihood and kernel after every EM iteration, without end.
-
-    Parameters
-    ----------
-    L : ndarray of shape (n, n)
-        Start, positive definite.
-    evidence : Evidence
-        The baskets.
-    """
+    """Likelihood and kernel after every EM iteration, without end, from a positive definite L."""
     lam, V = np.linalg.eigh(L)
     odds = np.clip(lam, _LOWEST, 1.0 / _SHORT_OF_ONE)
     eta = 1.0
@@ -175,6 +160,42 @@ def em_steps(L: FloatArray, evidence: Evidence) -> Iterator[tuple[float, FloatAr
         yield value, kernel(odds, V)
 
 
+def moment_kernel(baskets: Baskets) -> FloatArray:
+    """Likelihood kernel whose marginal kernel has nearly the observed moments; O(n^3)."""
+    p = baskets.frequencies
+    together = baskets.pair_counts().toarray() / max(len(baskets), 1)
+    K = np.sqrt(np.maximum(np.outer(p, p) - together, 0.0))
+    np.fill_diagonal(K, p)
+    root = np.sqrt(p)
+    apart = K / root[:, None] / root
+    np.fill_diagonal(apart, 0.0)
+    lowest = float(np.linalg.eigvalsh(apart)[0])
+    shrink = min(1.0, (1.0 - _ABOVE_ZERO) / -lowest) if lowest < 0.0 else 1.0
+    np.fill_diagonal(apart, 1.0 / shrink)
+    kappa, V = np.linalg.eigh(root[:, None] * (shrink * apart) * root)
+    kappa = np.minimum(kappa, 1.0 - _BELOW_ONE)
+    L = (V * (kappa / (1.0 - kappa))) @ V.T
+    return np.asarray((L + L.T) / 2.0)
+
+
+def starting_kernel(init: Any, baskets: Baskets, rng: np.random.Generator) -> FloatArray:
+    """A positive definite matrix by name, or the one given."""
+    n = baskets.n_items
+    if isinstance(init, str):
+        if init == "moments":
+            return moment_kernel(baskets)
+        if init == "wishart":
+            B = rng.standard_normal((n, n))
+            return B @ B.T / n
+        raise DiversetError(f"init is {init!r}; choose 'moments', 'wishart' or a kernel matrix")
+    L = as_hermitian(init, name="init")
+    if L.shape != (n, n) or np.iscomplexobj(L):
+        raise DiversetError(f"init has shape {L.shape} and dtype {L.dtype}; expected a real matrix of shape {(n, n)}")
+    check_positive_semidefinite(L, name="init", given=init, remedy="a likelihood kernel must be positive semidefinite")
+    return L
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
 class FullRankKernel(KernelModel):
     r"""DPP kernel of full rank, learned from baskets.
 
@@ -231,50 +252,21 @@ class FullRankKernel(KernelModel):
     2
     """
 
-    def __init__(
-        self,
-        *,
-        algorithm: str = "picard",
-        init: Any = "moments",
-        step: float | None = None,
-        pseudo_count: float = 0.0,
-        max_iter: int = 300,
-        tol: float = 1e-6,
-        rng: RNGLike = None,
-        verbose: bool = False,
-    ) -> None:
-        self.algorithm = algorithm
-        self.init = init
-        self.step = step
-        self.pseudo_count = pseudo_count
-        self.max_iter = max_iter
-        self.tol = tol
-        self.rng = rng
-        self.verbose = verbose
+    algorithm: str = "picard"
+    init: Any = "moments"
+    step: float | None = None
+    pseudo_count: float = 0.0
+    max_iter: int = 300
+    tol: float = 1e-6
+    rng: RNGLike = None
+    verbose: bool = False
 
-    def fit(self, baskets: Any, y: Any = None, *, n_items: Any = None) -> FullRankKernel:
-        """Learn a kernel.
-
-        Parameters
-        ----------
-        baskets : lists of names or numbers, table or sparse matrix
-            Observed sets, in any form of :mod:`diverset.learn.basket_names`.
-        y : None
-            Ignored; scikit-learn passes it.
-        n_items : int or sequence of names, optional
-            Number of items, or the names of all, also of those in no basket; by default those that occur.
-
-        Returns
-        -------
-        self : FullRankKernel
-            The fitted model.
-        """
-        read = self._observed(baskets, n_items)
+    def _learn(self, read: Baskets) -> None:
         check_fits_in_memory(
             10 * 8 * read.n_items**2, what=f"a kernel of {read.n_items} items", remedy="LowRankKernel never forms one"
         )
         evidence = Evidence(read, check_nonnegative(self.pseudo_count, name="pseudo_count"))
-        L = starting_kernel(self.init, read, np.random.default_rng(self.rng))
+        L = starting_kernel(self.init, read, as_generator(self.rng))
         if self.algorithm == "picard":
             step = None if self.step is None else check_nonnegative(self.step, name="step")
             steps = picard_steps(L, evidence, step=step)
@@ -285,13 +277,6 @@ class FullRankKernel(KernelModel):
         start = mean_log_likelihood(L, evidence)
         if start == -math.inf:
             raise DiversetError("init makes an observed basket impossible; start from a positive definite kernel")
-        self.convergence_, L = self._run(steps, start, L)
-        self._keep(Dense(L))
-        return self
-
-    def _run(
-        self, steps: Iterator[tuple[float, FloatArray]], start: float, L: FloatArray
-    ) -> tuple[Convergence, FloatArray]:
         max_iter, tol = check_count(self.max_iter, name="max_iter"), check_nonnegative(self.tol, name="tol")
         trace, converged = [start], False
         with progress(self.algorithm, max_iter, self.verbose) as advance:
@@ -303,7 +288,8 @@ class FullRankKernel(KernelModel):
                     converged = True
                     break
         reason = f"last iteration raised the mean log-likelihood by {trace[-1] - trace[-2]:.3g}"
-        return Convergence(converged, reason, np.array(trace)), L
+        self.convergence_ = Convergence(converged, reason, np.array(trace))
+        self._keep(Dense(L))
 
     @property
     def L_(self) -> FloatArray:

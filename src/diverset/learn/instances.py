@@ -1,12 +1,31 @@
-r"""One input of a conditional DPP: its items, what makes them good and what makes them alike.
+r"""One input of a conditional DPP: its items, with quality features and a similarity.
 
 A conditional DPP ([KuleszaTaskar2012]_, section 4.1) has a ground set for every input X (the sentences of a
 document, the results of a query). Each item has quality features :math:`f_i(X)`, which the model weighs, and a
 similarity to the others, which it takes as given.
+
+With :math:`q_i = \exp(\tfrac12 \theta^T f_i)` and fixed similarities S, the probability of an observed set is
+
+.. math::
+
+    \log \Pr\nolimits_\theta(Y) = \theta^T \sum_{i \in Y} f_i + \log\det S_Y - \log Z(\theta),
+    \qquad Z(\theta) = \det(L(\theta) + I) \ \text{ or }\ e_k(\lambda(\theta)),
+
+the second for sets of known size. It is an exponential family, so the derivatives of :math:`\log Z` are the moments
+of :math:`\sum_{i \in Y} f_i` under the model:
+
+.. math::
+
+    \nabla = \sum_{i \in Y} f_i - \sum_i \Pr(i \in Y) f_i, \qquad
+    -\nabla^2 = \sum_{ij} \mathrm{Cov}(i \in Y, j \in Y)\, f_i f_j^T,
+
+with covariances :math:`\delta_{ij} K_{ii} - |K_{ij}|^2` for a DPP. The second does not depend on Y: observed and
+expected Fisher information are the same, and the log-likelihood is concave.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +34,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from diverset._typing import Array, FloatArray, IntArray
-from diverset.core import DPP
+from diverset.core import DPP, KDPP
 from diverset.core.eigenpairs import likelihood_of_matrix
 from diverset.core.factor import RowFactor, as_feature_rows
 from diverset.core.lowrank import LowRankLikelihood
@@ -31,6 +50,7 @@ from diverset.numerics.linalg import (
     log_det_from_cholesky,
     row_norms_squared,
     solve_lower,
+    squared_modulus,
 )
 from diverset.numerics.validation import (
     LARGEST,
@@ -42,10 +62,20 @@ from diverset.numerics.validation import (
     is_sparse,
 )
 
-__all__ = ["Example", "Instance", "ReadInstance", "read_examples", "read_instance"]
+__all__ = [
+    "Example",
+    "Instance",
+    "ReadInstance",
+    "fisher_information",
+    "log_likelihood_and_gradient",
+    "read_examples",
+    "read_instance",
+]
 
-#: Rounding in L that may stand beside the identity it is added to.
+#: Rounding error of L that is accepted when the identity is added.
 _NOTICEABLE = 1e-10
+#: Beyond this logarithm of a quality, L would overflow.
+_LARGEST = 340.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,18 +115,9 @@ class Instance:
 
 
 class ReadInstance:
-    """An instance that was checked: real features F, and S as a matrix or as rows.
+    """An instance that was checked: real features F, and the similarity as a matrix S of full rank or as rows.
 
-    Parameters
-    ----------
-    name : str
-        What error messages call it.
-    F : ndarray of shape (n, m)
-        Quality features.
-    S : ndarray of shape (n, n), optional
-        Similarity of full rank.
-    rows : ndarray or CSR of shape (n, D), optional
-        Rows whose products are S: given as such, or found where S has deficient rank.
+    The products of the rows are S: they were given, or computed because S has deficient rank.
     """
 
     def __init__(self, name: str, F: FloatArray, S: Array | None = None, rows: Any = None) -> None:
@@ -122,7 +143,7 @@ class ReadInstance:
     def log_normalizer_and_inclusion(self, log_quality: FloatArray) -> tuple[float, FloatArray]:
         r""":math:`\log\det(L + I)` and the diagonal of K, by one Cholesky factorisation.
 
-        Kernels so large that rounding shows next to the identity, and complex or sparse ones, go the general way.
+        Kernels so large that rounding shows next to the identity, and complex or sparse ones, use the general route.
         """
         quality = np.exp(log_quality)
         if self.rows is not None and isinstance(self.rows, np.ndarray) and self.rows.dtype == np.float64:
@@ -174,7 +195,10 @@ def read_instance(instance: Any, name: str, rho: float, n_features: int | None =
     """Check an instance; `rho` is the constant feature that makes all its items more alike."""
     if not isinstance(instance, Instance):
         raise DiversetError(f"{name} is a {type(instance).__name__}; pass diverset.learn.Instance(features, ...)")
-    F = _read_features(instance.features, name, n_features)
+    features = instance.features.toarray() if is_sparse(instance.features) else instance.features
+    F = np.array(as_finite(features, name=f"{name}: features", shape=(None, None)), order="C")
+    if n_features is not None and F.shape[1] != n_features:
+        raise KernelError(f"{name}: features have {F.shape[1]} columns where the others have {n_features}")
     rho = check_nonnegative(rho, name="rho", most=LARGEST)
     n = len(F)
     try:
@@ -182,14 +206,6 @@ def read_instance(instance: Any, name: str, rho: float, n_features: int | None =
     except KernelError as error:
         raise KernelError(f"{name}: {error}") from None
     return ReadInstance(name, F, S, rows)
-
-
-def _read_features(features: Any, name: str, n_features: int | None) -> FloatArray:
-    dense = features.toarray() if is_sparse(features) else features
-    F = np.array(as_finite(dense, name=f"{name}: features", shape=(None, None)), order="C")
-    if n_features is not None and F.shape[1] != n_features:
-        raise KernelError(f"{name}: features have {F.shape[1]} columns where the others have {n_features}")
-    return F
 
 
 def _read_similarity(instance: Instance, n: int, rho: float) -> tuple[Array | None, Any]:
@@ -277,3 +293,56 @@ def _dependent_items(instance: ReadInstance, observed: IntArray) -> list[int]:
             needed = np.flatnonzero(np.abs(weights) > 1e-6)
             return [int(observed[i]) for i in [*needed, m]]
     return [int(i) for i in observed]
+
+
+def log_likelihood_and_gradient(example: Example, theta: FloatArray, *, fixed_size: bool) -> tuple[float, FloatArray]:
+    """Log-probability of an observed set, ``-inf`` where qualities overflow, and its gradient in theta (Algorithm 4).
+
+    Only the diagonal of K is needed, so no eigenvectors are: one Cholesky factorisation of L + I and the inverse
+    of the factor, :math:`O(n^3)` with a small constant, or :math:`O(nD^2)` through the dual. A fixed size takes the
+    eigendecomposition.
+    """
+    F, k = example.instance.F, len(example.observed)
+    log_quality = 0.5 * (F @ theta)
+    # A common factor does not matter for sets of one size: it is divided out, and added back as a constant.
+    shift = float(log_quality.max(initial=-math.inf)) if fixed_size and len(F) else 0.0
+    log_quality = log_quality - shift
+    if len(F) and float(log_quality.max()) > _LARGEST:
+        return -math.inf, np.zeros_like(theta)
+    value = float(example.counts @ theta) + example.log_volume
+    if fixed_size:
+        kdpp = KDPP(example.instance.dpp(log_quality), k)
+        log_normalizer, inclusion = kdpp.log_normalizer + 2.0 * k * shift, kdpp.inclusion_probabilities
+    else:
+        log_normalizer, inclusion = example.instance.log_normalizer_and_inclusion(log_quality)
+    return value - log_normalizer, example.counts - inclusion @ F
+
+
+def fisher_information(example: Example, theta: FloatArray, *, fixed_size: bool) -> FloatArray:
+    r"""Covariance of :math:`\sum_{i \in Y} f_i` under the model: minus the Hessian of the log-likelihood.
+
+    From rows G with :math:`K = GG^*` it is :math:`\sum_i K_{ii} f_i f_i^T` less the inner products of the D x D
+    matrices :math:`G^* \mathrm{diag}(f_{\cdot a}) G`, so that K is not formed: :math:`O(nD^2 m)` for m features.
+    A dense kernel takes :math:`O(n^3)`, and a fixed size the probabilities of all pairs.
+    """
+    F = example.instance.F
+    log_quality = 0.5 * (F @ theta)
+    if fixed_size:
+        log_quality = log_quality - log_quality.max(initial=-math.inf)
+        kdpp = KDPP(example.instance.dpp(log_quality), len(example.observed))
+        p = kdpp.inclusion_probabilities
+        centred = F - p @ F / max(len(example.observed), 1)
+        # Features are free up to a constant here; centred ones leave less to cancel.
+        together = kdpp.pair_probabilities()
+        moments: FloatArray = centred.T @ together @ centred
+        mean = p @ centred
+        return moments - np.outer(mean, mean)
+    representation = example.instance.representation(log_quality)
+    moments = (F * representation.inclusion()[:, None]).T @ F
+    everything = np.arange(len(F))
+    if isinstance(representation, LowRankLikelihood):
+        G = representation.factor.take(everything) @ representation._marginal_map
+        seen = np.stack([(G.conj().T @ (f[:, None] * G)).ravel() for f in F.T]) if F.shape[1] else np.zeros((0, 0))
+        return np.asarray(moments - (seen @ seen.conj().T).real)
+    K = representation.marginal_block(everything, everything)
+    return np.asarray(moments - F.T @ squared_modulus(K) @ F)

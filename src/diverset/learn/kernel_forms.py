@@ -1,14 +1,13 @@
-r"""A learned kernel as the learners hold it: a matrix, factors, or factors with a skew-symmetric part.
+r"""A learned kernel as the learners store it: a matrix, or factors.
 
-All three answer the questions that learning and recommending ask, for many sets at once: determinants of small blocks
+Both provide what learning and recommending need, for many sets at once: determinants of small blocks
 of L, the normaliser, and entries of :math:`K = L(L+I)^{-1}`.
 
 ====================  ===========================================================  ==============
 form                  likelihood kernel                                            normaliser
 ====================  ===========================================================  ==============
 :class:`Dense`        L                                                            O(n^3)
-:class:`Factor`       :math:`VV^T`                                                 O(n D^2)
-:class:`Skew`         :math:`VV^T + B(D - D^T)B^T` ([GartrellEtAl2021]_)           O(n D^2)
+:class:`LowRank`      :math:`VV^T`, or :math:`VV^T + BCB^T` ([GartrellEtAl2021]_)  O(n D^2)
 ====================  ===========================================================  ==============
 """
 
@@ -26,11 +25,11 @@ from diverset.core import DPP, NonsymmetricDPP
 from diverset.core.distribution import SetDistribution
 from diverset.errors import ImpossibleEventError
 from diverset.learn.baskets import Baskets
-from diverset.numerics.linalg import add_to_diagonal, row_norms_squared
+from diverset.numerics.linalg import add_to_diagonal
 
-__all__ = ["Dense", "Factor", "KernelForm", "Skew"]
+__all__ = ["Dense", "KernelForm", "LowRank"]
 
-#: Determinant of a marginal block, relative to the product of its diagonal, below which its items never meet.
+#: Determinant of a marginal block, relative to the product of its diagonal, below which its items are never together.
 _IMPOSSIBLE = 1e-13
 
 
@@ -58,9 +57,9 @@ class KernelForm(abc.ABC):
     def marginal_columns(self, items: IntArray) -> FloatArray:
         """Columns of K, of shape (n, m)."""
 
-    @abc.abstractmethod
     def marginal_rows(self, items: IntArray) -> FloatArray:
-        """Rows of K, of shape (m, n)."""
+        """Rows of K, of shape (m, n); here of a symmetric K."""
+        return self.marginal_columns(items).T
 
     @abc.abstractmethod
     def distribution(self) -> SetDistribution:
@@ -119,109 +118,41 @@ class Dense(KernelForm):
         """Blocks of L."""
         return self.L[rows[:, :, None], rows[:, None, :]]
 
-    @cached_property
-    def _K(self) -> FloatArray:
-        return self._dpp.K
-
     @property
     def marginal_diagonal(self) -> FloatArray:
         """Diagonal of K."""
-        return np.diagonal(self._K)
+        return np.diagonal(self._dpp.K)
 
     def marginal_columns(self, items: IntArray) -> FloatArray:
         """Columns of K."""
-        return self._K[:, items]
-
-    def marginal_rows(self, items: IntArray) -> FloatArray:
-        """Rows of K."""
-        return self._K[items]
+        return self._dpp.K[:, items]
 
     def distribution(self) -> DPP:
         """The DPP."""
         return self._dpp
 
 
-class Factor(KernelForm):
-    r""":math:`L = VV^T`, V of shape (n, D)."""
+class LowRank(KernelForm):
+    r""":math:`L = VV^T + BCB^T` with C skew-symmetric, or :math:`VV^T` alone.
 
-    def __init__(self, V: FloatArray) -> None:
-        self.V = V
-        self.n = len(V)
-        self.largest = min(V.shape)
-
-    @cached_property
-    def _cholesky(self) -> FloatArray:
-        """Lower factor of I + V^T V."""
-        factor: FloatArray = scipy.linalg.cholesky(add_to_diagonal(self.V.T @ self.V, 1.0), lower=True)
-        return factor
-
-    @property
-    def log_normalizer(self) -> float:
-        """Log-determinant of I + V^T V."""
-        return 2.0 * float(np.log(np.diagonal(self._cholesky)).sum())
-
-    def blocks(self, rows: IntArray) -> FloatArray:
-        """Blocks of V V^T."""
-        X = self.V[rows]
-        product: FloatArray = X @ X.transpose(0, 2, 1)
-        return product
-
-    @cached_property
-    def _G(self) -> FloatArray:
-        """Rows with K = G G^T."""
-        rows: FloatArray = scipy.linalg.solve_triangular(self._cholesky, self.V.T, lower=True).T
-        return rows
-
-    @cached_property
-    def _diagonal(self) -> FloatArray:
-        return row_norms_squared(self._G)
-
-    @property
-    def marginal_diagonal(self) -> FloatArray:
-        """Diagonal of K."""
-        return self._diagonal
-
-    def marginal_columns(self, items: IntArray) -> FloatArray:
-        """Columns of K."""
-        columns: FloatArray = self._G @ self._G[items].T
-        return columns
-
-    def marginal_rows(self, items: IntArray) -> FloatArray:
-        """Rows of K."""
-        return self.marginal_columns(items).T
-
-    def distribution(self) -> DPP:
-        """The DPP, in its dual form where D < n."""
-        return DPP.from_features(self.V)
-
-
-class Skew(KernelForm):
-    r""":math:`L = VV^T + BCB^T` with C skew-symmetric, :math:`K = ZWZ^T` with :math:`Z = (V, B)`.
-
-    By the Woodbury identity :math:`W = X(I + Z^TZX)^{-1}`, X the block diagonal of the identity and C.
+    With :math:`Z = (V, B)` the marginal kernel is :math:`K = ZWZ^T`. By the Woodbury identity
+    :math:`W = X(I + Z^TZX)^{-1}`, X the block diagonal of the identity and C.
     """
 
-    def __init__(self, V: FloatArray, B: FloatArray, C: FloatArray) -> None:
-        self.V, self.B, self.C = V, B, C
+    def __init__(self, V: FloatArray, B: FloatArray | None = None, C: FloatArray | None = None) -> None:
+        self.V = V
+        self.B = np.zeros((len(V), 0)) if B is None else B
+        self.C = np.zeros((0, 0)) if C is None else C
         self.n = len(V)
         # A skew-symmetric matrix has even rank.
-        self.largest = min(self.n, V.shape[1] + 2 * (B.shape[1] // 2))
-
-    @cached_property
-    def Z(self) -> FloatArray:
-        """The factors side by side."""
-        return np.hstack([self.V, self.B])
-
-    @cached_property
-    def X(self) -> FloatArray:
-        """What stands between the factors."""
-        return np.asarray(scipy.linalg.block_diag(np.eye(self.V.shape[1]), self.C), dtype=np.float64)
+        self.largest = min(self.n, V.shape[1] + 2 * (self.B.shape[1] // 2))
+        self.Z = np.hstack([V, self.B])
+        self.X = np.asarray(scipy.linalg.block_diag(np.eye(V.shape[1]), self.C), dtype=np.float64)
 
     @cached_property
     def gram(self) -> FloatArray:
         """Inner products of the factors."""
-        product: FloatArray = self.Z.T @ self.Z
-        return product
+        return np.asarray(self.Z.T @ self.Z)
 
     @cached_property
     def _lifted(self) -> FloatArray:
@@ -229,8 +160,8 @@ class Skew(KernelForm):
 
     @cached_property
     def W(self) -> FloatArray:
-        """What stands between the factors in K."""
-        return np.asarray(np.linalg.solve(self._lifted.T, self.X.T).T, dtype=np.float64)
+        """The matrix between the factors in K."""
+        return np.asarray(np.linalg.solve(self._lifted.T, self.X.T).T)
 
     @cached_property
     def log_normalizer(self) -> float:
@@ -240,33 +171,27 @@ class Skew(KernelForm):
     def blocks(self, rows: IntArray) -> FloatArray:
         """Blocks of L."""
         X, Y = self.V[rows], self.B[rows]
-        product: FloatArray = X @ X.transpose(0, 2, 1) + (Y @ self.C) @ Y.transpose(0, 2, 1)
-        return product
+        return np.asarray(X @ X.transpose(0, 2, 1) + (Y @ self.C) @ Y.transpose(0, 2, 1))
 
     @cached_property
     def _left(self) -> FloatArray:
-        rows: FloatArray = self.Z @ self.W
-        return rows
+        return np.asarray(self.Z @ self.W)
 
     @cached_property
-    def _diagonal(self) -> FloatArray:
-        return np.asarray(np.einsum("ij,ij->i", self._left, self.Z), dtype=np.float64)
-
-    @property
     def marginal_diagonal(self) -> FloatArray:
         """Diagonal of K."""
-        return self._diagonal
+        return np.asarray(np.einsum("ij,ij->i", self._left, self.Z))
 
     def marginal_columns(self, items: IntArray) -> FloatArray:
         """Columns of K."""
-        columns: FloatArray = self._left @ self.Z[items].T
-        return columns
+        return np.asarray(self._left @ self.Z[items].T)
 
     def marginal_rows(self, items: IntArray) -> FloatArray:
         """Rows of K."""
-        rows: FloatArray = self._left[items] @ self.Z.T
-        return rows
+        return np.asarray(self._left[items] @ self.Z.T)
 
-    def distribution(self) -> NonsymmetricDPP:
-        """The nonsymmetric DPP, in low-rank form."""
+    def distribution(self) -> SetDistribution:
+        """The DPP, in its dual form where V has fewer columns than rows, or the nonsymmetric DPP in low-rank form."""
+        if self.B.shape[1] == 0:
+            return DPP.from_features(self.V)
         return NonsymmetricDPP.from_low_rank(self.V, self.B, self.C / 2.0)

@@ -12,8 +12,8 @@ them from vanishing: an item that never occurred gets the probability of one tha
 :math:`L = VV^T` the gradient is :math:`2 L_Y^{-1} V_Y` at the rows of a basket and :math:`2V(I + V^TV)^{-1}` for the
 normaliser: linear in the sizes of the baskets, and :math:`O(nD^2)`.
 
-A nonsymmetric kernel :math:`L = VV^T + BCB^T`, :math:`C = D - D^T` ([GartrellEtAl2021]_), can also say that items
-attract. With :math:`A = L_Y` (or :math:`I + L`, for the normaliser),
+A nonsymmetric kernel :math:`L = VV^T + BCB^T`, :math:`C = D - D^T` ([GartrellEtAl2021]_), can also model
+attraction. With :math:`A = L_Y` (or :math:`I + L`, for the normaliser),
 
 .. math::
 
@@ -26,29 +26,46 @@ from __future__ import annotations
 
 import abc
 import math
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 
 from diverset._typing import Array, FloatArray, IntArray, RNGLike
-from diverset.learn._estimator import Convergence
+from diverset.errors import DiversetError
+from diverset.learn._estimator import Convergence, progress
 from diverset.learn.basket_model import KernelModel
 from diverset.learn.baskets import Baskets, check_sizes
-from diverset.learn.kernel_forms import Factor, Skew
-from diverset.learn.rank_choice import choose_rank
-from diverset.learn.starts import popularity_rows
-from diverset.learn.stochastic import Arrays, ascend
+from diverset.learn.kernel_forms import LowRank
 from diverset.numerics.linalg import add_to_diagonal
-from diverset.numerics.validation import check_count, check_nonnegative, check_positive
+from diverset.numerics.validation import as_generator, check_count, check_nonnegative, check_positive
 
-__all__ = ["LowRankKernel", "NonsymmetricKernel", "low_rank_objective", "nonsymmetric_objective"]
+__all__ = ["LowRankKernel", "NonsymmetricKernel", "choose_rank", "low_rank_objective", "nonsymmetric_objective"]
 
-#: Added to the diagonal of every block during training: one dependent basket shall not stop it.
+#: Added to the diagonal of every block during training: a basket of dependent items must not stop it.
 _JITTER = 1e-10
-#: Passes over the baskets, and gradient steps, to make at least unless told otherwise.
+#: Passes over the baskets, and gradient steps, to make at least by default.
 _EPOCHS, _STEPS = 30, 1000
+#: Decay of the two means of Adam, and what is added to its divisor.
+_MOMENTUM, _SECOND, _FLOOR = 0.9, 0.999, 1e-8
+#: Part of the baskets that is held out, the first rank to try, and how much larger each rank is than the one before.
+_HELD_OUT, _FIRST, _GROWTH = 0.2, 4, 1.5
+#: Ranks in a row that may fail to improve before the search ends.
+_PATIENCE = 2
 #: With fewer baskets than this none is held out to choose a rank: it is the number of items.
 _FEW = 5
+
+#: The parameters of a model, or their gradients, by name.
+Arrays = dict[str, FloatArray]
+
+
+def _popularity_rows(baskets: Baskets, width: int, rng: np.random.Generator) -> FloatArray:
+    """Random directions; the squared length of row i is p / (1 - p) for an item of frequency p."""
+    p = baskets.frequencies
+    rows = rng.standard_normal((baskets.n_items, width))
+    rows *= np.sqrt(p / (1.0 - p) / np.maximum((rows**2).sum(axis=1), 1e-300))[:, None]
+    return rows
 
 
 def _put_back(rows: IntArray, values: Array, n: int) -> FloatArray:
@@ -75,20 +92,9 @@ def _smoothing(V: FloatArray, strength: float) -> tuple[float, FloatArray]:
 def low_rank_objective(
     parameters: Arrays, baskets: Baskets, chosen: IntArray | None, penalty: FloatArray, smoothing: float = 0.0
 ) -> tuple[float, Arrays]:
-    r"""Objective for :math:`L = VV^T` on some baskets, and its gradient in V.
+    r"""Objective for :math:`L = VV^T` on the `chosen` baskets (all by default), and its gradient in V.
 
-    Parameters
-    ----------
-    parameters : dict
-        ``{"V": ndarray of shape (n, D)}``.
-    baskets : Baskets
-        All baskets.
-    chosen : ndarray of int, or None
-        Numbers of those in question; all by default.
-    penalty : ndarray of shape (n,)
-        :math:`\alpha / \mu_i`.
-    smoothing : float
-        :math:`c / T`.
+    `penalty` is :math:`\alpha/\mu_i` for each item and `smoothing` is :math:`c/T`.
     """
     V = parameters["V"]
     number = len(baskets) if chosen is None else len(chosen)
@@ -117,22 +123,10 @@ def nonsymmetric_objective(
     penalty_skew: FloatArray,
     smoothing: float = 0.0,
 ) -> tuple[float, Arrays]:
-    r"""Objective for :math:`L = VV^T + B(D - D^T)B^T` on some baskets, and its gradients.
-
-    Parameters
-    ----------
-    parameters : dict
-        ``V`` and ``B`` of shape (n, rank), ``D`` of shape (rank, rank).
-    baskets, chosen
-        As in :func:`low_rank_objective`.
-    penalty, penalty_skew : ndarray of shape (n,)
-        Factors of the squared lengths of the rows of V and of B.
-    smoothing : float
-        :math:`c / T`.
-    """
+    """Objective for :math:`L = VV^T + B(D - D^T)B^T`, and its gradients in V, B and D."""
     V, B, D = parameters["V"], parameters["B"], parameters["D"]
     C = D - D.T
-    form = Skew(V, B, C)
+    form = LowRank(V, B, C)
     number = len(baskets) if chosen is None else len(chosen)
     value = 0.0
     in_V, in_B, in_C = np.zeros_like(V), np.zeros_like(B), np.zeros_like(C)
@@ -165,30 +159,106 @@ def nonsymmetric_objective(
     }
 
 
-class _StochasticKernel(KernelModel):
-    """What the two low-rank learners share: reading, checks, the ascent."""
+def ascend(
+    parameters: Arrays,
+    objective: Callable[[Arrays, IntArray], tuple[float, Arrays]],
+    n_baskets: int,
+    *,
+    n_epochs: int,
+    batch_size: int,
+    learning_rate: float,
+    tol: float,
+    rng: np.random.Generator,
+    what: str,
+    verbose: bool,
+) -> Convergence:
+    """Maximise an objective that is a mean over baskets by Adam ([KingmaBa2015]_); changes `parameters` in place.
 
-    rank: int | None
-    #: The rank in use, and the held-out likelihood of every rank tried if it was chosen.
-    rank_: int
-    rank_scores_: dict[int, float]
-    regularization: float
-    pseudo_count: float
-    n_epochs: int | None
-    batch_size: int
-    learning_rate: float
-    tol: float
-    rng: RNGLike
-    verbose: bool
+    The step size is relative to the root mean square of each array at the start, and falls to zero along a half cosine.
+    The ascent has converged if the last pass raised the objective by less than `tol`. The report has the objective of
+    every pass, averaged over its steps; its first entry is that of the first step.
+    """
+    scale = {name: float(np.sqrt(np.mean(value**2))) for name, value in parameters.items()}
+    first = {name: np.zeros_like(value) for name, value in parameters.items()}
+    second = {name: np.zeros_like(value) for name, value in parameters.items()}
+    batches = math.ceil(n_baskets / batch_size)
+    total, step = n_epochs * batches, 0
+    trace: list[float] = []
+    with progress(what, n_epochs, verbose) as advance:
+        for _ in range(n_epochs):
+            order = rng.permutation(n_baskets)
+            values = []
+            for batch in range(batches):
+                chosen = order[batch * batch_size : (batch + 1) * batch_size]
+                with np.errstate(over="ignore", invalid="ignore"):  # checked below
+                    value, gradients = objective(parameters, chosen)
+                if not math.isfinite(value):
+                    raise DiversetError(
+                        f"the objective became {value} in step {step + 1}; lower learning_rate (now {learning_rate:g})"
+                    )
+                trace = trace or [value]
+                values.append(value * len(chosen))
+                step += 1
+                rate = learning_rate * 0.5 * (1.0 + math.cos(math.pi * (step - 1) / total))
+                for name, gradient in gradients.items():
+                    if not np.abs(gradient).max(initial=0.0) < 1e150:
+                        raise DiversetError(f"the gradient of {name} is beyond floats; lower the regularization")
+                    m, v = first[name], second[name]
+                    m += (1.0 - _MOMENTUM) * (gradient - m)
+                    v += (1.0 - _SECOND) * (gradient**2 - v)
+                    size = rate * scale[name] * math.sqrt(1.0 - _SECOND**step) / (1.0 - _MOMENTUM**step)
+                    parameters[name] += size * m / (np.sqrt(v) + _FLOOR)
+            trace.append(sum(values) / n_baskets)
+            advance(trace[-1])
+    gained = trace[-1] - trace[-2]
+    return Convergence(gained < tol, f"last pass raised the objective by {gained:.3g}", np.array(trace))
+
+
+def choose_rank(
+    score: Callable[[int, Baskets, Baskets], float], baskets: Baskets, least: int, rng: np.random.Generator
+) -> tuple[int, dict[int, float]]:
+    """The rank with the largest mean log-likelihood of held-out baskets, and the scores of all ranks tried.
+
+    `score` takes a rank, baskets to learn from and the fifth of the baskets that is held out. The ranks are 4 (or
+    `least`, the smallest at which every basket is possible), then each half as large again, until two in a row bring no
+    improvement or the number of items is reached.
+    """
+    order = rng.permutation(len(baskets))
+    cut = max(1, round(_HELD_OUT * len(baskets)))
+    held, rest = baskets.take(np.sort(order[:cut])), baskets.take(np.sort(order[cut:]))
+    rank, worse = min(max(_FIRST, least), baskets.n_items), 0
+    scores: dict[int, float] = {}
+    while True:
+        scores[rank] = score(rank, rest, held)
+        best = max(scores, key=lambda r: (scores[r], -r))
+        worse = 0 if best == rank else worse + 1
+        if worse >= _PATIENCE or rank >= baskets.n_items:
+            return best, scores
+        rank = min(max(rank + 1, round(_GROWTH * rank)), baskets.n_items)
+
+
+@dataclass(eq=False, repr=False)
+class _StochasticKernel(KernelModel):
+    """What the two low-rank learners share: parameters, the choice of the rank, the ascent."""
+
+    rank: int | None = None
+    _: KW_ONLY
+    regularization: float = 0.1
+    pseudo_count: float = 0.5
+    n_epochs: int | None = None
+    batch_size: int = 200
+    learning_rate: float = 0.1
+    tol: float = 1e-3
+    rng: RNGLike = None
+    verbose: bool = False
 
     @staticmethod
     @abc.abstractmethod
     def _largest(rank: int) -> int:
         """Number of items in the largest set that is possible at this rank."""
 
-    def _prepared(self, baskets: Any, n_items: Any) -> tuple[Baskets, int, np.random.Generator]:
-        read, rng = self._observed(baskets, n_items), np.random.default_rng(self.rng)
-        self.rank_scores_ = {}
+    def _choose_rank(self, read: Baskets, rng: np.random.Generator) -> int:
+        self.rank_scores_: dict[int, float] = {}
         if self.rank is not None:
             self.rank_ = min(check_count(self.rank, name="rank"), read.n_items)
         elif len(read) < _FEW:
@@ -202,7 +272,17 @@ class _StochasticKernel(KernelModel):
                 return float(type(self)(**(parameters | {"rank": rank})).fit(rest).score(held))
 
             self.rank_, self.rank_scores_ = choose_rank(score, read, least, rng)
-        return read, self.rank_, rng
+        return self.rank_
+
+    @property
+    def _factors(self) -> LowRank:
+        assert isinstance(self.form_, LowRank)
+        return self.form_
+
+    @property
+    def V_(self) -> FloatArray:
+        """The factor of the symmetric part."""
+        return self._factors.V
 
     def _penalty(self, read: Baskets, strength: Any, name: str) -> FloatArray:
         return np.asarray(check_nonnegative(strength, name=name) / np.maximum(read.counts, 1.0), dtype=np.float64)
@@ -239,7 +319,7 @@ class LowRankKernel(_StochasticKernel):
         Strength :math:`\alpha` of the popularity penalty :math:`\alpha \sum_i \lVert v_i\rVert^2/\mu_i`
         ([GartrellEtAl2017]_).
     pseudo_count : float
-        How often an item is taken to have occurred, on top of what was observed, in the length of its row.
+        Number of occurrences that are added to those observed of each item, in the length of its row.
     n_epochs : int, optional
         Passes over the baskets; by default 30, or more where those would make fewer than 1,000 steps.
     batch_size : int
@@ -274,6 +354,9 @@ class LowRankKernel(_StochasticKernel):
     -----
     A step takes :math:`O(nD^2)` for the normaliser and :math:`O(m^2 D)` for each basket of m items, batched by size.
 
+    A symmetric kernel only repels: :math:`\Pr(i \in Y \mid A \subseteq Y) \le \Pr(i \in Y)`. To recommend items that
+    are bought together, use :class:`NonsymmetricKernel`.
+
     Examples
     --------
     >>> import diverset as dv
@@ -283,68 +366,24 @@ class LowRankKernel(_StochasticKernel):
     (2, True)
     """
 
-    def __init__(
-        self,
-        rank: int | None = None,
-        *,
-        regularization: float = 0.1,
-        pseudo_count: float = 0.5,
-        n_epochs: int | None = None,
-        batch_size: int = 200,
-        learning_rate: float = 0.1,
-        tol: float = 1e-3,
-        rng: RNGLike = None,
-        verbose: bool = False,
-    ) -> None:
-        self.rank = rank
-        self.regularization = regularization
-        self.pseudo_count = pseudo_count
-        self.n_epochs = n_epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.tol = tol
-        self.rng = rng
-        self.verbose = verbose
-
-    def fit(self, baskets: Any, y: Any = None, *, n_items: Any = None) -> LowRankKernel:
-        """Learn the factor.
-
-        Parameters
-        ----------
-        baskets : lists of names or numbers, table or sparse matrix
-            Observed sets, in any form of :mod:`diverset.learn.basket_names`.
-        y : None
-            Ignored; scikit-learn passes it.
-        n_items : int or sequence of names, optional
-            Number of items, or the names of all, also of those in no basket; by default those that occur.
-
-        Returns
-        -------
-        self : LowRankKernel
-            The fitted model.
-        """
-        read, rank, rng = self._prepared(baskets, n_items)
+    def _learn(self, read: Baskets) -> None:
+        rng = as_generator(self.rng)
+        rank = self._choose_rank(read, rng)
         check_sizes(read, rank, why=f"the rank is {rank}")
         penalty = self._penalty(read, self.regularization, "regularization")
         smoothing = self._smoothing(read)
-        parameters = {"V": popularity_rows(read, rank, rng)}
+        parameters = {"V": _popularity_rows(read, rank, rng)}
         self.convergence_ = self._ascend(
             parameters, lambda at, chosen: low_rank_objective(at, read, chosen, penalty, smoothing), len(read), rng
         )
-        self._keep(Factor(parameters["V"]))
-        return self
+        self._keep(LowRank(parameters["V"]))
 
     @staticmethod
     def _largest(rank: int) -> int:
         return rank
 
-    @property
-    def V_(self) -> FloatArray:
-        """The factor."""
-        assert isinstance(self.form_, Factor)
-        return self.form_.V
 
-
+@dataclass(eq=False, repr=False, kw_only=True)
 class NonsymmetricKernel(_StochasticKernel):
     r"""Kernel :math:`L = VV^T + B(D - D^T)B^T`, learned from baskets: items may attract as well as repel.
 
@@ -366,16 +405,8 @@ class NonsymmetricKernel(_StochasticKernel):
         The factors.
     C_ : ndarray of shape (rank, rank)
         The skew-symmetric matrix between the rows of B.
-    rank_ : int
-        The rank in use.
-    rank_scores_ : dict of int to float
-        Mean log-likelihood of the held-out baskets for every rank tried; empty if `rank` was given.
-    n_items_ : int
-        Size of the ground set.
-    names_ : ndarray of shape (n_items,) or None
-        Names of the items, if the baskets had any.
-    convergence_ : Convergence
-        How the fit ended, and the objective of every pass.
+    rank_, rank_scores_, n_items_, names_, convergence_
+        As in :class:`LowRankKernel`.
 
     Notes
     -----
@@ -394,57 +425,19 @@ class NonsymmetricKernel(_StochasticKernel):
     True
     """
 
-    def __init__(
-        self,
-        rank: int | None = None,
-        *,
-        regularization: float = 0.1,
-        regularization_skew: float = 0.1,
-        pseudo_count: float = 0.5,
-        n_epochs: int | None = None,
-        batch_size: int = 200,
-        learning_rate: float = 0.1,
-        tol: float = 1e-3,
-        rng: RNGLike = None,
-        verbose: bool = False,
-    ) -> None:
-        self.rank = rank
-        self.regularization = regularization
-        self.regularization_skew = regularization_skew
-        self.pseudo_count = pseudo_count
-        self.n_epochs = n_epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.tol = tol
-        self.rng = rng
-        self.verbose = verbose
+    regularization_skew: float = 0.1
 
-    def fit(self, baskets: Any, y: Any = None, *, n_items: Any = None) -> NonsymmetricKernel:
-        """Learn the factors.
-
-        Parameters
-        ----------
-        baskets : lists of names or numbers, table or sparse matrix
-            Observed sets, in any form of :mod:`diverset.learn.basket_names`.
-        y : None
-            Ignored; scikit-learn passes it.
-        n_items : int or sequence of names, optional
-            Number of items, or the names of all, also of those in no basket; by default those that occur.
-
-        Returns
-        -------
-        self : NonsymmetricKernel
-            The fitted model.
-        """
-        read, rank, rng = self._prepared(baskets, n_items)
+    def _learn(self, read: Baskets) -> None:
+        rng = as_generator(self.rng)
+        rank = self._choose_rank(read, rng)
         largest = min(read.n_items, self._largest(rank))
         check_sizes(read, largest, why=f"a kernel with V and B of rank {rank} holds at most {largest}")
         penalty = self._penalty(read, self.regularization, "regularization")
         penalty_skew = self._penalty(read, self.regularization_skew, "regularization_skew")
         smoothing = self._smoothing(read)
         parameters = {
-            "V": popularity_rows(read, rank, rng),
-            "B": popularity_rows(read, rank, rng),
+            "V": _popularity_rows(read, rank, rng),
+            "B": _popularity_rows(read, rank, rng),
             "D": rng.standard_normal((rank, rank)),
         }
         self.convergence_ = self._ascend(
@@ -453,28 +446,18 @@ class NonsymmetricKernel(_StochasticKernel):
             len(read),
             rng,
         )
-        self._keep(Skew(parameters["V"], parameters["B"], parameters["D"] - parameters["D"].T))
-        return self
+        self._keep(LowRank(parameters["V"], parameters["B"], parameters["D"] - parameters["D"].T))
 
     @staticmethod
     def _largest(rank: int) -> int:
         return rank + 2 * (rank // 2)
 
-    def _skew(self) -> Skew:
-        assert isinstance(self.form_, Skew)
-        return self.form_
-
-    @property
-    def V_(self) -> FloatArray:
-        """The factor of the symmetric part."""
-        return self._skew().V
-
     @property
     def B_(self) -> FloatArray:
         """The factor of the skew-symmetric part."""
-        return self._skew().B
+        return self._factors.B
 
     @property
     def C_(self) -> FloatArray:
         """The skew-symmetric matrix between the rows of B."""
-        return self._skew().C
+        return self._factors.C

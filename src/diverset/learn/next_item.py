@@ -1,4 +1,4 @@
-"""How well models say what comes next: hit rate and rank of an item taken out, beside two simple rules."""
+"""How well models predict the next item: hit rate and rank of a removed item, beside two simple rules."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from diverset._typing import FloatArray, IntArray, RNGLike
 from diverset.errors import DiversetError, ImpossibleEventError
 from diverset.learn._estimator import check_fitted
 from diverset.learn.basket_model import BasketModel
-from diverset.learn.basket_names import numbered
-from diverset.learn.baskets import Baskets, read_baskets
+from diverset.learn.baskets import Baskets, numbered, read_baskets
 from diverset.numerics.linalg import positions_outside
-from diverset.numerics.validation import check_count
+from diverset.numerics.validation import as_generator, check_count
 
 __all__ = ["NextItemReport", "NextItemScores", "compare_next_item"]
 
@@ -24,7 +23,7 @@ Scores = Callable[[IntArray], FloatArray]
 
 @dataclass(frozen=True)
 class NextItemScores:
-    """What one recommender did on the baskets.
+    """Results of one recommender.
 
     Attributes
     ----------
@@ -57,7 +56,7 @@ class NextItemReport:
     n : int
         How many recommendations count as a hit.
     n_baskets : int
-        Baskets that an item was taken out of.
+        Baskets that an item was removed from.
     n_unknown : int
         Items of test baskets that the models do not know, which were left out.
     """
@@ -90,14 +89,14 @@ def compare_next_item(
     max_baskets: int = 1000,
     rng: RNGLike = 0,
 ) -> NextItemReport:
-    """Take an item out of each test basket, and see where models place it among all that could come next.
+    """Remove an item from each test basket, and rank it among all other items by each model.
 
     Parameters
     ----------
     models : fitted model, or mapping of names to fitted models
         Learned from the same items.
     train : baskets
-        What the simple rules count: in any form that ``fit`` takes.
+        Baskets that the simple rules count, in any form that ``fit`` takes.
     test : baskets
         Baskets that no model has seen; names that the models do not know are left out, and so are baskets of fewer than
         two items.
@@ -106,7 +105,7 @@ def compare_next_item(
     max_baskets : int
         Most test baskets to use; they are chosen at random if there are more.
     rng : int, Generator or None
-        Which baskets, and which item of each.
+        Chooses the baskets, and the item of each.
 
     Returns
     -------
@@ -118,7 +117,7 @@ def compare_next_item(
     Notes
     -----
     Items with equal scores share their places: each counts with the mean of them, and with the part of a hit that
-    a random order would give. A model that holds the rest of a basket for impossible has no opinion: all items tie.
+    a random order would give. A model that gives the rest of a basket probability zero ranks all items equally.
 
     Examples
     --------
@@ -137,10 +136,10 @@ def compare_next_item(
     seen, (questions, n_unknown) = first._read(train), _known_part(test, first)
     for name, model in named.items():
         check_fitted(model, "n_items_")
-        if model.n_items_ != first.n_items_ or not _same(model.names_, first.names_):
+        if model.n_items_ != first.n_items_ or not np.array_equal(np.asarray(model.names_), np.asarray(first.names_)):
             raise DiversetError(f"the model {name!r} knows other items than the first; fit all to the same baskets")
     hits_within = check_count(n, name="n")
-    generator = np.random.default_rng(rng)
+    generator = as_generator(rng)
     usable = np.flatnonzero(questions.sizes >= 2)
     if len(usable) == 0:
         raise DiversetError("no test basket has two items or more, so none can be taken out")
@@ -149,7 +148,7 @@ def compare_next_item(
         usable = np.sort(generator.choice(usable, size=most, replace=False))
     asked = [(questions[t], int(generator.integers(len(questions[t])))) for t in usable.tolist()]
     rules: dict[str, Scores] = {name: model._scores for name, model in named.items()}
-    rules |= {"popularity": _popularity(seen), "co-occurrence": _co_occurrence(seen)}
+    rules |= {"popularity": lambda basket: seen.counts, "co-occurrence": _co_occurrence(seen)}
     scores = {name: _summary(rule, asked, first.n_items_, hits_within) for name, rule in rules.items()}
     return NextItemReport(scores, hits_within, len(asked), n_unknown)
 
@@ -171,21 +170,8 @@ def _known_part(data: Any, model: BasketModel) -> tuple[Baskets, int]:
     return Baskets(flat, starts.astype(np.int64), model.n_items_), int(np.count_nonzero(positions < 0))
 
 
-def _same(a: Any, b: Any) -> bool:
-    return (a is None and b is None) or (a is not None and b is not None and np.array_equal(a, b))
-
-
-def _popularity(baskets: Baskets) -> Scores:
-    counts = baskets.counts
-    return lambda basket: counts
-
-
 def _co_occurrence(baskets: Baskets) -> Scores:
-    from scipy import sparse
-
-    ones = np.ones(len(baskets.flat))
-    held = sparse.csr_array((ones, baskets.flat, baskets.starts), shape=(len(baskets), baskets.n_items))
-    together = (held.T @ held).tocsr()
+    together = baskets.pair_counts()
     counts = baskets.counts
     # Popularity decides where no item of the basket has been seen with either of two.
     popular = 1e-6 * counts / max(len(baskets), 1)

@@ -1,23 +1,30 @@
-r"""Learning what makes an item good, from sets that were chosen ([KuleszaTaskar2012]_, section 4.2)."""
+r"""Learning the quality of items from sets that were chosen ([KuleszaTaskar2012]_, section 4.2)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Self
 
 import numpy as np
 
-from diverset._typing import Array, FloatArray
+from diverset._typing import FloatArray
 from diverset.core import DPP
 from diverset.errors import DiversetError, KernelError, UnboundedLikelihoodError
 from diverset.learn._estimator import Convergence, Estimator, check_fitted, progress
-from diverset.learn.instances import Example, Instance, read_examples, read_instance
-from diverset.learn.quality_likelihood import fisher_information, log_likelihood_and_gradient
+from diverset.learn.instances import (
+    Example,
+    Instance,
+    fisher_information,
+    log_likelihood_and_gradient,
+    read_examples,
+    read_instance,
+)
 from diverset.learn.separability import find_separation
 from diverset.numerics.validation import LARGEST, as_finite, check_count, check_nonnegative, check_positive
 
-__all__ = ["QualityModel", "log_likelihoods"]
+__all__ = ["LogisticQuality", "QualityModel", "log_likelihoods"]
 
 #: Newton steps after L-BFGS at most; each about squares the error.
 _NEWTON_STEPS = 30
@@ -26,19 +33,7 @@ _DEPENDENT = 1e-12
 
 
 class Objective:
-    """Log-posterior of many examples and its derivatives, in theta scaled to features of unit size.
-
-    Parameters
-    ----------
-    examples : list of Example
-        Checked instances with their sets.
-    fixed_size : bool
-        k-DPPs rather than DPPs.
-    prior_variance : float or None
-        Of the Gaussian prior; none by default.
-    n_jobs : int
-        Threads over which the examples are spread.
-    """
+    """Log-posterior of many examples and its derivatives, in theta scaled to features of unit size."""
 
     def __init__(self, examples: list[Example], *, fixed_size: bool, prior_variance: float | None, n_jobs: int) -> None:
         self.examples = examples
@@ -85,6 +80,7 @@ def log_likelihoods(examples: list[Example], theta: FloatArray, *, fixed_size: b
     return Objective(examples, fixed_size=fixed_size, prior_variance=None, n_jobs=1).log_likelihoods(theta)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class QualityModel(Estimator):
     r"""Conditional DPP whose qualities are log-linear in features, learned from observed sets.
 
@@ -156,28 +152,16 @@ class QualityModel(Estimator):
     np.True_
     """
 
-    def __init__(
-        self,
-        *,
-        prior_variance: float | None = None,
-        rho: float = 0.0,
-        fixed_size: bool = False,
-        max_iter: int = 500,
-        tol: float = 1e-9,
-        n_jobs: int | None = None,
-        warm_start: bool = False,
-        verbose: bool = False,
-    ) -> None:
-        self.prior_variance = prior_variance
-        self.rho = rho
-        self.fixed_size = fixed_size
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
-        self.verbose = verbose
+    prior_variance: float | None = None
+    rho: float = 0.0
+    fixed_size: bool = False
+    max_iter: int = 500
+    tol: float = 1e-9
+    n_jobs: int | None = None
+    warm_start: bool = False
+    verbose: bool = False
 
-    def fit(self, instances: Sequence[Instance], sets: Sequence[Iterable[int]]) -> QualityModel:
+    def fit(self, instances: Sequence[Instance], sets: Sequence[Iterable[int]]) -> Self:
         """Learn the weights.
 
         Parameters
@@ -189,7 +173,7 @@ class QualityModel(Estimator):
 
         Returns
         -------
-        self : QualityModel
+        self
             The fitted model.
         """
         variance = None if self.prior_variance is None else check_positive(self.prior_variance, name="prior_variance")
@@ -221,13 +205,7 @@ class QualityModel(Estimator):
         self.standard_errors_ = np.sqrt(np.maximum(np.diagonal(self.covariance_), 0.0))
 
     def set_coef(self, coef: Any) -> QualityModel:
-        """Use given weights instead of learned ones, as for simulations; returns the model.
-
-        Parameters
-        ----------
-        coef : array_like of shape (n_features,)
-            Weights theta.
-        """
+        """Use given weights, of shape (n_features,), instead of learned ones, as for simulations; returns the model."""
         theta = self.coef_ = as_finite(coef, name="coef", shape=(None,)).copy()
         self.n_features_in_ = len(theta)
         return self
@@ -249,14 +227,9 @@ class QualityModel(Estimator):
         return float(self.log_prob(instances, sets).mean())
 
     def gradient(self, instances: Sequence[Instance], sets: Sequence[Iterable[int]], coef: Any = None) -> FloatArray:
-        """Gradient of the log-likelihood of all the sets, without the prior, of shape (n_features,).
+        """Gradient of the log-likelihood of all sets, without the prior, of shape (n_features,).
 
-        Parameters
-        ----------
-        instances, sets
-            As in :meth:`fit`.
-        coef : array_like of shape (n_features,), optional
-            Where; at the model's weights by default.
+        It is taken at the weights `coef`, by default those of the model.
         """
         theta = self.coef_ if coef is None else as_finite(coef, name="coef", shape=(None,))
         examples = read_examples(instances, sets, self.rho)
@@ -278,6 +251,53 @@ class QualityModel(Estimator):
         check_fitted(self, "coef_")
         read = read_instance(instance, "the instance", self.rho, self.n_features_in_)
         return read.dpp(0.5 * (read.F @ self.coef_))
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class LogisticQuality(QualityModel):
+    r"""Quality by logistic regression: every item by itself, chosen or not.
+
+    The weights maximise :math:`\sum_i \log\Pr(\text{item } i \text{ is chosen or not})` with odds
+    :math:`\exp(\theta^T f_i)`, as if all items were independent; similarities are used only afterwards, in :meth:`dpp`,
+    :meth:`score` and :meth:`log_prob`. The LR baseline of [KuleszaTaskar2012]_, section 4.2: it isolates what learning
+    in context adds, and its sets tend to have the wrong size, since training ignores repulsion.
+
+    Parameters
+    ----------
+    prior_variance, rho, max_iter, tol, n_jobs, warm_start, verbose
+        As in :class:`QualityModel`; `rho` is used by :meth:`dpp` and what is computed from it, not in training.
+
+    Attributes
+    ----------
+    coef_, covariance_, standard_errors_, log_likelihood_, convergence_, n_features_in_
+        As in :class:`QualityModel`; the log-likelihood is that of the logistic regression.
+
+    Examples
+    --------
+    >>> import diverset as dv
+    >>> alike = [[1.0, 0.9, 0.0], [0.9, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    >>> instances = [dv.learn.Instance([[1.0], [1.0], [1.0]], similarity=alike)] * 4
+    >>> sets = [[0, 2], [1, 2], [0], [2]]
+    >>> logistic = dv.learn.LogisticQuality().fit(instances, sets)
+    >>> model = dv.learn.QualityModel().fit(instances, sets)
+    >>> round(logistic.dpp(instances[0]).expected_size, 2), round(model.dpp(instances[0]).expected_size, 2)
+    (1.25, 1.5)
+    """
+
+    fixed_size: bool = field(default=False, init=False)
+
+    def fit(self, instances: Sequence[Instance], sets: Sequence[Iterable[int]]) -> Self:
+        """Learn the weights, item by item; the similarities of the instances are not used."""
+        listed = list(instances)
+        for t, instance in enumerate(listed):
+            if not isinstance(instance, Instance):
+                raise DiversetError(f"instance {t} is a {type(instance).__name__}; pass diverset.learn.Instance(...)")
+        rho, self.rho = self.rho, 0.0
+        try:
+            super().fit([Instance(instance.features) for instance in listed], sets)
+        finally:
+            self.rho = rho
+        return self
 
 
 def _maximize(
@@ -314,30 +334,22 @@ def _maximize(
         # In features of unit size: lstsq would take those on a small scale for dependent ones.
         information = objective.information(theta) / np.outer(objective.scale, objective.scale)
         step = np.linalg.lstsq(information, gradient / objective.scale, rcond=None)[0] / objective.scale
-        better = _line_search(objective, theta, step, value)
+        # The longest of a halving sequence of steps that does not lower the objective by more than rounding.
+        rounding = 8.0 * float(np.finfo(np.float64).eps) * abs(value)
+        candidates = (theta + step / 2.0**halvings for halvings in range(40))
+        better = next((at for at in candidates if objective.value_and_gradient(at)[0] >= value - rounding), None)
         if better is None:
             break
-        theta, value = better
-        trace.append(value)
+        theta = better
+        trace.append(objective.value_and_gradient(theta)[0])
     size = float(np.abs(objective.value_and_gradient(theta)[1] / objective.scale).max(initial=0.0))
     converged = size <= tolerance
     reason = f"largest gradient component {size / len(objective.examples):.3g} per example"
     return theta, Convergence(converged, reason, np.array(trace))
 
 
-def _line_search(objective: Objective, theta: FloatArray, step: Array, value: float) -> tuple[FloatArray, float] | None:
-    """The longest of a halving sequence of steps that does not lower the objective by more than rounding, or None."""
-    rounding = 8.0 * float(np.finfo(np.float64).eps) * abs(value)
-    for halvings in range(40):
-        candidate = theta + step / 2.0**halvings
-        reached = objective.value_and_gradient(candidate)[0]
-        if reached >= value - rounding:
-            return candidate, reached
-    return None
-
-
 def _check_maximum_exists(examples: list[Example], fixed_size: bool) -> None:
-    """Refuse data for which theta is not determined, or infinite, naming what is to blame."""
+    """Raise an error that names the cause if theta is not determined, or infinite."""
     _check_features(examples, fixed_size)
     separation = find_separation(examples, fixed_size=fixed_size)
     if separation is None:
@@ -345,14 +357,14 @@ def _check_maximum_exists(examples: list[Example], fixed_size: bool) -> None:
     weights = ", ".join(f"{w:+.3g} f[{j}]" for j, w in enumerate(separation.direction) if abs(w) > 1e-6)
     named = ", ".join(separation.instances[:3]) + (", ..." if len(separation.instances) > 3 else "")
     raise UnboundedLikelihoodError(
-        f"the likelihood has no maximum: along theta = t ({weights}) it rises for ever, because every observed set is "
-        f"among the best by that score; seen in {named} (items {separation.items[:8]} of {separation.instances[0]}). "
-        "Set prior_variance, drop a feature, or add instances"
+        f"the likelihood has no maximum: along theta = t ({weights}) it rises without bound, because every observed "
+        f"set is among the best by that score; seen in {named} (items {separation.items[:8]} of "
+        f"{separation.instances[0]}). Set prior_variance, drop a feature, or add instances"
     )
 
 
 def _check_features(examples: list[Example], fixed_size: bool) -> None:
-    """Refuse features that no data could tell apart."""
+    """Raise an error for features whose weights no data could determine."""
 
     def seen(F: FloatArray) -> FloatArray:
         return F - F.mean(axis=0) if fixed_size and len(F) else F
@@ -362,10 +374,12 @@ def _check_features(examples: list[Example], fixed_size: bool) -> None:
     idle = np.flatnonzero(varying <= 1e-12 * largest)
     if len(idle):
         j = int(idle[0])
-        what = "constant within every instance, and sets of a known size do not feel it" if fixed_size else "always 0"
+        what = "constant within every instance, without effect on sets of a known size" if fixed_size else "always 0"
+        values = examples[0].instance.F[:, j]
+        first = f"value {values[0]:g}" if len(values) else "no items"
         raise DiversetError(
-            f"feature {j} is {what} (instance 0: {_first(examples, j)}); its weight cannot be learned: drop the "
-            "feature or set prior_variance"
+            f"feature {j} is {what} (instance 0: {first}); its weight cannot be learned: drop the feature or set "
+            "prior_variance"
         )
     scale = np.where(varying > 0.0, varying, 1.0)
     gram = np.sum([(seen(e.instance.F) / scale).T @ (seen(e.instance.F) / scale) for e in examples], axis=0)
@@ -376,8 +390,3 @@ def _check_features(examples: list[Example], fixed_size: bool) -> None:
             f"features {involved} are linearly dependent over all instances, so their weights cannot be told apart; "
             "drop one of them or set prior_variance"
         )
-
-
-def _first(examples: list[Example], j: int) -> str:
-    values = examples[0].instance.F[:, j]
-    return f"value {values[0]:g}" if len(values) else "no items"

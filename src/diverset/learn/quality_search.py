@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,18 +14,19 @@ from diverset.errors import DiversetError
 from diverset.learn._estimator import Estimator, check_fitted, progress
 from diverset.learn.instances import Instance
 from diverset.learn.quality import QualityModel
-from diverset.numerics.validation import check_count
+from diverset.numerics.validation import as_generator, check_count
 
 __all__ = ["QualityModelCV"]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class QualityModelCV(Estimator):
     """A :class:`QualityModel` with its prior variance and rho chosen by cross-validated log-likelihood.
 
     Parameters
     ----------
     prior_variances : sequence of float
-        Candidates; within each fold and rho they are gone through in order, each fit starting from the one before.
+        Candidates; within each fold and rho they are tried in order, each fit starting from the one before.
     rhos : sequence of float
         Candidates for the constant feature.
     cv : int
@@ -60,28 +62,15 @@ class QualityModelCV(Estimator):
     10.0
     """
 
-    def __init__(
-        self,
-        *,
-        prior_variances: Sequence[float] = (0.01, 0.1, 1.0, 10.0, 100.0),
-        rhos: Sequence[float] = (0.0, 0.35, 0.7, 1.4),
-        cv: int = 5,
-        fixed_size: bool = False,
-        max_iter: int = 500,
-        tol: float = 1e-7,
-        n_jobs: int | None = None,
-        rng: RNGLike = None,
-        verbose: bool = False,
-    ) -> None:
-        self.prior_variances = prior_variances
-        self.rhos = rhos
-        self.cv = cv
-        self.fixed_size = fixed_size
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_jobs = n_jobs
-        self.rng = rng
-        self.verbose = verbose
+    prior_variances: Sequence[float] = (0.01, 0.1, 1.0, 10.0, 100.0)
+    rhos: Sequence[float] = (0.0, 0.35, 0.7, 1.4)
+    cv: int = 5
+    fixed_size: bool = False
+    max_iter: int = 500
+    tol: float = 1e-7
+    n_jobs: int | None = None
+    rng: RNGLike = None
+    verbose: bool = False
 
     def _model(self, **params: Any) -> QualityModel:
         return QualityModel(
@@ -89,20 +78,7 @@ class QualityModelCV(Estimator):
         )
 
     def fit(self, instances: Sequence[Instance], sets: Sequence[Iterable[int]]) -> QualityModelCV:
-        """Choose and fit.
-
-        Parameters
-        ----------
-        instances : sequence of Instance
-            Inputs.
-        sets : sequence of iterables of int
-            The observed set of each.
-
-        Returns
-        -------
-        self : QualityModelCV
-            The fitted model.
-        """
+        """Choose both parameters and fit; arguments as in :meth:`QualityModel.fit`."""
         instances, sets = list(instances), list(sets)
         folds = check_count(self.cv, name="cv")
         if not 2 <= folds <= len(instances):
@@ -112,7 +88,7 @@ class QualityModelCV(Estimator):
         variances, rhos = list(self.prior_variances), list(self.rhos)
         if not variances or not rhos:
             raise DiversetError("prior_variances and rhos must each name at least one candidate")
-        part = np.random.default_rng(self.rng).permutation(np.arange(len(instances)) % folds)
+        part = as_generator(self.rng).permutation(np.arange(len(instances)) % folds)
         totals = np.zeros((len(rhos), len(variances)))
         with progress("folds", folds * len(rhos), self.verbose) as advance:
             for r, rho in enumerate(rhos):

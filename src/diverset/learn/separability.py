@@ -1,4 +1,4 @@
-r"""Whether a best theta exists: training data on the edge of what a log-linear quality model can say.
+r"""Whether the likelihood of a log-linear quality model has a finite maximum.
 
 The likelihood of an exponential family has no finite maximum if and only if there is a direction d, not constant on
 the possible sets, along which every observed set is a best one:
@@ -39,16 +39,10 @@ _TOLERANCE = 1e-7
 
 @dataclass(frozen=True)
 class Separation:
-    """A direction along which the likelihood rises for ever.
+    """A direction along which the likelihood rises without bound; its largest entry is 1 or -1.
 
-    Attributes
-    ----------
-    direction : ndarray of shape (n_features,)
-        Its largest entry is 1 or -1.
-    instances : list of str
-        The instances whose likelihood rises strictly along it.
-    items : list of int
-        Observed items of the first of them whose quality it raises, or items left out whose quality it lowers.
+    `instances` names those whose likelihood rises strictly. `items` are observed items of the first of them whose
+    quality it raises, or items left out whose quality it lowers.
     """
 
     direction: FloatArray
@@ -59,16 +53,7 @@ class Separation:
 def find_separation(examples: list[Example], *, fixed_size: bool) -> Separation | None:
     """A direction of unbounded likelihood, or None where the maximum is finite.
 
-    Parameters
-    ----------
-    examples : list of Example
-        Instances with observed sets.
-    fixed_size : bool
-        Whether the sizes of the sets are taken as known.
-
-    Notes
-    -----
-    At most :math:`n + |Y|(n - |Y|)` conditions an instance; the linear program is solved by HiGHS.
+    A linear program, solved by HiGHS, with at most :math:`n + |Y|(n - |Y|)` conditions for each instance.
     """
     from scipy.optimize import linprog
 

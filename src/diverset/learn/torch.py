@@ -14,23 +14,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from diverset.errors import DiversetError, KernelError, MissingExtraError
+from diverset._extras import found, stand_in
+from diverset.errors import DiversetError, KernelError
 
 __all__ = ["DPPDistribution", "KDPPDistribution"]
-
-try:
-    import torch
-    from torch.distributions import Distribution
-except ImportError:
-    if not TYPE_CHECKING:
-        torch = None
-
-
-def _masked(L: Any, mask: Any) -> Any:
-    """L at the rows and columns of each mask and the identity elsewhere: its determinant is that of the block."""
-    inside = mask.to(L.dtype)
-    block = L * inside.unsqueeze(-1) * inside.unsqueeze(-2)
-    return block + torch.diag_embed(1.0 - inside)
 
 
 def _log_det_psd(a: Any) -> Any:
@@ -47,7 +34,9 @@ def _check_mask(value: Any, n: int) -> Any:
     return value
 
 
-if TYPE_CHECKING or torch is not None:
+if TYPE_CHECKING or found("torch"):
+    import torch
+    from torch.distributions import Distribution
 
     class DPPDistribution(Distribution):
         r"""DPP over n items as a ``torch.distributions.Distribution``.
@@ -120,7 +109,10 @@ if TYPE_CHECKING or torch is not None:
 
         def log_volume(self, value: Any) -> Any:
             r""":math:`\log\det L_Y`; ``-inf`` for dependent items."""
-            return _log_det_psd(_masked(self.L, _check_mask(value, self.n_items)))
+            # L at the rows and columns of each mask and the identity elsewhere: its determinant is that of the block.
+            inside = _check_mask(value, self.n_items).to(self.L.dtype)
+            block = self.L * inside.unsqueeze(-1) * inside.unsqueeze(-2)
+            return _log_det_psd(block + torch.diag_embed(1.0 - inside))
 
         @property
         def marginal_kernel(self) -> Any:
@@ -212,14 +204,5 @@ if TYPE_CHECKING or torch is not None:
             raise DiversetError("a k-DPP has no marginal kernel; of its probabilities this module has log_prob only")
 
 else:
-
-    def _refuse(name: str) -> Any:
-        message = f'{name} needs PyTorch: pip install "diverset[torch]"'
-
-        def refuse(*args: Any, **kwargs: Any) -> Any:
-            raise MissingExtraError(message)
-
-        return type(name, (), {"__new__": refuse, "__init_subclass__": refuse, "__doc__": f"Absent: {message}."})
-
-    DPPDistribution = _refuse("DPPDistribution")
-    KDPPDistribution = _refuse("KDPPDistribution")
+    DPPDistribution = stand_in("DPPDistribution", needs="PyTorch", extra="torch")
+    KDPPDistribution = stand_in("KDPPDistribution", needs="PyTorch", extra="torch")

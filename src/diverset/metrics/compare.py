@@ -3,35 +3,178 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from functools import lru_cache
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
 from diverset import baselines
+from diverset._result import Result
 from diverset._typing import FloatArray, IntArray, RNGLike
 from diverset.errors import DiversetError
 from diverset.inference.problem import Problem, check_dial
 from diverset.inference.similarity import SimilarityLike
-from diverset.metrics.comparison import HEADINGS, MEASURES, Comparison, Setting
 from diverset.metrics.intents import alpha_ndcg, ndcg, precision, subtopic_recall
-from diverset.metrics.queries import Query, read_queries
+from diverset.metrics.judgements import Query, read_queries
 from diverset.metrics.similarity import vendi_score
-from diverset.numerics.validation import as_number
+from diverset.numerics.validation import as_generator, as_number
 
-__all__ = ["DIALS", "METHODS", "Comparison", "compare"]
+__all__ = ["DIALS", "HEADINGS", "MEASURES", "METHODS", "Comparison", "Setting", "compare", "difference", "shown"]
 
 #: Methods that have a dial, and those that have none. "dpp" is :func:`diverset.select`.
 _WITH_DIAL = ("dpp", "mmr", "max-sum", "max-min", "facility-location")
 METHODS = (*_WITH_DIAL, "top-k", "random")
 #: Settings of the dial that are tried.
 DIALS = tuple(i / 10 for i in range(1, 11))
-_SCORES = {"alpha_ndcg": alpha_ndcg, "ndcg": ndcg, "subtopic_recall": subtopic_recall, "precision": precision}
+#: Measures from judgements, and their headings.
+MEASURES = {
+    "alpha_ndcg": "alpha-nDCG",
+    "ndcg": "nDCG",
+    "subtopic_recall": "subtopic recall",
+    "precision": "precision",
+}
+#: Those, and measures of the picks alone.
+HEADINGS = MEASURES | {
+    "kept": "quality kept",
+    "redundancy": "redundancy",
+    "log_volume": "log-volume",
+    "vendi_score": "Vendi score",
+    "overlap": "shared with top-k",
+}
+_SCORES = (alpha_ndcg, ndcg, subtopic_recall, precision)
 _RESAMPLES = 10_000
 _HALVES = 100
 #: With more candidates than this, methods that compare all pairs run only if they are named.
 _MOST_FOR_PAIRS = 5000
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """One way to pick: a method at one setting of its dial, which is None for a method without a dial.
+
+    `picks` are positions among the candidates of each query, in pick order. `numbers` are means over the queries, by
+    the names in :data:`HEADINGS`; None where a number is not defined. `gains` holds, for each measure from judgements,
+    the mean difference to top-k and its 95% interval (paired bootstrap over queries; NaN for a single query).
+    """
+
+    method: str
+    dial: float | None
+    picks: tuple[IntArray, ...]
+    numbers: dict[str, float | None]
+    gains: dict[str, tuple[float, float, float]]
+
+    @property
+    def name(self) -> str:
+        """The method and its dial."""
+        return self.method if self.dial is None else f"{self.method} at {self.dial:g}"
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison(Result):
+    """Methods at several settings of their dials, with what each one scores.
+
+    Parameters
+    ----------
+    settings : tuple of Setting
+        Everything that was tried, by method and dial.
+    chosen : Setting or None
+        The one to use: with judgements the one of the highest `measure`, or top-k where such a choice loses to it on
+        other queries; without judgements, the least redundant setting of the first method that keeps the requested
+        share of quality. None without judgements and quality.
+    best : dict of Setting
+        By the same rule, the best setting of every method.
+    measure : str or None
+        The measure that decides; None without judgements.
+    queries : tuple
+        Names of the queries; ``(None,)`` for a single one.
+    notes : tuple of str
+        What the caller should know, in plain sentences.
+    """
+
+    _page: ClassVar[str] = "compare"
+
+    settings: tuple[Setting, ...]
+    chosen: Setting | None
+    best: dict[str, Setting]
+    measure: str | None
+    queries: tuple[Any, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the numbers that are defined for at least one setting."""
+        return [name for name in HEADINGS if any(each.numbers.get(name) is not None for each in self.settings)]
+
+    @property
+    def headline(self) -> list[Setting]:
+        """The settings that matter most: the whole dial of the first method, and the best setting of the others."""
+        first = self.settings[0].method
+        return [each for each in self.settings if each.method == first or each is self.best[each.method]]
+
+    def records(self) -> list[dict[str, Any]]:
+        """One dictionary for each setting, for a table."""
+        rows = []
+        for each in self.settings:
+            row: dict[str, Any] = {"method": each.method, "diversity": each.dial, "chosen": each is self.chosen}
+            for name in self.columns:
+                row[name] = each.numbers[name]
+                if name in each.gains:
+                    row |= zip((f"{name}_gain", f"{name}_gain_low", f"{name}_gain_high"), each.gains[name], strict=True)
+            rows.append(row)
+        return rows
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The same as :meth:`records`."""
+        return self.records()
+
+    def to_dict(self) -> dict[str, Any]:
+        """All settings with their numbers and picks, in a form that JSON can hold."""
+        rows = [
+            row | {"picks": [picks.tolist() for picks in each.picks]}
+            for row, each in zip(self.records(), self.settings, strict=True)
+        ]
+        chosen = None if self.chosen is None else self.chosen.name
+        return {"chosen": chosen, "measure": self.measure, "settings": rows, "notes": list(self.notes)}
+
+    def curve(self, method: str) -> list[Setting]:
+        """The settings of one method, in the order of its dial."""
+        return sorted((each for each in self.settings if each.method == method), key=lambda each: each.dial or 0.0)
+
+    def __iter__(self) -> Iterator[Setting]:
+        return iter(self.settings)
+
+    def __len__(self) -> int:
+        return len(self.settings)
+
+    def __str__(self) -> str:
+        columns = self.columns
+        lines = [["", "method", *(HEADINGS[name] for name in columns)]]
+        for each in self.headline:
+            mark = "*" if each is self.chosen else ""
+            lines.append([mark, each.name, *(shown(each.numbers[name]) for name in columns)])
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        cell = "{:<{}} {:<{}}" + "  {:>{}}" * len(columns)
+        table = [cell.format(*(x for pair in zip(line, widths, strict=True) for x in pair)).rstrip() for line in lines]
+        return "\n".join([*table, *self.notes])
+
+
+def shown(value: float | None) -> str:
+    """A number as it is printed."""
+    if value is None:
+        return "-"
+    return f"{value:.3f}" if math.isfinite(value) else "none"
+
+
+def difference(setting: Setting, measure: str) -> str:
+    """The gain over top-k with its interval, as it is printed."""
+    return _span(setting.gains[measure])
+
+
+def _span(gain: Iterable[float]) -> str:
+    mean, low, high = gain
+    return f"{mean:+.3f}" if math.isnan(low) else f"{mean:+.3f} [{low:+.3f}, {high:+.3f}]"
 
 
 def compare(
@@ -67,8 +210,6 @@ def compare(
         ``(features, quality, judgements)``, or as one table with `queries`.
     k : int or float
         Number of picks for each query, or a share of its candidates.
-    quality : array_like of shape (n_items,), optional
-        Scores. Higher is better.
     judgements : mapping or array_like, optional
         Which items are relevant: one grade for each item (clicks, say), a matrix with one column for each subtopic, or
         a mapping from items to their subtopics as in :func:`diverset.metrics.alpha_ndcg`. With `queries`, a mapping
@@ -87,10 +228,8 @@ def compare(
         The query that each item is a candidate for.
     ids : sequence of length n_items, optional
         What items are called in a mapping of judgements. By default the index of a data frame, or positions.
-    scale, similarity, given, exclude, min_quality, lower_is_better
-        As for :func:`diverset.select`.
-    rng : int, Generator or None
-        For the random picks.
+    quality, scale, similarity, given, exclude, min_quality, lower_is_better, rng
+        As for :func:`diverset.select`; `rng` is for the random picks.
 
     Returns
     -------
@@ -103,8 +242,8 @@ def compare(
     highest mean was selected on the same queries, so its own interval is optimistic. The notes therefore give a second
     one: a setting is chosen on one half of the queries and scored on the other, over 100 random halves.
 
-    Without judgements there is no neutral way to choose among methods: redundancy is what MMR makes small, and the
-    log-volume what a DPP makes large. Only the dial of the first method is chosen then.
+    Without judgements there is no neutral way to choose among methods: MMR minimises redundancy, and a DPP maximises
+    the log-volume. Only the dial of the first method is chosen then.
 
     Examples
     --------
@@ -135,39 +274,44 @@ def compare(
     dials = [check_dial(dial) for dial in dials]
     if not dials:
         raise DiversetError("dials is empty; give settings of the dial between 0 and 1, such as [0.3, 0.5, 0.7]")
-    tried = dials if found[0].problem.quality is not None else [1.0]
-    judged = np.array([query.table is not None and bool((query.table > 0.0).any()) for query in found])
-    decides = _check_measure(measure, found, judged)
-    generator = np.random.default_rng(rng)
+    has_quality = found[0].problem.quality is not None
+    tried = dials if has_quality else [1.0]
+    judged = [q for q, query in enumerate(found) if query.table is not None and (query.table > 0.0).any()]
+    decides = _check_measure(measure, found, bool(judged))
+    generator = as_generator(rng)
     pairs = [(name, dial) for name in names for dial in (tried if name in _WITH_DIAL else (None,))]
     picks = [tuple(_pick(query, name, dial, generator) for query in found) for name, dial in pairs]
     reference = pairs.index(("top-k", None))
-    top = picks[reference]
-    scores = np.array([[_scores(query, chosen) for query, chosen in zip(found, own, strict=True)] for own in picks])
-    gains = [_gains(scores[s, judged] - scores[reference, judged]) if decides else {} for s in range(len(pairs))]
-    settings = tuple(
-        Setting(name, dial, own, _numbers(found, own, top, scores[s, judged]), gains[s])
-        for s, ((name, dial), own) in enumerate(zip(pairs, picks, strict=True))
-    )
+    # By query, setting and measure.
+    scores = np.array([[_scores(found[q], own[q]) for own in picks] for q in judged])
+    gains = _interval(scores - scores[:, [reference]]) if decides else None
+    settings = []
+    for s, ((name, dial), own) in enumerate(zip(pairs, picks, strict=True)):
+        numbers, gained = _facts(found, own, picks[reference]), {}
+        if gains is not None:
+            numbers |= zip(MEASURES, scores[:, s].mean(axis=0).tolist(), strict=True)
+            gained = dict(zip(MEASURES, map(tuple, gains[:, s].T.tolist()), strict=True))
+        settings.append(Setting(name, dial, own, numbers, gained))
     best = {name: _best([each for each in settings if each.method == name], decides, share) for name in names}
-    notes += _sameness(settings, top)
+    notes += _sameness(settings, picks[reference])
     chosen: Setting | None = None
     if decides:
-        missing = int((~judged).sum())
-        if missing:
+        if len(judged) < len(found):
+            missing = len(found) - len(judged)
             notes.append(f"{missing} of {len(found)} queries have no relevant item, and are left out of the scores")
-        own = scores[:, judged, list(MEASURES).index(decides)]
-        chosen, more = _decide(_best(settings, decides, share), settings[reference], own, own[reference], decides)
+        own_scores = scores[:, :, list(MEASURES).index(decides)].T
+        chosen, more = _decide(
+            _best(settings, decides, share), settings[reference], own_scores, own_scores[reference], decides
+        )
         notes += more
-    elif found[0].problem.quality is not None:
+    elif has_quality:
         chosen = _best([each for each in settings if each.method in (names[0], "top-k")], None, share)
         notes.append(_advice(chosen, names[0], share))
-    return Comparison(settings, chosen, best, decides, tuple(query.name for query in found), tuple(notes))
+    return Comparison(tuple(settings), chosen, best, decides, tuple(query.name for query in found), tuple(notes))
 
 
 def _check_methods(methods: Sequence[str]) -> list[str]:
-    names = [methods] if isinstance(methods, str) else list(methods)
-    names = [str(name).replace("_", "-") for name in names]
+    names = [str(name).replace("_", "-") for name in ([methods] if isinstance(methods, str) else methods)]
     for name in names:
         if name not in METHODS:
             raise DiversetError(f"there is no method {name!r}; choose from {', '.join(METHODS)}")
@@ -176,23 +320,20 @@ def _check_methods(methods: Sequence[str]) -> list[str]:
     return list(dict.fromkeys([*names, "top-k"]))
 
 
-def _check_measure(measure: str | None, found: Sequence[Query], judged: Any) -> str | None:
+def _check_measure(measure: str | None, found: Sequence[Query], judged: bool) -> str | None:
     """The measure that decides; None without judgements."""
-    if all(query.table is None for query in found):
+    tables = [query.table for query in found if query.table is not None]
+    if not tables:
         if measure is not None:
             raise DiversetError(f"measure is {measure!r}, and there are no judgements; give them, or leave it out")
         return None
-    if not judged.any():
+    if not judged:
         raise DiversetError("judgements name no relevant item, so there is nothing to score; check the names of items")
     if measure is None:
-        several = any(((query.table > 0.0).any(axis=0)).sum() > 1 for query in found if query.table is not None)
-        return "alpha_ndcg" if several else "ndcg"
+        return "alpha_ndcg" if any((table > 0.0).any(axis=0).sum() > 1 for table in tables) else "ndcg"
     if measure not in MEASURES:
         raise DiversetError(f"measure is {measure!r}; choose from {', '.join(MEASURES)}")
     return measure
-
-
-# picking and measuring ----------------------------------------------------------------------------------------------
 
 
 def _pick(query: Query, method: str, dial: float | None, generator: np.random.Generator) -> IntArray:
@@ -202,7 +343,7 @@ def _pick(query: Query, method: str, dial: float | None, generator: np.random.Ge
     if method == "dpp":
         return problem.greedy(dial or 0.0, problem.k, problem.given, problem.limits).positions
     more: dict[str, Any] = {"rng": generator} if method == "random" else {"diversity": dial}
-    # Their options are fewer, so what may be picked is passed as a list of the rest.
+    # Baselines have fewer options, so the limits are passed as a mask of the items that cannot be picked.
     found = getattr(baselines, method.replace("-", "_"))(
         query.features,
         problem.k,
@@ -217,27 +358,21 @@ def _pick(query: Query, method: str, dial: float | None, generator: np.random.Ge
 
 
 def _scores(query: Query, picks: IntArray) -> list[float]:
-    """The measures from judgements; NaN without any."""
-    if query.table is None or query.row_of is None:
-        return [math.nan] * len(_SCORES)
+    """The measures from judgements."""
+    assert query.table is not None
+    assert query.row_of is not None
     ranking = query.row_of[picks].tolist()
-    return [score(ranking, query.table, query.problem.k) for score in _SCORES.values()]
+    return [score(ranking, query.table, query.problem.k) for score in _SCORES]
 
 
-def _numbers(
-    found: Sequence[Query], picks: Sequence[IntArray], top: Sequence[IntArray], scores: FloatArray
-) -> dict[str, float | None]:
-    facts = [_facts(query.problem, own, best) for query, own, best in zip(found, picks, top, strict=True)]
-    numbers: dict[str, float | None] = {name: None for name in HEADINGS}
-    for name in facts[0]:
-        values = [each[name] for each in facts if each[name] is not None]
-        numbers[name] = float(np.mean(np.array(values, dtype=np.float64))) if values else None
-    if len(scores):
-        numbers |= dict(zip(MEASURES, scores.mean(axis=0).tolist(), strict=True))
-    return numbers
+def _facts(found: Sequence[Query], picks: Sequence[IntArray], top: Sequence[IntArray]) -> dict[str, float | None]:
+    """Measures of the picks alone, means over the queries for which they are defined."""
+    rows = [_facts_of(query.problem, own, best) for query, own, best in zip(found, picks, top, strict=True)]
+    defined = {name: [x for row in rows if (x := row[name]) is not None] for name in rows[0]}
+    return {name: float(np.mean(values)) if values else None for name, values in defined.items()}
 
 
-def _facts(problem: Problem, picks: IntArray, top: IntArray) -> dict[str, float | None]:
+def _facts_of(problem: Problem, picks: IntArray, top: IntArray) -> dict[str, float | None]:
     S = problem.similarity.among(picks)
     lengths = np.sqrt(np.maximum(np.diagonal(S), 0.0))
     vendi = None
@@ -254,9 +389,6 @@ def _facts(problem: Problem, picks: IntArray, top: IntArray) -> dict[str, float 
     }
 
 
-# the recommendation --------------------------------------------------------------------------------------------------
-
-
 def _best(settings: Sequence[Setting], measure: str | None, share: float) -> Setting:
     """The setting of the highest measure; without one, the least redundant that keeps the share of quality."""
 
@@ -271,24 +403,17 @@ def _best(settings: Sequence[Setting], measure: str | None, share: float) -> Set
     return max(settings, key=worth)
 
 
-def _interval(differences: FloatArray) -> tuple[float, float, float]:
-    """Mean over queries, and its 95% bootstrap interval (percentiles)."""
-    mean = float(differences.mean())
-    if len(differences) < 2:
-        return mean, math.nan, math.nan
-    low, high = np.quantile(_resamples(len(differences)) @ differences, [0.025, 0.975])
-    return mean, float(low), float(high)
+def _interval(differences: FloatArray) -> FloatArray:
+    """Mean over queries, the first axis, and its 95% bootstrap interval (percentiles): three rows.
 
-
-@lru_cache(maxsize=1)
-def _resamples(n: int) -> FloatArray:
-    """Weight of each of n queries in every resample; the same for all settings, so that differences are paired."""
-    shares: FloatArray = np.random.default_rng(0).multinomial(n, np.full(n, 1.0 / n), size=_RESAMPLES) / n
-    return shares
-
-
-def _gains(differences: FloatArray) -> dict[str, tuple[float, float, float]]:
-    return {name: _interval(differences[:, j]) for j, name in enumerate(MEASURES)}
+    All columns have the same resamples, so that settings are compared on the same queries.
+    """
+    n, mean = len(differences), differences.mean(axis=0)
+    if n < 2:
+        return np.stack([mean, mean + math.nan, mean + math.nan])
+    weights = np.random.default_rng(0).multinomial(n, np.full(n, 1.0 / n), size=_RESAMPLES) / n
+    means = np.tensordot(weights, differences, axes=1)
+    return np.stack([mean, *np.quantile(means, [0.025, 0.975], axis=0)])
 
 
 def _sameness(settings: Sequence[Setting], top: Sequence[IntArray]) -> list[str]:
@@ -310,24 +435,19 @@ def _decide(
 ) -> tuple[Setting, list[str]]:
     """The setting to use, and how sure that is.
 
-    The best setting was chosen for its score on these queries. What such a choice is worth shows on queries that it was
-    not made on. Where it loses to top-k there, top-k is the setting to use.
+    The best setting was chosen for its score on these queries, so the choice is repeated on one half of the queries and
+    scored on the other. If it loses to top-k there, top-k is the setting to use.
     """
     words, n = MEASURES[measure], len(reference)
     if n < 2:
         return best, [f"{best.name} has the highest {words}, on one query: judge more before you rely on it"]
-    notes = [
-        f"{best.name} has the highest {words}: {best.numbers[measure]:.3f}, {_span(best.gains[measure])} against top-k "
-        f"over {n} queries"
-    ]
     gain = _interval(_held_out(scores) - reference)
     verdict = "" if gain[1] > 0.0 else "; that may be chance" if gain[2] >= 0.0 else ", so use top-k"
-    notes.append(f"chosen on one half of the queries, a setting gains {_span(gain)} on the other half{verdict}")
-    return top if gain[2] < 0.0 else best, notes
-
-
-def _span(gain: tuple[float, float, float]) -> str:
-    return f"{gain[0]:+.3f} [{gain[1]:+.3f}, {gain[2]:+.3f}]"
+    return top if gain[2] < 0.0 else best, [
+        f"{best.name} has the highest {words}: {best.numbers[measure]:.3f}, {difference(best, measure)} against top-k "
+        f"over {n} queries",
+        f"chosen on one half of the queries, a setting gains {_span(gain)} on the other half{verdict}",
+    ]
 
 
 def _held_out(scores: FloatArray) -> FloatArray:
@@ -337,7 +457,8 @@ def _held_out(scores: FloatArray) -> FloatArray:
     sums, counts = np.zeros(n), np.zeros(n)
     for _ in range(_HALVES):
         order = generator.permutation(n)
-        for own, other in ((order[: n // 2], order[n // 2 :]), (order[n // 2 :], order[: n // 2])):
+        halves = order[: n // 2], order[n // 2 :]
+        for own, other in (halves, halves[::-1]):
             sums[other] += scores[scores[:, own].mean(axis=1).argmax(), other]
             counts[other] += 1.0
     return sums / counts
@@ -348,10 +469,8 @@ def _advice(chosen: Setting, method: str, share: float) -> str:
     if kept is None:
         return "no item can be picked: the limits leave none"
     if chosen.dial is None:
-        why = (
-            f"no setting of {method} keeps {share:.0%} of quality" if method in _WITH_DIAL else f"{method} has no dial"
-        )
-        return f"{why}; {chosen.name} keeps {kept:.0%}"
+        missing = f"no setting of {method} keeps {share:.0%} of quality"
+        return f"{missing if method in _WITH_DIAL else f'{method} has no dial'}; {chosen.name} keeps {kept:.0%}"
     alike = "" if redundancy is None else f", with redundancy {redundancy:.2f}"
     return (
         f"of the settings of {method} that keep {share:.0%} of quality, {chosen.dial:g} is the least redundant: "

@@ -13,7 +13,7 @@ from diverset._typing import FloatArray
 from diverset.errors import DiversetError
 from diverset.metrics.judgements import Judged, read_judgements
 from diverset.numerics.linalg import EPS
-from diverset.numerics.validation import as_number, as_real_or_complex
+from diverset.numerics.validation import as_number, as_real
 
 if TYPE_CHECKING:
     from diverset.kernels._arrays import Features
@@ -24,7 +24,7 @@ __all__ = ["alpha_ndcg", "err_ia", "ndcg", "precision", "precision_ia", "subtopi
 
 
 def subtopic_recall(ranking: Iterable[Any], judgements: Judgements, k: int | None = None) -> float:
-    r"""Share of the subtopics that the first k items cover.
+    r"""Share of the subtopics that the first k items cover ([ZhaiCohenLafferty2003]_).
 
     .. math::  \frac{1}{|T|} \Bigl| \bigcup_{r \le k} T(d_r) \Bigr|,
 
@@ -47,10 +47,6 @@ def subtopic_recall(ranking: Iterable[Any], judgements: Judgements, k: int | Non
     recall : float
         Between 0 and 1; 0 where nothing is relevant.
 
-    Notes
-    -----
-    O(n_items n_subtopics) to read the judgements ([ZhaiCohenLafferty2003]_).
-
     Examples
     --------
     >>> judgements = {"a": {"jaguar, cat"}, "b": {"jaguar, cat"}, "c": {"jaguar, car"}}
@@ -58,8 +54,7 @@ def subtopic_recall(ranking: Iterable[Any], judgements: Judgements, k: int | Non
     0.5
     """
     judged = read_judgements(ranking, judgements, k)
-    relevant = judged.ranked > 0.0
-    return float(relevant.any(axis=0).mean()) if judged.n_subtopics else 0.0
+    return float((judged.ranked > 0.0).any(axis=0).mean()) if judged.subtopics else 0.0
 
 
 def alpha_ndcg(ranking: Iterable[Any], judgements: Judgements, k: int | None = None, alpha: float = 0.5) -> float:
@@ -89,9 +84,7 @@ def alpha_ndcg(ranking: Iterable[Any], judgements: Judgements, k: int | None = N
     program ndeval of the TREC Web Track; the best one is NP-hard to find. Where an item can be relevant to
     several subtopics a score can therefore exceed 1, but never :math:`1 / (1 - 1/e) \approx 1.58`. Equal
     gains go to the greatest name, as in ndeval, if all names are text; else to the item that comes first in
-    ``judgements``.
-
-    O(k n_items n_subtopics) time.
+    ``judgements``. O(k n_items n_subtopics) time.
 
     Examples
     --------
@@ -118,7 +111,7 @@ def err_ia(
     max_grade: float | None = None,
     normalized: bool = False,
 ) -> float:
-    r"""Intent-aware expected reciprocal rank.
+    r"""Intent-aware expected reciprocal rank ([ChapelleJiLiao2011]_).
 
     .. math::  \sum_t w_t \sum_{r=1}^{k} \frac{1}{r} R_{tr} \prod_{s < r} (1 - R_{ts}), \qquad
                R_{tr} = \frac{2^{g_{tr}} - 1}{2^{g_{\max}}}:
@@ -144,17 +137,13 @@ def err_ia(
     score : float
         Between 0 and 1; 0 where nothing is relevant.
 
-    Notes
-    -----
-    O(n_items n_subtopics) to read the judgements ([ChapelleJiLiao2011]_).
-
     Examples
     --------
     >>> err_ia(["a", "c"], {"a": {1}, "b": {1}, "c": {2}})
     0.375
     """
     judged = read_judgements(ranking, judgements, k)
-    if not judged.n_subtopics:
+    if not judged.subtopics:
         return 0.0
     highest = float(judged.grades.max())
     top = highest if max_grade is None else as_number(max_grade, name="max_grade")
@@ -175,7 +164,7 @@ def precision_ia(
     *,
     weights: Mapping[Any, float] | ArrayLike | None = None,
 ) -> float:
-    r"""Intent-aware precision: the share of relevant items, averaged over subtopics.
+    r"""Intent-aware precision: the share of relevant items, averaged over subtopics ([AgrawalGollapudi2009]_).
 
     .. math::  \sum_t w_t\, \frac{1}{k} \bigl| \{ r \le k : t \in T(d_r) \} \bigr|,
 
@@ -194,28 +183,25 @@ def precision_ia(
     score : float
         Between 0 and 1; 0 where nothing is relevant.
 
-    Notes
-    -----
-    O(n_items n_subtopics) to read the judgements ([AgrawalGollapudi2009]_).
-
     Examples
     --------
     >>> precision_ia(["a", "b"], {"a": {1}, "b": {1}, "c": {2}})
     0.5
     """
     judged = read_judgements(ranking, judgements, k)
-    if not judged.n_subtopics or not judged.k:
+    if not judged.subtopics or not judged.k:
         return 0.0
     return float(_weights(weights, judged) @ (judged.ranked > 0.0).sum(axis=0)) / judged.k
 
 
 def ndcg(ranking: Iterable[Any], judgements: Judgements, k: int | None = None) -> float:
-    r"""Gain discounted by rank, compared with that of the best ranking; blind to repetition.
+    r"""Gain discounted by rank, compared with that of the best ranking; repetition costs nothing.
 
     .. math::  \mathrm{DCG} = \sum_{r=1}^{k} \frac{g(d_r)}{\log_2(1 + r)}, \qquad
                \mathrm{nDCG} = \mathrm{DCG} / \mathrm{DCG}_{\text{ideal}},
 
-    where g(d) is the highest grade that item d has for any subtopic, and 0 without a judgement.
+    where g(d) is the highest grade that item d has for any subtopic, and 0 without a judgement. The gain is the grade
+    itself, as in the program trec_eval ([JarvelinKekalainen2002]_).
 
     Parameters
     ----------
@@ -227,28 +213,20 @@ def ndcg(ranking: Iterable[Any], judgements: Judgements, k: int | None = None) -
     score : float
         Between 0 and 1; 0 where nothing is relevant.
 
-    Notes
-    -----
-    The gain is the grade itself, as in the program trec_eval ([JarvelinKekalainen2002]_).
-
     Examples
     --------
     >>> round(ndcg(["b", "a"], {"a": {"x": 2}, "b": {"x": 1}}), 6)
     0.859719
     """
     judged = read_judgements(ranking, judgements, k)
-    if not judged.n_subtopics or not judged.k:
+    if not judged.subtopics or not judged.k:
         return 0.0
     ideal = np.sort(judged.grades.max(axis=1))[::-1][: judged.k]
     return _dcg(judged.ranked.max(axis=1)) / _dcg(ideal)
 
 
 def precision(ranking: Iterable[Any], judgements: Judgements, k: int | None = None) -> float:
-    r"""Share of the first k items that are relevant to any subtopic.
-
-    .. math::  \frac{1}{k} \bigl| \{ r \le k : T(d_r) \ne \emptyset \} \bigr|,
-
-    where T(d) are the subtopics item d is relevant to.
+    """Share of the first k items that are relevant to any subtopic.
 
     Parameters
     ----------
@@ -278,16 +256,14 @@ def _expected_reciprocal_rank(satisfied: FloatArray) -> FloatArray:
     """Of each column: probabilities of being satisfied at each rank, if that is reached."""
     going_on = np.ones_like(satisfied)
     np.cumprod(1.0 - satisfied[:-1], axis=0, out=going_on[1:])
-    ranks = np.arange(1.0, len(satisfied) + 1.0)
-    result: FloatArray = (satisfied * going_on / ranks[:, np.newaxis]).sum(axis=0)
+    result: FloatArray = (satisfied * going_on / np.arange(1.0, len(satisfied) + 1.0)[:, None]).sum(axis=0)
     return result
 
 
 def _alpha_dcg(relevant: Any, alpha: float) -> float:
     """Discounted novelty-biased gain of ranked rows of relevance."""
     seen = np.cumsum(relevant, axis=0) - relevant
-    gain = np.where(relevant, (1.0 - alpha) ** seen, 0.0).sum(axis=1)
-    return _dcg(gain)
+    return _dcg(np.where(relevant, (1.0 - alpha) ** seen, 0.0).sum(axis=1))
 
 
 def _ideal_order(relevant: Any, k: int, alpha: float) -> Any:
@@ -306,25 +282,25 @@ def _ideal_order(relevant: Any, k: int, alpha: float) -> Any:
 
 def _weights(weights: Any, judged: Judged) -> FloatArray:
     """Probability of each subtopic that has a relevant item."""
+    subtopics = judged.subtopics
     if weights is None:
-        return np.full(judged.n_subtopics, 1.0 / judged.n_subtopics)
+        return np.full(len(subtopics), 1.0 / len(subtopics))
     if judged.given_subtopics < 0:
         if not isinstance(weights, Mapping):
             raise DiversetError("weights must be a mapping from subtopics to numbers, as judgements is one from items")
-        missing = [subtopic for subtopic in judged.subtopics if subtopic not in weights]
+        missing = [subtopic for subtopic in subtopics if subtopic not in weights]
         if missing:
             raise DiversetError(f"weights has no entry for subtopic {missing[0]!r}")
-        chosen = [as_number(weights[subtopic], name=f"weights[{subtopic!r}]") for subtopic in judged.subtopics]
-        w = np.array(chosen, dtype=np.float64)
+        w = np.array([as_number(weights[subtopic], name=f"weights[{subtopic!r}]") for subtopic in subtopics])
     else:
-        all_weights = as_real_or_complex(weights, name="weights", ndim=1)
-        if len(all_weights) != judged.given_subtopics:
-            raise DiversetError(f"weights has {len(all_weights)} entries for {judged.given_subtopics} subtopics")
-        w = np.asarray(all_weights, dtype=np.float64)[judged.subtopics]
+        w = as_real(weights, name="weights", shape=(None,))
+        if len(w) != judged.given_subtopics:
+            raise DiversetError(f"weights has {len(w)} entries for {judged.given_subtopics} subtopics")
+        w = w[subtopics]
     bad = ~(np.isfinite(w) & (w >= 0.0))
     if bad.any():
         at = int(np.argmax(bad))
-        raise DiversetError(f"the weight of subtopic {judged.subtopics[at]!r} is {w[at]}; it must be 0 or more")
+        raise DiversetError(f"the weight of subtopic {subtopics[at]!r} is {w[at]}; it must be 0 or more")
     total = float(w.sum())
     if total == 0.0:
         raise DiversetError("the weights of all subtopics with a relevant item are 0; give one a positive weight")

@@ -10,20 +10,21 @@ import numpy as np
 import scipy.linalg
 
 from diverset._typing import FloatArray
+from diverset.core.factor import RowFactor
 from diverset.errors import DiversetError, KernelError
 from diverset.inference.inputs import read_items
 from diverset.inference.similarity import SimilarityLike, read_similarity
 from diverset.kernels import cosine, normalize_rows
-from diverset.numerics.linalg import EPS, block_length, log_det_psd
-from diverset.numerics.validation import as_number, find_positions, is_sparse
+from diverset.numerics.linalg import EPS, log_det_psd
+from diverset.numerics.validation import as_number, find_positions
 
 if TYPE_CHECKING:
     from diverset.kernels._arrays import Features
 
 __all__ = ["intra_list_diversity", "log_volume", "mean_pairwise_similarity", "vendi_score"]
 
-_NAME = "similarity_or_features"
-_UNIT_DIAGONAL = 1e-6  # single precision, summed
+#: How far the similarity of an item to itself may be from 1: the rounding of float32 sums.
+_UNIT_DIAGONAL = 1e-6
 
 
 def log_volume(
@@ -37,7 +38,7 @@ def log_volume(
     .. math::  \log\det S_Y,
 
     twice the log-volume that the items span as vectors: 0 for orthogonal items of unit length, -inf for
-    dependent ones. It is what a determinantal point process rewards.
+    dependent ones. A determinantal point process favours sets for which it is large.
 
     Parameters
     ----------
@@ -52,11 +53,7 @@ def log_volume(
     Returns
     -------
     log_volume : float
-        -inf also where the matrix is not positive semidefinite; 0 for the empty set.
-
-    Notes
-    -----
-    O(m^2 d + m^3) for m items in the set.
+        -inf also where the matrix is not positive semidefinite; 0 for the empty set. O(m^2 d + m^3) for m items.
 
     Examples
     --------
@@ -87,11 +84,7 @@ def mean_pairwise_similarity(
     Returns
     -------
     mean : float
-        1 where there is no pair: fewer than two items are not diverse.
-
-    Notes
-    -----
-    O(m^2 d) for m items in the set.
+        1 if there is no pair: fewer than two items are not diverse. O(m^2 d) for m items.
 
     Examples
     --------
@@ -100,9 +93,7 @@ def mean_pairwise_similarity(
     """
     S, _ = _similarities(similarity_or_features, indices, similarity)
     m = len(S)
-    if m < 2:
-        return 1.0
-    return math.fsum(np.triu(S, 1).sum(axis=1)) * 2.0 / (m * (m - 1))
+    return math.fsum(np.triu(S, 1).sum(axis=1)) * 2.0 / (m * (m - 1)) if m > 1 else 1.0
 
 
 def intra_list_diversity(
@@ -113,7 +104,7 @@ def intra_list_diversity(
 ) -> float:
     r"""Mean distance of two different items of a set, for the distance :math:`1 - s`.
 
-    .. math::  \frac{2}{m (m - 1)} \sum_{i < j \in Y} (1 - s_{ij}), \qquad m = |Y|.
+    Known from recommender systems ([ZieglerMcNee2005]_, whose intra-list similarity is the sum over pairs).
 
     Parameters
     ----------
@@ -124,11 +115,6 @@ def intra_list_diversity(
     -------
     diversity : float
         One minus :func:`mean_pairwise_similarity`; 0 where there is no pair.
-
-    Notes
-    -----
-    O(m^2 d) for m items in the set. Known from recommender systems ([ZieglerMcNee2005]_, whose intra-list
-    similarity is the sum over pairs).
 
     Examples
     --------
@@ -199,7 +185,7 @@ def _spectrum(X_or_K: Any, kernel: SimilarityLike) -> FloatArray:
     if kernel == "cosine":
         U = normalize_rows(X_or_K)
         n, d = U.shape
-        M = _dual(U) if d < n else cosine(X_or_K)
+        M = RowFactor(U).gram() if d < n else cosine(X_or_K)
         rounding = EPS
     else:
         M, rounding = _similarities(X_or_K, None, kernel)
@@ -224,22 +210,9 @@ def _spectrum(X_or_K: Any, kernel: SimilarityLike) -> FloatArray:
     return kept
 
 
-def _dual(U: Any) -> FloatArray:
-    """Inner products of the columns of U, by blocks of rows."""
-    if is_sparse(U):
-        return np.asarray((U.T @ U).toarray())
-    C = np.zeros((U.shape[1], U.shape[1]))
-    step = block_length(U.shape[1])
-    for start in range(0, len(U), step):
-        rows = U[start : start + step]
-        C += rows.T @ rows
-    return C
-
-
 def _similarities(given: Any, indices: Any, similarity: SimilarityLike) -> tuple[FloatArray, float]:
     """Similarities over a set, symmetric, and the rounding of their entries."""
-    items = read_items(given, name=_NAME)
-    found = read_similarity(items, similarity)
+    found = read_similarity(read_items(given, name="similarity_or_features"), similarity)
     chosen = np.arange(found.n) if indices is None else find_positions(indices, range(found.n), name="indices")
     S = found.among(chosen)
     return S / 2.0 + S.T / 2.0, found.rounding  # halves, for a sum may overflow

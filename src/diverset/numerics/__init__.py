@@ -1,16 +1,23 @@
-"""Numerics that know no DPP: symmetric polynomials, Poisson-binomial laws, linear algebra, checks."""
+"""Numerical routines that know no DPP: symmetric polynomials, Poisson-binomial laws, linear algebra, checks."""
 
 from typing import TYPE_CHECKING
 
 from diverset._on_use import names_on_use
 
+__all__ = ["eigenvector_probabilities", "linalg", "poisson_binomial", "projection", "symmetric", "validation"]
+
 if TYPE_CHECKING:
-    from diverset.numerics import linalg, poisson_binomial, projection, selection, symmetric, validation
+    from diverset.numerics import (
+        eigenvector_probabilities,
+        linalg,
+        poisson_binomial,
+        projection,
+        symmetric,
+        validation,
+    )
 else:
     __getattr__, __dir__ = names_on_use(
         __name__,
         {},
-        submodules=["linalg", "poisson_binomial", "projection", "selection", "symmetric", "validation"],
+        submodules=["eigenvector_probabilities", "linalg", "poisson_binomial", "projection", "symmetric", "validation"],
     )
-
-__all__ = ["linalg", "poisson_binomial", "projection", "selection", "symmetric", "validation"]

@@ -1,4 +1,4 @@
-r"""Resolvents, determinants and size laws of square matrices that need not be symmetric; knows no DPP.
+r"""Resolvents, determinants and size laws of square matrices that need not be symmetric.
 
 A matrix is *accretive* if its symmetric part is positive semidefinite. Then a vector that it maps to zero is mapped to
 zero by its transpose as well, and :math:`\lVert (I + L)^{-1} \rVert \le 1`. For such L, :func:`resolvent` computes
@@ -6,7 +6,7 @@ zero by its transpose as well, and :math:`\lVert (I + L)^{-1} \rVert \le 1`. For
 .. math::  K = L(I + L)^{-1}, \qquad \bar K = (I + L)^{-1}
 
 at any scale. Up to a norm of about 1e3, one LU factorisation of :math:`I + L` gives both. Beyond, the identity is lost
-next to L, and what is left of the null space of L after rounding looks like an eigenvalue. There L is scaled to
+next to L, and rounding turns the null space of L into small eigenvalues. There L is scaled to
 :math:`N = D^{-1}LD^{-1}` with rows and columns of unit size (:func:`balanced`), the rank r of N is decided from its
 singular values, and :math:`L = Z \Lambda Z^T` with r rows of Z the identity. Then
 
@@ -51,10 +51,7 @@ _BLOCK = 1 << 18
 
 @dataclass(frozen=True)
 class Resolvent:
-    r""":math:`K = L(I+L)^{-1}`, :math:`\bar K = (I+L)^{-1}`, :math:`\log\det(I+L)` and the rank of L.
-
-    The rank is None where it was not needed; it is then at most the number of rows.
-    """
+    r""":math:`K = L(I+L)^{-1}`, :math:`\bar K = (I+L)^{-1}`, :math:`\log\det(I+L)` and the rank of L, if computed."""
 
     K: FloatArray
     Kc: FloatArray
@@ -63,11 +60,10 @@ class Resolvent:
 
 
 def equilibrated(a: FloatArray) -> tuple[FloatArray, FloatArray]:
-    r"""Scaling d and :math:`N_{ij} = a_{ij} / (d_i d_j)` whose rows and columns have largest entries near 1.
+    """Scaling d and :math:`N_{ij} = a_{ij} / (d_i d_j)` whose rows and columns have largest entries near 1.
 
-    The same scale for rows and columns keeps symmetric parts positive semidefinite ([Ruiz2001]_). Scales are powers of
-    two, so that scaling makes no rounding errors and a skew-symmetric matrix stays so. Rows without entries get
-    scale 1.
+    One scale for rows and columns keeps symmetric parts positive semidefinite ([Ruiz2001]_). Scales are powers of two,
+    so that scaling causes no rounding errors and a skew-symmetric matrix stays so. Rows of zeros get scale 1.
     """
     d = np.ones(len(a))
     # Two steps, since products of scales may leave the range of floats.
@@ -97,10 +93,9 @@ def rounding_of(n: int) -> float:
 def balanced(a: FloatArray, rounding: float) -> tuple[FloatArray, FloatArray]:
     r"""Scaling d and N as in :func:`equilibrated`, where d follows the scales of the items.
 
-    Where the diagonal of `a` is small, as it is for a skew-symmetric matrix, many scalings have rows and columns of
-    largest entry 1: one large item may make up for all others being small. Least squares of
-    :math:`\log|a_{ij}| - \log d_i - \log d_j` over the entries above `rounding`, relative to their row and column,
-    choose among them ([CurtisReid1972]_). If :math:`a_{ij} = q_i s_{ij} q_j` with moderate s, then d is near q.
+    If the diagonal of `a` is small, as for a skew-symmetric matrix, many scalings have rows and columns of largest
+    entry 1. Among them, least squares of :math:`\log|a_{ij}| - \log d_i - \log d_j` over the entries above `rounding`
+    choose one ([CurtisReid1972]_). If :math:`a_{ij} = q_i s_{ij} q_j` with moderate s, then d is near q.
     """
     N, d = equilibrated(a)
     size = np.maximum(np.abs(N), np.abs(N.T))
@@ -116,10 +111,7 @@ def balanced(a: FloatArray, rounding: float) -> tuple[FloatArray, FloatArray]:
 
 
 def congruence(F: FloatArray, M: FloatArray) -> FloatArray:
-    r""":math:`FMF^T`, its parts symmetric and skew-symmetric without rounding, and rounding errors set to zero.
-
-    An entry whose terms cancel is left with their rounding errors. Scaled by its items, such an entry may look large.
-    """
+    """:math:`FMF^T` with exactly symmetric and skew-symmetric parts; entries that are only rounding are set to zero."""
     product = F @ ((M + M.T) / 2.0) @ F.T
     skew = F @ ((M - M.T) / 2.0) @ F.T
     terms = np.abs(F) @ np.abs(M) @ np.abs(F.T)
@@ -139,9 +131,9 @@ def range_factor(M: FloatArray) -> tuple[FloatArray, FloatArray] | None:
 
 
 def log_det_general(a: FloatArray, width: int = 0) -> float:
-    """Log-determinant; ``-inf`` where it is zero, or negative, within rounding.
+    """Log-determinant; ``-inf`` if it is zero or negative, up to rounding.
 
-    `width` is the number of terms in the sums that made the entries of `a`, where they are products.
+    `width` is the number of terms in the sums that the entries of `a` were computed from.
     """
     return log_det_and_pivot(a, width)[0]
 
@@ -174,23 +166,11 @@ def _log_abs_det(a: FloatArray) -> float:
 
 
 def resolvent(L: FloatArray, *, accretive: bool = True, rounding: float | None = None) -> Resolvent:
-    r"""The two kernels of :math:`I + L`; see the module's description.
+    """The two kernels of :math:`I + L`; see the module's description.
 
-    Parameters
-    ----------
-    L : ndarray of shape (n, n)
-        Real.
-    accretive : bool
-        Whether the symmetric part is known to be positive semidefinite. If not, only one LU factorisation is used,
-        whose errors grow with the condition number of :math:`I + L`.
-    rounding : float, optional
-        Relative error of the entries of L, which decides the rank; by default that of float64.
-
-    Notes
-    -----
-    :math:`O(n^3)`: one LU factorisation and two solves for small L; for large L also a singular value decomposition.
-    With :math:`\kappa` the condition number of the scaled kernel on its range, errors are of the order of
-    :math:`\kappa` rounding units, which is what perturbing the entries of L by a rounding unit does as well.
+    Without `accretive`, only one LU factorisation is used, whose errors grow with the condition number of :math:`I +
+    L`. `rounding` is the relative error of the entries of L, which decides the rank. :math:`O(n^3)`; errors are of the
+    order of rounding units times the condition number of the scaled kernel on its range.
     """
     n = len(L)
     rounding = rounding_of(n) if rounding is None else rounding
@@ -215,7 +195,7 @@ def _plain(L: FloatArray) -> Resolvent:
 
 
 def _accretive_inverse(C: FloatArray) -> tuple[FloatArray, float]:
-    r"""Inverse of a nonsingular accretive matrix, and the log of the modulus of its determinant.
+    """Inverse of a nonsingular accretive matrix, and the log of the modulus of its determinant.
 
     With the symmetric part :math:`H = GG^T`, that of the inverse is :math:`(C^{-1}G)(C^{-1}G)^T`. The entries of small
     items, which scaling back multiplies by large numbers, are then sums of squares, and zero if C is skew-symmetric.
@@ -260,14 +240,12 @@ def _deficient(N: FloatArray, d: FloatArray, U: FloatArray) -> Resolvent:
 
 
 def size_law(K: FloatArray) -> FloatArray:
-    r"""Coefficients of :math:`\det(I + (z-1)K)` in powers of z, 0 to n: the law of a size.
+    r"""Coefficients of :math:`\det(I + (z-1)K)` in powers of z, 0 to n: the law of the size of a DPP.
 
-    Notes
-    -----
     Determinants at the :math:`n+1` roots of unity, then a Fourier transform. An orthogonal similarity makes K upper
     Hessenberg once, so that each determinant is an elimination of :math:`O(n^2)` with row swaps: :math:`O(n^3)` in all.
     No eigenvalue is computed: those of a K far from normal may be wrong by :math:`\epsilon^{1/n}`, while the
-    determinants err by some rounding units.
+    determinants err by a few rounding units.
     """
     n = len(K)
     if n == 0:

@@ -44,19 +44,10 @@ def is_graded(diagonal: FloatArray) -> bool:
 
 
 def pivoted_rows(a: Array, noise: FloatArray) -> Array:
-    r"""Rows B of shape (n, rank) with :math:`A = BB^*` up to rounding, each as accurate as its own item.
+    """Rows B of shape (n, rank) with :math:`A = BB^*` up to rounding, each as accurate as its own item.
 
-    Parameters
-    ----------
-    a : ndarray of shape (n, n)
-        Hermitian positive semidefinite up to rounding.
-    noise : ndarray of shape (n,)
-        Absolute rounding errors of the diagonal entries.
-
-    Notes
-    -----
-    Complete pivoting in units of the noise, :math:`O(n^2 r)`. It stops where every remaining pivot is rounding
-    (:func:`~diverset.numerics.rounding.zero_pivot`).
+    By a Cholesky factorisation with complete pivoting in units of the `noise` of the diagonal entries, :math:`O(n^2
+    r)`. It stops when every remaining pivot is rounding (:func:`~diverset.numerics.rounding.zero_pivot`).
     """
     n = len(a)
     unit = np.sqrt(np.where(noise > 0.0, noise, 1.0))
@@ -74,13 +65,13 @@ def pivoted_rows(a: Array, noise: FloatArray) -> Array:
 
 
 def without_rounding(rows: Array, noise: FloatArray) -> tuple[Array, FloatArray]:
-    """Rows, those that are only rounding set to zero, and their noise: such items depend on what was projected off."""
+    """Rows and noise, with rows of rounding errors only set to zero."""
     gone = np.sqrt(row_norms_squared(rows)) <= 2.0 * zero_pivot(2) * noise
     return np.where(gone[:, None], 0.0, rows), noise
 
 
 def row_space(rows: Array, noise: FloatArray) -> Array:
-    """Orthonormal columns, of shape (d, rank), that span the row space of `rows`, each weighed by its own noise."""
+    """Orthonormal columns (d, rank) that span the row space of `rows`, each row weighted by its own noise."""
     scaled = rows[noise > 0.0] / noise[noise > 0.0, None]
     if scaled.size == 0:
         return np.zeros((rows.shape[1], 0), dtype=rows.dtype)
@@ -90,7 +81,7 @@ def row_space(rows: Array, noise: FloatArray) -> Array:
 
 
 def _jacobi(X: Array) -> tuple[FloatArray, Array, Array]:
-    r"""Singular value decomposition of a square matrix by one-sided Jacobi rotations, all disjoint pairs at a time.
+    r"""SVD of a square matrix by one-sided Jacobi rotations of disjoint pairs at a time.
 
     Returns `sigma`, U and J with :math:`X J = U \Sigma`.
     """
@@ -131,7 +122,7 @@ def _jacobi(X: Array) -> tuple[FloatArray, Array, Array]:
 
 
 def _complex_jacobi_svd(rows: Array) -> tuple[FloatArray, Array, Array]:
-    """What LAPACK's ``gejsv`` does, for complex rows of full column rank: sigma, U, W, in no order."""
+    """Jacobi singular value decomposition of complex rows of full column rank: sigma, U, W, in no order."""
     order = np.argsort(-np.abs(rows).max(axis=1), kind="stable")
     packed, pivots, tau, _, _ = routine("geqp3", rows)(rows[order])
     d = rows.shape[1]
@@ -146,24 +137,25 @@ def _complex_jacobi_svd(rows: Array) -> tuple[FloatArray, Array, Array]:
     return sigma, U, W
 
 
-def _jacobi_svd(rows: Array) -> tuple[FloatArray, Array, Array]:
+def _jacobi_svd(rows: Array, *, right: bool = True) -> tuple[FloatArray, Array, Array]:
     """Ascending sigma, U and W of tall rows of full column rank, accurate under row and column scaling."""
     if np.iscomplexobj(rows):
         sigma, U, W = _complex_jacobi_svd(rows)
     else:
-        # joba=2: relative accuracy under row and column scaling.
-        sigma, U, W, work, _, info = routine("gejsv", rows)(rows, joba=2, jobu=0, jobv=0, jobr=1, jobt=0, jobp=0)
+        # joba=2: relative accuracy under row and column scaling; jobv=3: left vectors only.
+        jobv = 0 if right else 3
+        sigma, U, W, work, _, info = routine("gejsv", rows)(rows, joba=2, jobu=0, jobv=jobv, jobr=1, jobt=0, jobp=0)
         if info != 0:
             raise np.linalg.LinAlgError("the Jacobi singular value decomposition did not converge")
         sigma, U = sigma * (work[0] / work[1]), U[:, : rows.shape[1]]
     order = np.argsort(sigma, kind="stable")
-    return sigma[order], U[:, order], W[:, order]
+    return sigma[order], U[:, order], W[:, order] if right else W
 
 
 def graded_rotation(columns: Array) -> tuple[FloatArray, Array]:
-    r"""Singular values, ascending, and right vectors of a tall matrix of full column rank, to relative accuracy.
+    """Singular values, ascending, and right vectors of a tall matrix of full column rank, to relative accuracy.
 
-    The columns may have any scales: :math:`A = XD` with any D, diagonal, and X of moderate condition.
+    The matrix is :math:`XD` with any diagonal D and X of moderate condition.
     """
     scale = float(np.abs(columns).max())
     sigma, _, W = _jacobi_svd(columns / scale)
@@ -171,25 +163,12 @@ def graded_rotation(columns: Array) -> tuple[FloatArray, Array]:
 
 
 def graded_svd(rows: Array) -> tuple[FloatArray, Array]:
-    r"""Singular values and left vectors of tall rows of full column rank, to relative accuracy.
+    r"""Singular values, ascending, and left vectors of rows (n, r) of full column rank, to relative accuracy.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n, r)
-        :math:`B = DX` with any D, diagonal, and X of moderate condition; rank r at most n.
-
-    Returns
-    -------
-    sigma : ndarray of shape (r,)
-        Ascending and positive.
-    V : ndarray of shape (n, r)
-        Orthonormal columns. Entry (i, j) errs by a few rounding units times
-        :math:`\min(1, \lVert b_i\rVert/\sigma_j)`, so that :math:`V\Sigma` has rows as accurate as those of B.
-
-    Notes
-    -----
-    :math:`O(nr^2)`, several times as long as a Gram matrix. Left vectors are accurate where an item is large beside
-    the singular value; :math:`b_i w_j/\sigma_j` is accurate where it is small.
+    The rows are :math:`B = DX` with any diagonal D and X of moderate condition. Entry (i, j) of V errs by a few
+    rounding units times :math:`\min(1, \lVert b_i\rVert/\sigma_j)`, so that :math:`V\Sigma` has rows as accurate as
+    those of B: left vectors are accurate where an item is large beside the singular value, :math:`b_i w_j/\sigma_j`
+    where it is small.
     """
     if rows.shape[1] == 0:
         return np.zeros(0), rows
@@ -202,14 +181,9 @@ def graded_svd(rows: Array) -> tuple[FloatArray, Array]:
 
 
 def eigh_graded(a: Array, noise: FloatArray) -> tuple[FloatArray, Array]:
-    r"""Eigendecomposition of a positive semidefinite matrix to high *relative* accuracy.
+    """Eigenvalues, ascending, of a positive semidefinite matrix to high *relative* accuracy; zeros beyond the rank.
 
-    Returns
-    -------
-    values : ndarray of shape (n,)
-        Ascending; exact zeros beyond the rank.
-    vectors : ndarray of shape (n, rank)
-        Eigenvectors of the nonzero eigenvalues, in their order.
+    The eigenvectors are those of the nonzero eigenvalues, of shape (n, rank).
     """
     rows = pivoted_rows(a, noise)
     sigma, V = graded_svd(rows)
@@ -253,10 +227,5 @@ def graded_right_vectors(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
     R = graded_qr(rows)[1]
     if len(R) == 0:
         return np.zeros(0), np.zeros((rows.shape[1], 0))
-    # joba=2: relative accuracy under row and column scaling; left vectors only.
-    sigma, U, _, work, _, info = routine("gejsv", R)(R.T, joba=2, jobu=0, jobv=3, jobr=1, jobt=0, jobp=0)
-    if info != 0:
-        raise np.linalg.LinAlgError("the Jacobi singular value decomposition did not converge")
-    sigma = sigma * (work[0] / work[1])
-    order = np.argsort(sigma, kind="stable")
-    return sigma[order], np.ascontiguousarray(U[:, order])
+    sigma, U, _ = _jacobi_svd(R.T, right=False)
+    return sigma, np.ascontiguousarray(U)

@@ -1,6 +1,6 @@
-"""NumPy twins of the C kernels in ``kernels.h``, used where the loops are not compiled.
+"""NumPy versions of the C kernels in ``kernels.h``, used where the loops are not compiled.
 
-Arrays stand in for pointers: a function reads the first entries of each, as many as the counts that it is given say.
+Arrays stand in for pointers: the counts say how many leading entries of each are read.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def convolve(f: FloatArray, g: FloatArray, n: int) -> float:
 
 
 def compress(W: FloatArray, s: int, X: FloatArray, count: int, Y: FloatArray, m: int, parts: int) -> None:
-    """Coordinates of the first rows of X, of m numbers, against the first s rows of W, without a conjugate, into Y.
+    """Write to Y the coordinates of the first rows of X, of m numbers, against the first s rows of W (no conjugate).
 
     Here and below a number is one double or, with two `parts`, a complex number.
     """

@@ -1,4 +1,4 @@
-r"""Dense linear algebra that forgives rounding and nothing else; knows no DPP.
+"""Dense linear algebra that tolerates rounding errors only; without reference to DPPs.
 
 Kernels here are Hermitian (real symmetric or complex), so every transpose is a conjugate one. The
 Cholesky factor is always the lower one, :math:`A = R R^*`, held in C order.
@@ -7,20 +7,23 @@ Cholesky factor is always the lower one, :math:`A = R R^*`, held in C order.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from diverset._typing import Array, FloatArray, IntArray
+from diverset._typing import Array, BoolArray, FloatArray, IntArray
 from diverset.numerics.rounding import EPS, zero_pivot
 
 __all__ = [
+    "BLOCK",
     "EPS",
     "add_to_diagonal",
     "block_length",
     "cholesky_lower",
     "gram",
+    "grams",
     "hermitian_inverse",
     "inverse_diagonal",
     "is_positive_definite",
@@ -28,32 +31,42 @@ __all__ = [
     "log_det_from_cholesky",
     "log_det_gram",
     "log_det_psd",
+    "log_dets",
     "null_basis",
     "orthonormal_columns",
     "positions_outside",
     "product",
     "routine",
     "row_norms_squared",
+    "share_rows",
     "solve_lower",
     "squared_modulus",
     "tall_qr",
 ]
 
-#: Pivot below which LAPACK stops a Cholesky factorisation with complete pivoting; smaller ones are looked at here.
+#: Pivot at which LAPACK stops a Cholesky factorisation with complete pivoting; larger ones are checked here.
 _TINY = 1e-290
 
-#: Pivots up to so many times the limit of rounding are in doubt.
+#: Pivots below this multiple of the rounding limit are doubtful.
 _DOUBTFUL = 256.0
 
-#: Departure from orthonormal columns that is let pass.
+#: Tolerated departure from orthonormal columns.
 _ORTHONORMAL = 1e-12
 
 #: Rows of one block of a tall QR factorisation.
 _QR_ROWS = 512
 
-#: Up to this order definiteness is checked by NumPy's Cholesky factorisation: SciPy brings a BLAS of its own, whose
-#: threads go on spinning for a while and would slow down an `eigh` that follows.
+#: Up to this order definiteness is checked by NumPy's Cholesky factorisation.
 _NUMPY_CHOLESKY = 2048
+
+
+#: Matrices worked on together: they fit into the processor's cache.
+BLOCK = 512
+#: Pivots of a matrix with unit diagonal below this are left to a more careful method.
+_SAFE = 1e-4
+
+#: Multiplications or additions below which a second thread costs more than it saves.
+_PARALLEL_WORK = 1 << 24
 
 
 def routine(name: str, a: Array) -> Any:
@@ -70,15 +83,10 @@ def add_to_diagonal(a: Array, value: float | FloatArray) -> Array:
 
 
 def cholesky_lower(a: Array, *, overwrite: bool = False) -> Array | None:
-    r"""Lower Cholesky factor of a Hermitian matrix, or None where it is not positive definite.
+    """Lower Cholesky factor of a Hermitian matrix, or None if it is not positive definite.
 
-    Entries above the diagonal of the result are whatever LAPACK left there: the solvers below never
-    read them, and zeroing them costs a pass over memory.
-
-    Notes
-    -----
-    :math:`n^3/3` operations. LAPACK reads a C-ordered Hermitian array as its own conjugate, and the
-    upper factor of the conjugate is, read back in C order, the lower factor wanted.
+    Entries above the diagonal are whatever LAPACK left there; the solvers below do not read them. LAPACK reads a
+    C-ordered Hermitian array as its conjugate, whose upper factor is, read back in C order, the lower factor.
     """
     if a.shape[0] == 0:
         return a.copy()
@@ -90,9 +98,8 @@ def cholesky_lower(a: Array, *, overwrite: bool = False) -> Array | None:
 def is_positive_definite(a: Array) -> bool:
     """Whether a Hermitian matrix has a Cholesky factorisation.
 
-    A check is all that many calls need of a factorisation, so a small one does not wait for SciPy to be imported. Nor
-    does it use SciPy where that is imported already: its BLAS threads would go on spinning for a while, and slow down
-    the eigendecomposition by NumPy that often comes next.
+    Small matrices are checked by NumPy: many calls need no other factorisation, and need not import SciPy. Also, the
+    threads of SciPy's BLAS keep spinning after a call and would slow down an eigendecomposition by NumPy that follows.
     """
     if a.shape[0] > _NUMPY_CHOLESKY:
         return cholesky_lower(a) is not None
@@ -104,10 +111,10 @@ def is_positive_definite(a: Array) -> bool:
 
 
 def product(A: Array, B: Array, *, transpose: bool = False) -> Array:
-    """A @ B, or A @ B.T, by the BLAS that SciPy brings; for C-ordered arrays.
+    """A @ B, or A @ B.T, by the BLAS that comes with SciPy; for C-ordered arrays.
 
-    NumPy brings another, and the threads of one go on spinning for a while after each call: where products alternate
-    with triangular solves in SciPy, ``@`` can be ten times slower than this.
+    NumPy comes with another BLAS, and the threads of one keep spinning after each call: where products alternate with
+    triangular solves in SciPy, ``@`` can be ten times slower than this.
     """
     if A.size == 0 or B.size == 0:
         return A @ (B.T if transpose else B)
@@ -119,7 +126,7 @@ def product(A: Array, B: Array, *, transpose: bool = False) -> Array:
 
 
 def gram(rows: FloatArray) -> FloatArray:
-    """Products of the columns of C-ordered real rows, by the BLAS that SciPy brings; half the work of ``product``."""
+    """Products of the columns of C-ordered real rows, by the BLAS that comes with SciPy; half the work of `product`."""
     if rows.size == 0:
         return rows.T @ rows
     from scipy.linalg import blas
@@ -156,10 +163,9 @@ def hermitian_inverse(R: Array) -> Array:
 
 
 def inverse_diagonal(R: Array) -> FloatArray:
-    r"""Diagonal of :math:`(R R^*)^{-1}` from the Cholesky factor, in :math:`n^3/3` operations.
+    """Diagonal of :math:`(R R^*)^{-1}` from the Cholesky factor, in :math:`n^3/3` operations.
 
-    The inverse is :math:`R^{-*} R^{-1}`, so its diagonal holds the squared column norms of
-    :math:`R^{-1}`: a sum of squares, which never cancels.
+    It holds the squared column norms of :math:`R^{-1}`: sums of squares, without cancellation.
     """
     if R.shape[0] == 0:
         return np.zeros(0)
@@ -168,7 +174,7 @@ def inverse_diagonal(R: Array) -> FloatArray:
 
 
 def lifted_inverse_diagonal(W: Array) -> FloatArray:
-    r"""Diagonal of :math:`(I + W^*W)^{-1}`, each entry to relative accuracy, for W of shape (d, h).
+    """Diagonal of :math:`(I + W^*W)^{-1}`, each entry to relative accuracy, for W of shape (d, h).
 
     By a QR factorisation of W above an identity, rows sorted and columns pivoted, so that no large entry hides the
     identity.
@@ -197,23 +203,16 @@ def squared_modulus(a: Array) -> FloatArray:
 
 
 def block_length(width: int, n_bytes: int = 1 << 21) -> int:
-    """Rows of `width` doubles that fit in `n_bytes`: passes over tall arrays stay in cache."""
+    """Rows of `width` doubles that fit in `n_bytes`, so that several passes over a tall array stay in the cache."""
     return max(64, n_bytes // (8 * max(width, 1)))
 
 
 def log_det_psd(a: Array, noise: FloatArray, rank: Callable[[], int] | None = None) -> float:
-    r"""Log-determinant of a positive semidefinite matrix; ``-inf`` where it is singular.
+    """Log-determinant of a positive semidefinite matrix of shape (m, m); ``-inf`` if it is singular.
 
-    Parameters
-    ----------
-    a : ndarray of shape (m, m)
-        Hermitian positive semidefinite, up to rounding.
-    noise : ndarray of shape (m,)
-        Absolute rounding error carried by each diagonal entry (for a matrix given exactly, ``EPS``
-        times its diagonal). Where a pivot of the Cholesky factorisation with complete pivoting is rounding
-        (:func:`~diverset.numerics.rounding.zero_pivot`), the item depends linearly on those before it.
-    rank : callable, optional
-        Rank of the matrix that `a` is a part of. It is asked only where a pivot is close to rounding.
+    `noise` is the absolute rounding error of each diagonal entry (``EPS`` times the diagonal for a matrix given
+    exactly). An item whose pivot is rounding (:func:`~diverset.numerics.rounding.zero_pivot`) depends linearly on those
+    before it. `rank` gives the rank of the matrix that `a` is a part of; it is called only if a pivot is doubtful.
     """
     m = a.shape[0]
     if m == 0:
@@ -238,19 +237,12 @@ def log_det_psd(a: Array, noise: FloatArray, rank: Callable[[], int] | None = No
 
 
 def log_det_gram(rows: Array, noise: FloatArray, scales: FloatArray | None = None) -> float:
-    r"""Log-determinant of the Gram matrix :math:`B B^*` of a few rows; ``-inf`` where they are dependent.
+    """Log-determinant of the Gram matrix :math:`B B^*` of rows (m, d); ``-inf`` if they are dependent.
 
     By a QR factorisation of the rows with pivoting, so that near-duplicates keep twice the digits that the Gram
     matrix itself would leave, and coordinates of different scales do not disturb each other ([CoxHigham1998]_).
-
-    Parameters
-    ----------
-    rows : ndarray of shape (m, d)
-        The rows B.
-    noise : ndarray of shape (m,)
-        Absolute rounding error of each row, as a norm.
-    scales : ndarray of shape (d,), optional
-        Scales of the columns, if each column is accurate relative to its own.
+    `noise` is the absolute rounding error of each row, as a norm; `scales` are those of the columns, if each column is
+    accurate relative to its own.
     """
     m, d = rows.shape
     if m == 0:
@@ -292,12 +284,12 @@ def positions_outside(inside: IntArray, n: int) -> IntArray:
 
 
 def orthonormal_columns(V: Array) -> Array:
-    r"""V in C order, its columns orthonormal to rounding, the span of every last few of them unchanged.
+    r"""V in C order with columns orthonormal to rounding; the span of the last j columns stays, for every j.
 
-    Eigenvectors :math:`B\hat v_i/\sigma_i` from features are good to rounding times :math:`\sigma_{\max}/\sigma_i`
-    only. What is wrong with them points along those with larger eigenvalues, to their right, and is projected off.
+    Eigenvectors :math:`B\hat v_i/\sigma_i` from features err by rounding times :math:`\sigma_{\max}/\sigma_i`. Errors
+    point along eigenvectors with larger eigenvalues, to their right, and are projected off.
     """
-    # One product with random signs sees a departure anywhere, with no r x r matrix.
+    # One product with random signs detects a departure anywhere, without an r x r matrix.
     signs = np.random.default_rng(0).choice([-1.0, 1.0], size=V.shape[1])
     if np.abs(V.conj().T @ (V @ signs) - signs).max(initial=0.0) > _ORTHONORMAL:
         V = np.linalg.qr(V[:, ::-1])[0][:, ::-1]
@@ -307,8 +299,7 @@ def orthonormal_columns(V: Array) -> Array:
 def tall_qr(a: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Reduced QR factorisation of a tall matrix: one of each block of rows, then one of the stacked factors R.
 
-    Sums over all rows of one column may err by a rounding unit per row, where the BLAS adds one after another and the
-    rows are alike. Here a sum runs over one block.
+    A sum over one block of rows has a smaller rounding error than one over all rows.
     """
     m, width = a.shape
     if m <= 2 * _QR_ROWS or _QR_ROWS < 2 * width:
@@ -320,3 +311,68 @@ def tall_qr(a: FloatArray) -> tuple[FloatArray, FloatArray]:
     outer, small = np.linalg.qr(padded.reshape(blocks, _QR_ROWS, width))
     inner, R = tall_qr(small.reshape(blocks * width, width))
     return (outer @ inner.reshape(blocks, width, width)).reshape(-1, width)[:m], R
+
+
+def grams(B: Array) -> Array:
+    """Gram matrices of the rows of each matrix of a stack, of shape (m, k, k)."""
+    # Conjugating real numbers would copy them.
+    adjoint = np.swapaxes(B.conj() if np.iscomplexobj(B) else B, 1, 2)
+    products: Array = B @ adjoint
+    return products
+
+
+def log_dets(G: Array) -> tuple[FloatArray, BoolArray]:
+    """Log-determinants of a stack (m, k, k) of positive semidefinite matrices, and a mask of the reliable ones.
+
+    They are accurate to about 1e-11 where the mask is true: no pivot, relative to its diagonal entry, is below 1e-4.
+
+    Examples
+    --------
+    >>> log_det, safe = log_dets(np.array([[[2.0, 1.0], [1.0, 2.0]], [[1.0, 1.0], [1.0, 1.0]]]))
+    >>> round(float(log_det[0]), 6), safe.tolist()
+    (1.098612, [True, False])
+    """
+    diagonal = np.einsum("mjj->mj", G).real
+    pivots = _pivots(G)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        safe: BoolArray = np.all(pivots > _SAFE * diagonal, axis=1)
+        log_det: FloatArray = np.log(pivots).sum(axis=1)
+    return log_det, safe & np.isfinite(log_det)
+
+
+def _pivots(G: Array) -> FloatArray:
+    """Pivots of each matrix, of shape (m, k); nan or nonpositive from the first that fails."""
+    try:
+        R = np.linalg.cholesky(G)
+    except np.linalg.LinAlgError:
+        return _eliminated(G)
+    return np.asarray(np.einsum("mjj->mj", R).real ** 2, dtype=np.float64)
+
+
+def _eliminated(G: Array) -> FloatArray:
+    """Pivots by elimination of all matrices at once; LAPACK rejects a stack that holds a singular matrix."""
+    # The matrix is the last axis, so that every operation runs over contiguous memory.
+    A = np.array(np.moveaxis(G, 0, -1), order="C")  # a copy: eliminated in place
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        for j in range(len(A) - 1):
+            row = A[j, j + 1 :]
+            A[j + 1 :, j + 1 :] -= (row.conj() / A[j, j].real)[:, None] * row
+    return np.asarray(np.einsum("jjm->mj", A).real, dtype=np.float64)
+
+
+def share_rows(indptr: Array, width: int, job: Callable[[int, int], None]) -> None:
+    """Call ``job(start, stop)`` for blocks of sparse rows with equally many entries, in threads if that pays.
+
+    `width` is the number of operations for each entry. The job must release Python's lock.
+    """
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    n_jobs = min(cores, 1 + int(indptr[-1]) * width // _PARALLEL_WORK)
+    cuts = np.searchsorted(indptr, np.linspace(0, indptr[-1], n_jobs + 1))
+    cuts[0], cuts[-1] = 0, len(indptr) - 1
+    if n_jobs == 1:
+        job(int(cuts[0]), int(cuts[1]))
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(n_jobs) as pool:
+        list(pool.map(job, cuts[:-1].tolist(), cuts[1:].tolist()))

@@ -1,9 +1,9 @@
-r"""The Poisson-binomial law: the number of successes among independent trials of unlike probabilities.
+r"""The Poisson-binomial law: the number of successes among independent trials with different probabilities.
 
 It is the law of the size of a DPP: trial n, whether eigenvector n is chosen, succeeds with probability
-:math:`p_n = \lambda_n / (1 + \lambda_n)` ([KuleszaTaskar2012]_, section 2.3). Trials are given by their log
-odds :math:`\log \lambda_n`: ``-inf`` never succeeds, ``+inf`` (eigenvalue 1 of the marginal kernel) always
-does, and both :math:`p_n` and :math:`1 - p_n` keep all their digits however small they are.
+:math:`p_n = \lambda_n / (1 + \lambda_n)` ([KuleszaTaskar2012]_, section 2.3). In all functions, `log_lam` are the log
+odds :math:`\log \lambda_n` of the trials, array_like of shape (m,): ``-inf`` never succeeds, ``+inf`` (eigenvalue 1 of
+the marginal kernel) always does, and both :math:`p_n` and :math:`1 - p_n` keep all their digits however small they are.
 """
 
 import math
@@ -12,12 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from diverset._typing import FloatArray
-from diverset.numerics.logistic import expit
-from diverset.numerics.symmetric import tilted_log_mass
+from diverset.numerics.symmetric import expit, tilted_log_mass
 
 __all__ = ["log_pmf", "log_pmf_many", "mean", "pmf", "variance"]
 
-# What falls off the ends of the window of counts at one trial. m times this is the absolute error of pmf,
+# Mass dropped at each end of the window of counts at one trial. m times this is the absolute error of pmf,
 # so probabilities above _TRUSTED have all their digits, and no product ever becomes subnormal (slow and
 # inexact).
 _FLOOR = 1e-300
@@ -25,21 +24,7 @@ _TRUSTED = 1e-250
 
 
 def mean(log_lam: ArrayLike) -> float:
-    r"""Expected number of successes, :math:`\sum_n \lambda_n / (1 + \lambda_n)`.
-
-    Parameters
-    ----------
-    log_lam : array_like of shape (m,)
-        Log odds of the trials.
-
-    Returns
-    -------
-    mean : float
-        The expectation.
-
-    Notes
-    -----
-    O(m). [KuleszaTaskar2012]_, section 2.3 (cardinality): the expected size of a DPP.
+    r"""Expected number of successes, :math:`\sum_n \lambda_n / (1 + \lambda_n)`, of trials with log odds `log_lam`.
 
     Examples
     --------
@@ -51,22 +36,9 @@ def mean(log_lam: ArrayLike) -> float:
 
 
 def variance(log_lam: ArrayLike) -> float:
-    r"""Variance of the number of successes, :math:`\sum_n \lambda_n / (1 + \lambda_n)^2`.
+    r"""Variance of the number of successes, :math:`\sum_n \lambda_n / (1 + \lambda_n)^2`, for log odds `log_lam`.
 
-    Parameters
-    ----------
-    log_lam : array_like of shape (m,)
-        Log odds of the trials.
-
-    Returns
-    -------
-    variance : float
-        The variance.
-
-    Notes
-    -----
-    O(m). Each term is a success probability times the one at minus the log odds, hence accurate for nearly
-    certain trials too. [KuleszaTaskar2012]_, section 2.3 (cardinality).
+    Each term is the product of both probabilities of a trial, so it is accurate for nearly certain trials, too.
 
     Examples
     --------
@@ -81,15 +53,10 @@ def variance(log_lam: ArrayLike) -> float:
 
 
 def pmf(log_lam: ArrayLike) -> FloatArray:
-    r"""Probability of every number of successes.
+    r"""Probability of every number of successes of trials with log odds `log_lam`.
 
     .. math::  \Pr(N = j) = \sum_{|J| = j} \prod_{n \in J} p_n \prod_{n \notin J} (1 - p_n),
                \qquad p_n = \lambda_n / (1 + \lambda_n).
-
-    Parameters
-    ----------
-    log_lam : array_like of shape (m,)
-        Log odds of the trials.
 
     Returns
     -------
@@ -100,7 +67,7 @@ def pmf(log_lam: ArrayLike) -> FloatArray:
     -----
     Trial by trial, [KuleszaTaskar2012]_, Alg. 7, in probabilities: only sums of nonnegative terms, so every
     entry above 1e-250 is relatively accurate to rounding. Counts whose probability falls below 1e-300 are
-    dropped at both ends (use :func:`log_pmf` for those); what remains is about 74 standard deviations wide,
+    dropped at both ends (use :func:`log_pmf` for those). The other counts span about 74 standard deviations,
     so the cost is O(m s) for a standard deviation s, not O(m^2).
 
     Examples
@@ -116,49 +83,37 @@ def pmf(log_lam: ArrayLike) -> FloatArray:
     x = np.asarray(log_lam, dtype=np.float64)
     x = x[x > -np.inf]
     uncertain = x[x < np.inf]
-    # Nearly certain trials first: the window of counts stays narrow until the uncertain ones come.
+    # Nearly certain trials first, so that the window of counts stays narrow for most trials.
     y = uncertain[np.argsort(-np.abs(uncertain), kind="stable")]
     f = count_distribution(expit(y), expit(-y), _FLOOR)
     out = np.zeros(x.size + 1)
-    # Rounding in p and 1 - p multiplies up to 1 + O(m eps) when trials are alike: divide it out.
+    # Rounding errors of p and 1 - p accumulate to a factor of 1 + O(m eps), which the sum removes.
     out[x.size - uncertain.size :] = f / f.sum()
     return out
 
 
 def _divergence(x: FloatArray, t: float) -> FloatArray:
     """Kullback-Leibler divergences of trials with log odds t + x from trials with log odds x."""
-    # In terms of the outcome that was the rarer before the shift, so that its normaliser is near 1.
+    # Use the outcome that was rarer before the shift, so that its normaliser is near 1.
     u = -np.abs(x)
     s = np.where(x > 0.0, -t, t)
     if abs(t) > 500.0:
         growth = np.logaddexp(0.0, u + s) - np.logaddexp(0.0, u)
     else:
-        # One logarithm for both normalisers, or small shifts would leave errors of the size of each.
+        # One logarithm of the ratio: the difference of two would lose the digits of small shifts.
         growth = np.log1p(expit(u) * np.expm1(s))
     divergence: FloatArray = s * expit(u + s) - growth
     return divergence
 
 
 def log_pmf(log_lam: ArrayLike, k: int) -> float:
-    r"""Log probability of one number of successes, however small.
+    r"""Log probability of k successes of trials with log odds `log_lam`; ``-inf`` if k is impossible.
 
     .. math::  \log \Pr(N = k) = -\sum_n \mathrm{KL}(q_n \,\|\, p_n) + t \Big(\sum_n q_n - k\Big)
                + \log \Pr(N_q = k),
 
     with :math:`q_n = e^t \lambda_n / (1 + e^t \lambda_n)` and t such that :math:`\sum_n q_n = k`, KL the
     divergence between two trials and :math:`N_q` the number of successes among trials of probabilities q.
-
-    Parameters
-    ----------
-    log_lam : array_like of shape (m,)
-        Log odds of the trials.
-    k : int
-        Number of successes.
-
-    Returns
-    -------
-    log_prob : float
-        The log probability; ``-inf`` where the count is impossible.
 
     Notes
     -----
@@ -190,24 +145,10 @@ def log_pmf(log_lam: ArrayLike, k: int) -> float:
 
 
 def log_pmf_many(log_lam: ArrayLike, ks: ArrayLike) -> FloatArray:
-    r"""Log probabilities of several numbers of successes, :math:`\log \Pr(N = k)` for each k.
+    r"""Log probabilities of several numbers of successes, :math:`\log \Pr(N = k)` for each k; an array of their shape.
 
-    Parameters
-    ----------
-    log_lam : array_like of shape (m,)
-        Log odds of the trials.
-    ks : array_like of int, of shape (c,)
-        Numbers of successes.
-
-    Returns
-    -------
-    log_prob : ndarray of shape (c,)
-        The log probabilities; ``-inf`` where the count is impossible.
-
-    Notes
-    -----
-    One pass of :func:`pmf`, O(m s), serves every count whose probability exceeds 1e-250, where its rounding
-    is still relative; each count beyond costs a pass of its own, :func:`log_pmf`. Once per distinct count.
+    One call of :func:`pmf`, O(m s), gives all counts whose probability exceeds 1e-250. Every other count takes one
+    call of :func:`log_pmf`.
 
     Examples
     --------

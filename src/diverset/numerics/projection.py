@@ -14,7 +14,7 @@ import numpy as np
 
 from diverset._typing import Array, FloatArray, RNGLike
 from diverset.errors import DiversetError, KernelError
-from diverset.numerics.cores import share_rows
+from diverset.numerics.linalg import share_rows
 from diverset.numerics.validation import (
     as_generator,
     as_number,
@@ -36,20 +36,7 @@ _METHODS = ("gaussian", "sparse", "signs")
 def projection_matrix(n_features: int, dim: int, *, rng: RNGLike = None, method: str = "gaussian") -> FloatArray:
     r"""Random matrix G, of shape (n_features, dim), with :math:`\mathbb{E}\, G G^\top = I`.
 
-    Parameters
-    ----------
-    n_features, dim : int
-        Dimensions before and after.
-    rng : int, Generator or None
-        Seed or generator.
-    method : {"gaussian", "sparse", "signs"}
-        Independent entries: normal with variance 1/dim; :math:`\sqrt{3/d}` times +1, 0, -1 with probabilities
-        1/6, 2/3, 1/6; or :math:`\pm 1/\sqrt{d}` with equal probability (both [Achlioptas2003]_).
-
-    Examples
-    --------
-    >>> projection_matrix(1000, 20, rng=0).shape
-    (1000, 20)
+    The parameters are those of :func:`project`.
     """
     D, d = check_size(n_features, name="n_features"), check_count(dim, name="dim")
     generator = as_generator(rng)
@@ -81,8 +68,8 @@ def project(features: Any, dim: int, rng: RNGLike = None, *, method: str = "gaus
     method : {"gaussian", "sparse", "signs"}
         Independent entries, normal with variance 1/dim; :math:`\sqrt{3/d}` times +1, 0, -1 with probabilities 1/6,
         2/3, 1/6; or :math:`\pm 1/\sqrt{d}` with equal probability (both [Achlioptas2003]_). Sparse features that are
-        all equal where they are not zero, such as lists of neighbours, are projected by signs in whole numbers: a table
-        of bytes that stays in the cache, and some twenty times faster than a product.
+        all equal where they are not zero, such as lists of neighbours, are projected by signs in integer arithmetic,
+        about twenty times faster than by a product.
 
     Returns
     -------
@@ -124,9 +111,9 @@ def _is_flat(features: Any) -> bool:
 
 
 def _sign_sums(features: Any, dim: int, rng: np.random.Generator) -> FloatArray:
-    """Projection by signs of flat features, which only counts: in m entries, c of them with +1, the sum is 2c - m.
+    """Project flat features by signs, by counting: for m entries, c of them with sign +1, the sum is 2c - m.
 
-    Directions are taken by the line of the cache; rows are shared out over the processor's cores.
+    Directions are processed in blocks of one cache line; rows are split over threads.
     """
     from diverset.numerics._projection_loops import BYTES, count_rows
 
@@ -146,7 +133,7 @@ def _sign_sums(features: Any, dim: int, rng: np.random.Generator) -> FloatArray:
 
 
 def _project_blocks(features: Any, dim: int, rng: RNGLike, method: str) -> Any:
-    """The same for a dask array, blocks of sparse matrices included: another dask array, not computed yet."""
+    """Project a dask array, possibly with sparse blocks; the result is a dask array, not computed yet."""
     if features.ndim != 2:
         raise KernelError(f"features has shape {features.shape}; expected 2 dimensions")
     features = features.rechunk({1: -1})

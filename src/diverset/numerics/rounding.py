@@ -1,4 +1,4 @@
-r"""What counts as zero: the one place that tells rounding errors from small numbers.
+r"""Limits below which a number counts as zero, used by all kernels.
 
 Every kernel carries a vector `noise`, the absolute rounding error of each item: of the diagonal entry :math:`L_{ii}`
 for a matrix, of the norm of the row :math:`b_i` for item rows. It is set from the precision of the input (float32 or
@@ -9,7 +9,7 @@ then known up to :math:`\sqrt{\epsilon_i\epsilon_j}`, because rounding is relati
 For a matrix of independent entries of this size with mean zero, the spectral norm is about
 :math:`2\sqrt{\max_i\epsilon_i \sum_j \epsilon_j}` times the standard deviation of one rounding (0.3 units)
 ([BandeiraVanHandel2016]_). Products of features in single precision have errors of a few units, so
-:data:`SLACK` units are let pass.
+:data:`SLACK` units are tolerated.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ __all__ = ["EPS", "SLACK", "rounding_unit", "zero_eigenvalue", "zero_pivot", "ze
 #: Rounding unit of the arithmetic used throughout.
 EPS = float(np.finfo(np.float64).eps)
 
-#: Units of rounding per entry that are let pass.
+#: Units of rounding per entry that are tolerated.
 SLACK = 4.0
 
 
 def rounding_unit(given: Any) -> float:
-    """Rounding unit of the precision that an array was given in; that of float64 for lists and integers."""
+    """Rounding unit of the precision of an array; that of float64 for lists and integers."""
     dtype = getattr(given, "dtype", None)
     if isinstance(dtype, np.dtype) and dtype.kind in "fc":
         return max(EPS, float(np.finfo(dtype).eps))
@@ -40,14 +40,9 @@ def rounding_unit(given: Any) -> float:
 
 
 def zero_eigenvalue(noise: FloatArray, top: float) -> float:
-    """Eigenvalue of a Hermitian matrix up to which it is rounding.
+    """Size up to which an eigenvalue of a Hermitian matrix is rounding, for the `noise` of its diagonal entries.
 
-    Parameters
-    ----------
-    noise : ndarray of shape (n,)
-        Rounding errors of the diagonal entries.
-    top : float
-        Largest eigenvalue, to which the rounding of the eigenvalue algorithm itself is relative.
+    The rounding of the eigenvalue algorithm is relative to `top`, the largest eigenvalue.
     """
     n = len(noise)
     if n == 0:
@@ -58,12 +53,11 @@ def zero_eigenvalue(noise: FloatArray, top: float) -> float:
 def zero_pivot(m: int) -> float:
     """Pivot of m items, in units of their noise, up to which it is rounding.
 
-    It is :func:`zero_eigenvalue` for equal noise. A pivot is at least the smallest eigenvalue, so a matrix whose
-    eigenvalues all lie above their limit has no subset below this one.
+    It is :func:`zero_eigenvalue` for equal noise: if all eigenvalues are above that limit, so are the pivots.
     """
     return SLACK * math.sqrt(m)
 
 
 def zero_singular_value(noise: FloatArray) -> float:
-    """Singular value of rows with these rounding errors, as norms, up to which it is rounding."""
+    """Size up to which a singular value is rounding, for rows with these rounding errors (as norms)."""
     return SLACK * float(np.linalg.norm(noise))

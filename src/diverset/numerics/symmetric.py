@@ -6,7 +6,7 @@ is the normaliser of a k-DPP ([KuleszaTaskar2012]_, Prop. 5.1). Spectra are give
 ``-inf`` for a zero eigenvalue. Multiplying every eigenvalue by :math:`e^t` multiplies :math:`e_k` by
 :math:`e^{kt}`, so t is free; chosen such that independent trials with odds :math:`e^t \lambda_n` succeed k
 times on average, it turns :math:`e_k` into the probability of the most likely count, which is never small
-([BarthelmeAmblardTremblay2019]_). The plain algorithms of the literature stand beside it.
+([BarthelmeAmblardTremblay2019]_). The plain algorithms of the literature are here, too.
 """
 
 import math
@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from diverset._typing import FloatArray
-from diverset.numerics.logistic import expit
 
 __all__ = [
     "elementary_symmetric_table",
@@ -29,6 +28,13 @@ __all__ = [
 # Mass dropped at each of m trials. Counts are tilted to have their mode at k, of mass above 1 / (m + 1), so
 # what is lost there is far below rounding.
 _NEGLIGIBLE = 1e-30
+
+
+def expit(x: FloatArray) -> FloatArray:
+    r"""Probability :math:`1 / (1 + e^{-x})` of log-odds x, without importing SciPy's special functions."""
+    with np.errstate(over="ignore"):  # an infinite denominator is right
+        p: FloatArray = 1.0 / (1.0 + np.exp(-x))
+    return p
 
 
 def tilt(log_lam: ArrayLike, target: float) -> float:
@@ -126,24 +132,8 @@ def tilt(log_lam: ArrayLike, target: float) -> float:
 
 
 def tilted_log_mass(log_lam: FloatArray, k: int) -> tuple[float, float]:
-    r"""Tilt to mean k, and the log probability of exactly k successes after it.
+    r"""Tilt t of finite log odds to mean k, 0 < k < m, and the log probability of exactly k successes after it.
 
-    Parameters
-    ----------
-    log_lam : ndarray of shape (m,)
-        Log odds, all finite.
-    k : int
-        Number of successes, 0 < k < m.
-
-    Returns
-    -------
-    t : float
-        The shift of :func:`tilt` for the target k.
-    log_mass : float
-        :math:`\log \Pr(N = k)` for independent trials with log odds :math:`t + \log \lambda_n`.
-
-    Notes
-    -----
     O(m s) time for a standard deviation s of the count, :math:`s^2 \le \min(k, m - k)`. An integer mean is
     the mode ([Darroch1964]_, Thm. 4), so the probability is near :math:`1 / (2.5 s)` and never small.
 
@@ -220,25 +210,12 @@ def log_elementary_symmetric(log_lam: ArrayLike, k: int) -> float:
 
 
 def elementary_symmetric_table(lam: ArrayLike, k: int) -> FloatArray:
-    r"""Table of the elementary symmetric polynomials of every prefix of a spectrum.
+    r"""Table of the elementary symmetric polynomials of every prefix of a spectrum, up to order k.
 
     .. math::  e_l^n = e_l^{n-1} + \lambda_n e_{l-1}^{n-1}, \qquad e_0^n = 1, \quad e_l^0 = 0 \ (l \ge 1).
 
-    Parameters
-    ----------
-    lam : array_like of shape (m,)
-        Eigenvalues.
-    k : int
-        Largest order, nonnegative.
-
-    Returns
-    -------
-    E : ndarray of shape (k + 1, m + 1)
-        Entry (l, n) is :math:`e_l(\lambda_1, \dots, \lambda_n)`.
-
-    Notes
-    -----
-    O(mk) time and memory ([KuleszaTaskar2012]_, Alg. 7), as printed: it overflows where :math:`e_l` does.
+    Entry (l, n) of the result, of shape (k + 1, m + 1), is :math:`e_l(\lambda_1, \dots, \lambda_n)`. O(mk) time and
+    memory ([KuleszaTaskar2012]_, Alg. 7), as printed: it overflows where :math:`e_l` does.
 
     Examples
     --------
@@ -258,23 +235,11 @@ def elementary_symmetric_table(lam: ArrayLike, k: int) -> FloatArray:
 
 
 def log_elementary_symmetric_all(log_lam: ArrayLike, k: int) -> FloatArray:
-    r"""Logarithms of the elementary symmetric polynomials of orders 0 to k.
+    r"""Logarithms of the elementary symmetric polynomials of orders 0 to k, of shape (k + 1,).
 
     .. math::  e_l^n = e_l^{n-1} + \lambda_n e_{l-1}^{n-1}, \qquad l = 0, \dots, k,
 
-    in logarithms throughout.
-
-    Parameters
-    ----------
-    log_lam : array_like of shape (m,)
-        Log eigenvalues, as in :func:`log_elementary_symmetric`.
-    k : int
-        Largest order, nonnegative.
-
-    Returns
-    -------
-    log_e : ndarray of shape (k + 1,)
-        Entry l is :math:`\log e_l`, infinite as in :func:`log_elementary_symmetric`.
+    in logarithms throughout. The parameters are those of :func:`log_elementary_symmetric`.
 
     Notes
     -----
@@ -301,25 +266,13 @@ def log_elementary_symmetric_all(log_lam: ArrayLike, k: int) -> FloatArray:
 
 
 def elementary_symmetric_tree(lam: ArrayLike, k: int) -> FloatArray:
-    r"""Polynomials of order k - 1 of a spectrum with each eigenvalue left out in turn.
+    r"""Polynomials of order k - 1 of a spectrum with each eigenvalue left out in turn, of shape (m,).
 
     .. math::  e_{k-1}^{-n} = e_{k-1}(\lambda_1, \dots, \lambda_{n-1}, \lambda_{n+1}, \dots, \lambda_m),
 
     by a binary tree over the eigenvalues and
 
     .. math::  e_k(\Lambda_1 \cup \Lambda_2) = \sum_{l=0}^k e_l(\Lambda_1) e_{k-l}(\Lambda_2).
-
-    Parameters
-    ----------
-    lam : array_like of shape (m,)
-        Eigenvalues.
-    k : int
-        Order plus one, positive.
-
-    Returns
-    -------
-    e_without : ndarray of shape (m,)
-        Entry n is :math:`e_{k-1}^{-n}`.
 
     Notes
     -----

@@ -13,17 +13,17 @@ import numpy as np
 
 __all__ = ["Bits", "lock_of", "open_generator", "uniform"]
 
-#: What loops draw from: here the generator, in compiled code a pointer to its bit generator.
+#: Source of uniforms for loops: here the generator, in compiled code a pointer to its bit generator.
 Bits = Any
 
 
 def lock_of(rng: np.random.Generator) -> AbstractContextManager[Any]:
-    """Lock for a whole loop. Compiled code takes the generator's; here each draw does, and it may not be re-entrant."""
+    """Lock for a whole loop: in compiled code that of the generator; here each draw takes it, so this one is empty."""
     return nullcontext()
 
 
 def open_generator(rng: np.random.Generator) -> Any:
-    """What loops draw from, under the lock."""
+    """Source of uniforms for loops, used under the lock."""
     return rng
 
 

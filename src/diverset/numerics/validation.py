@@ -1,4 +1,4 @@
-"""Checks at the public door: what is wrong, the value, the remedy. Inner functions trust their input."""
+"""Input checks at public functions: errors state the problem, the value and the remedy."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ __all__ = [
     "tensor_values",
 ]
 
-#: Numbers whose squares, and sums of many of those, are still floats; to be compared with in double precision.
+#: Largest accepted magnitude: squares of such numbers, and sums of many of them, do not overflow.
 LARGEST = np.float64(1e150)
-#: Rows compared at a time when a matrix is held against its transpose; a tile pair fits in cache.
+#: Rows per tile when a matrix is compared with its transpose; a pair of tiles fits in the cache.
 _TILE = 256
 
 
@@ -55,17 +55,17 @@ def is_sparse(a: Any) -> bool:
 
 
 def is_blocked(a: Any) -> bool:
-    """Whether `a` is an array or frame held in blocks and still to be computed (dask), told by what it can do."""
+    """Whether `a` is a lazy array or frame held in blocks (dask), recognised by its methods."""
     return hasattr(a, "compute") and hasattr(a, "to_delayed") and (hasattr(a, "chunks") or hasattr(a, "to_dask_array"))
 
 
 def _has_masked_entries(a: Any) -> bool:
-    # Without numpy.ma, which NumPy imports on use, there are no masked arrays.
+    # NumPy imports numpy.ma on first use; without it there are no masked arrays.
     return "numpy.ma" in sys.modules and bool(np.ma.is_masked(a))
 
 
 def tensor_values(tensor: Any, *, name: str) -> Array:
-    """The values of a torch tensor in memory, told by what it can do; torch is not imported."""
+    """The values of a torch tensor in memory, recognised by its methods; torch is not imported."""
     device = getattr(getattr(tensor, "device", None), "type", "cpu")
     if device != "cpu":
         raise KernelError(f"{name} is a tensor on {device}; move it to memory first, with .cpu()")
@@ -99,7 +99,7 @@ def as_generator(rng: Any) -> np.random.Generator:
 
 
 def plain_array(a: Any, *, name: str) -> Any:
-    """`a` as an array with objects read as numbers; refuses masked entries, and leaves sparse ones alone."""
+    """`a` as an array with objects read as numbers; masked entries raise an error, sparse arrays are returned."""
     if is_sparse(a):
         return a
     array = _as_array(a, name=name)
@@ -109,19 +109,18 @@ def plain_array(a: Any, *, name: str) -> Any:
         raise KernelError(f"{name} cannot be read as an array of numbers: {error}") from None
 
 
-#: A marginal kernel is mostly K = I - (L + I)^-1, and carries the rounding of an L that may be large: ours, too, errs
-#: by as much before the spectrum of L is asked.
+#: Tolerance for the eigenvalues of K, which is often computed as I - (L + I)^-1 and then has the rounding errors of L.
 _OF_K = 1e-10
 
 
-def as_real_or_complex(a: Any, *, name: str, ndim: int) -> Array:
-    """`a` as a float or complex array of `ndim` dimensions, its precision kept; refuses other dtypes."""
+def as_real_or_complex(a: Any, *, name: str, ndim: int | None = None) -> Array:
+    """`a` as a float or complex array in its own precision, of `ndim` dimensions (None: any); others raise an error."""
     array: Array = _as_array(a, name=name)
     if array.dtype.kind in "biu":
         array = array.astype(np.float64)
     if array.dtype.kind not in "fc":
         raise KernelError(f"{name} has dtype {array.dtype}; it must hold real or complex numbers")
-    if array.ndim != ndim:
+    if ndim is not None and array.ndim != ndim:
         raise KernelError(f"{name} has shape {array.shape}; expected {ndim} dimension{'s' * (ndim > 1)}")
     return array
 
@@ -133,7 +132,7 @@ def _first_nonfinite(a: Array) -> tuple[int, ...] | None:
         if all_finite(a):
             return None
     else:
-        # A sum is finite only if no entry is nan or inf (an overflowing sum is then looked at in full).
+        # A finite sum proves that no entry is nan or inf; if the sum overflows, all entries are checked below.
         with np.errstate(over="ignore", invalid="ignore"):
             if np.isfinite(a.sum()):
                 return None
@@ -142,42 +141,49 @@ def _first_nonfinite(a: Array) -> tuple[int, ...] | None:
 
 
 def check_finite(a: Array, *, name: str) -> None:
-    """Refuse nan and infinite entries, naming the first."""
+    """Raise an error that names the first nan or infinite entry, if there is one."""
     where = _first_nonfinite(a)
     if where is not None:
         at = ", ".join(str(i) for i in where)
         raise KernelError(f"{name}[{at}] is {a[where]}; every entry must be finite")
 
 
-def as_real(a: Any, *, name: str, shape: tuple[int | None, ...]) -> FloatArray:
-    """Array of real numbers of this shape (None: any length), perhaps not finite."""
-    array = as_real_or_complex(a, name=name, ndim=len(shape))
+def as_real(a: Any, *, name: str, shape: tuple[int | str | None, ...] | None = None) -> FloatArray:
+    """`a` as an array of real numbers of this shape; nan and infinities are allowed.
+
+    In `shape`, None or a name stands for any length; without `shape`, any shape is allowed.
+    """
+    array = as_real_or_complex(a, name=name, ndim=None if shape is None else len(shape))
     if array.dtype.kind == "c":
         raise KernelError(f"{name} is complex; it must hold real numbers")
-    if any(wanted not in (None, length) for wanted, length in zip(shape, array.shape, strict=True)):
+    if shape is None:
+        return array.astype(np.float64, copy=False)
+    if any(not isinstance(m, str) and m not in (None, n) for m, n in zip(shape, array.shape, strict=True)):
         expected = ", ".join("n" if wanted is None else str(wanted) for wanted in shape)
         raise KernelError(f"{name} has shape {array.shape}; expected ({expected}{',' * (len(shape) == 1)})")
     return array.astype(np.float64, copy=False)
 
 
 def check_squares(array: FloatArray, *, name: str, largest: float = LARGEST) -> None:
-    """Refuse entries that are not finite, or whose squares are not, naming one."""
+    """Raise an error for an entry that is not finite, or whose square is not."""
     check_finite(array, name=name)
     if array.size and max(float(array.max()), -float(array.min())) > largest:
         where = tuple(int(i) for i in np.unravel_index(int(np.abs(array).argmax()), array.shape))
         at = ", ".join(map(str, where))
-        raise KernelError(f"{name}[{at}] is {array[where]:.6g}, too large to be squared; take another unit")
+        raise KernelError(f"{name}[{at}] is {array[where]:.6g}, too large to be squared; use a larger unit")
 
 
-def as_finite(a: Any, *, name: str, shape: tuple[int | None, ...], largest: float = LARGEST) -> FloatArray:
-    """Array of real, finite numbers of this shape (None: any length), whose squares are finite, too."""
+def as_finite(
+    a: Any, *, name: str, shape: tuple[int | str | None, ...] | None = None, largest: float = LARGEST
+) -> FloatArray:
+    """`a` as an array of finite real numbers of this shape, as in `as_real`, whose squares are finite, too."""
     array = as_real(a, name=name, shape=shape)
     check_squares(array, name=name, largest=largest)
     return array
 
 
 def _asymmetry(a: Array) -> tuple[float, int, int]:
-    """Largest |a - a*| and where, tile by tile (a whole transpose would thrash the cache)."""
+    """Largest |a - a*| and its position, tile by tile (a whole transpose would thrash the cache)."""
     n = a.shape[0]
     worst, at_i, at_j = 0.0, 0, 0
     for i in range(0, n, _TILE):
@@ -196,9 +202,9 @@ def _asymmetry(a: Array) -> tuple[float, int, int]:
 
 
 def as_hermitian(a: Any, *, name: str) -> Array:
-    """A private, exactly Hermitian float64 or complex128 copy of `a`; refuses what is not Hermitian.
+    """A private, exactly Hermitian float64 or complex128 copy of `a`; raises an error if `a` is not Hermitian.
 
-    The two halves may differ by rounding in the precision they came in; their mean is taken then.
+    The two triangles may differ by rounding in the precision of the input; their mean is used.
     """
     if is_sparse(a):
         check_fits_in_memory(8 * a.shape[0] * a.shape[1], what=f"the dense form of {name}")
@@ -226,16 +232,16 @@ def as_hermitian(a: Any, *, name: str) -> Array:
 
 
 def _forgiven(noise: FloatArray, top: float) -> float:
-    """Size of a negative eigenvalue that is let pass: four times what counts as zero."""
+    """Tolerated size of a negative eigenvalue: four times the limit below which it counts as zero."""
     return 4.0 * zero_eigenvalue(noise, max(8.0 / max(len(noise), 1), 1.0) * top)
 
 
 def check_positive_semidefinite(a: Array, *, name: str, given: Any, remedy: str, forgiven: float = 0.0) -> None:
-    """Refuse a Hermitian matrix with an eigenvalue below zero by more than rounding.
+    """Raise an error if a Hermitian matrix has an eigenvalue below zero by more than rounding.
 
-    `given` is the matrix as the user passed it: its precision says how much rounding is; never less than `forgiven`,
-    relative to the largest eigenvalue. A Cholesky factorisation proves the common case: of the matrix itself, or of the
-    matrix with that much added to its diagonal. Only where both fail are the eigenvalues computed.
+    The tolerance follows from the precision of `given`, the matrix as the user passed it, and is at least `forgiven`
+    times the largest eigenvalue. A Cholesky factorisation proves the common case: of the matrix, or of the matrix
+    with the tolerance added to its diagonal. Eigenvalues are computed only if both fail.
     """
     n = a.shape[0]
     if n == 0:
@@ -263,7 +269,7 @@ def is_positive_semidefinite(a: Array, *, scale: float) -> bool:
 
 
 def check_between_zero_and_identity(K: Array, *, given: Any) -> None:
-    """Refuse a marginal kernel with an eigenvalue outside [0, 1] by more than rounding."""
+    """Raise an error if a marginal kernel has an eigenvalue outside [0, 1] by more than rounding."""
     n = K.shape[0]
     if n == 0:
         return
@@ -284,12 +290,9 @@ def check_between_zero_and_identity(K: Array, *, given: Any) -> None:
 
 def as_quality(quality: Any, n: int) -> FloatArray:
     """`quality` as a private vector of n finite nonnegative numbers."""
-    q = as_real_or_complex(quality, name="quality", ndim=1)
-    if np.iscomplexobj(q):
-        raise KernelError("quality is complex; it must be one real nonnegative number per item")
-    if len(q) != n:
-        raise KernelError(f"quality has {len(q)} entries for {n} items; give one per item")
-    copy = np.array(q, dtype=np.float64)
+    copy = np.array(as_real(quality, name="quality", shape=(None,)))
+    if len(copy) != n:
+        raise KernelError(f"quality has {len(copy)} entries for {n} items; give one per item")
     check_finite(copy, name="quality")
     if n and copy.min() < 0.0:
         i = int(copy.argmin())
@@ -298,21 +301,18 @@ def as_quality(quality: Any, n: int) -> FloatArray:
 
 
 def as_probability_vector(p: Any, *, name: str) -> FloatArray:
-    """`p` as a private vector of probabilities that sums to one; rounding in the sum is forgiven."""
-    vector = as_real_or_complex(p, name=name, ndim=1)
-    if np.iscomplexobj(vector):
-        raise DiversetError(f"{name} is complex; it must be a vector of probabilities")
-    copy = np.array(vector, dtype=np.float64)
-    check_finite(copy, name=name)
-    if len(copy) == 0:
+    """`p` as a private vector of probabilities, divided by its sum, which must be 1 up to 1e-6."""
+    vector = as_real(p, name=name, shape=(None,))
+    check_finite(vector, name=name)
+    if len(vector) == 0:
         raise DiversetError(f"{name} is empty; give at least one probability")
-    if copy.min() < 0.0:
-        i = int(copy.argmin())
-        raise DiversetError(f"{name}[{i}] is {copy[i]:.6g}; probabilities are nonnegative")
-    total = float(copy.sum())
+    if vector.min() < 0.0:
+        i = int(vector.argmin())
+        raise DiversetError(f"{name}[{i}] is {vector[i]:.6g}; probabilities are nonnegative")
+    total = float(vector.sum())
     if abs(total - 1.0) > 1e-6:
         raise DiversetError(f"{name} sums to {total:.9g}; probabilities sum to 1 (divide by the sum)")
-    return copy / total
+    return vector / total
 
 
 def check_size(k: Any, *, name: str = "k") -> int:
@@ -340,7 +340,7 @@ def check_count(value: Any, *, name: str) -> int:
 
 
 def as_number(value: Any, *, name: str) -> float:
-    """`value` as a float, which may be infinite or nan."""
+    """`value` as a float, possibly infinite or nan."""
     try:
         if np.iscomplexobj(value):
             raise TypeError
@@ -407,7 +407,7 @@ def find_positions(labels: Iterable[int], items: IntArray | range, *, name: str 
 
 
 def check_rows(rows: Any, n: int, *, name: str) -> IntArray:
-    """Numbers of rows, each from 0 to n - 1, in their order; some may come twice."""
+    """Row numbers from 0 to n - 1, in their order, possibly with repetitions."""
     try:
         array = np.asarray(rows)
     except ValueError as error:
@@ -428,7 +428,7 @@ def _read(path: str) -> str:
 
 
 def available_memory() -> int | None:
-    """Bytes that can still be allocated, by the kernel's own estimate and the control group's limit."""
+    """Bytes that can still be allocated, by the estimate of the operating system and the control group limit."""
     limits = []
     try:
         for line in _read("/proc/meminfo").splitlines():
@@ -446,8 +446,8 @@ def available_memory() -> int | None:
 
 
 def check_fits_in_memory(n_bytes: int, *, what: str, remedy: str = "") -> None:
-    """Refuse an allocation that does not fit, before it is tried."""
-    # Small arrays are not worth the look at /proc.
+    """Raise an error before an allocation that does not fit into memory."""
+    # Reading /proc takes longer than it is worth for small arrays.
     if n_bytes < 1 << 28:
         return
     free = available_memory()

@@ -1,14 +1,10 @@
-r"""What all pages share: the Jinja environment, files that appear whole, links, and a map of rows.
+r"""Code shared by all pages: the Jinja environment, links, texts, and a map of rows.
 
-A page is one HTML file that loads nothing. Each module beside this one has a function ``page(result, output)``, which
-returns the values for the template of the same name; everything in them is escaped by Jinja.
-
-The map shows rows by their first two principal components: for centred features X = U \Sigma V^T, row i is at
-:math:`(U_{i1} \sigma_1, U_{i2} \sigma_2)`, the plane that keeps most of the variation.
+A page is one HTML file that loads nothing. Each other module has a function ``page(result, output)``, which returns the
+values for the template of the same name; Jinja escapes them.
 """
 
 import os
-from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -23,15 +19,11 @@ from diverset._typing import FloatArray, IntArray
 from diverset.io.files import atomic_write
 from diverset.numerics.validation import is_sparse
 
-__all__ = [
-    "as_fragment", "as_markdown", "file_link", "placed", "plain", "principal_plane", "render", "short", "some_of",
-    "web_link", "write_page",
-]  # fmt: skip
+__all__ = ["as_fragment", "as_markdown", "file_link", "placed", "plain", "render", "short", "web_link", "write_page"]
 
-#: Beyond this many rows and features, the two components are found by iteration.
-_DIRECT = 400
-_ROUNDS = 6
-#: Rows of a result that a notebook shows at once; the others are folded.
+#: With more rows and features than this, the two components are found by this number of iterations.
+_DIRECT, _ROUNDS = 400, 6
+#: Rows of a result that a notebook shows unfolded.
 _FRAGMENT_ROWS = 20
 
 
@@ -43,75 +35,72 @@ def _environment() -> Any:
         loader=jinja2.PackageLoader("diverset.pages"), autoescape=True, undefined=jinja2.StrictUndefined
     )
     environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":")}
-    environment.filters["cell"] = _cell
     return environment
 
 
 def render(template: str, **values: Any) -> str:
-    """A template filled with values; text in them stays text."""
+    """A template filled with values, which are escaped."""
     return str(_environment().get_template(template).render(version=dv.__version__, **values))
 
 
 def write_page(result: Result, output: Path) -> None:
-    """Write the page of a result; the file appears whole or not at all."""
+    """Write the page of a result, atomically."""
     values = import_module(f"diverset.pages.{result._page}").page(result, output)
     with atomic_write(output) as temporary:
         html = render(f"{result._page}.html", **values)
         temporary.write_text(html, encoding="utf-8", errors="replace", newline="\n")
 
 
-def as_fragment(result: Result) -> str:
-    """What a notebook shows: the text of the result, and its rows as a table."""
+def _cells(result: Result) -> tuple[list[str], list[list[str]]]:
+    """Names of the columns of a result, and its cells row by row."""
     rows = result.records()
     columns = list(dict.fromkeys(name for row in rows for name in row))
-    filled: list[Mapping[str, Any]] = [{name: row.get(name) for name in columns} for row in rows]
-    first, more = filled[:_FRAGMENT_ROWS], filled[_FRAGMENT_ROWS:]
-    return render("fragment.html", heading=str(result), columns=columns, rows=first, more=more)
+    return columns, [[_cell(row.get(name)) for name in columns] for row in rows]
+
+
+def as_fragment(result: Result) -> str:
+    """HTML for a notebook: the text of the result, and its rows as a table."""
+    columns, rows = _cells(result)
+    blocks = [rows[:_FRAGMENT_ROWS], rows[_FRAGMENT_ROWS:]]
+    return render("fragment.html", heading=str(result), columns=columns, blocks=blocks)
 
 
 def as_markdown(result: Result) -> str:
-    """The result as Markdown: what its page module makes of it, else a heading line and a table."""
+    """The result as Markdown, by the function ``markdown`` of its page module; by default a line and a table."""
     own = getattr(import_module(f"diverset.pages.{result._page}"), "markdown", None)
     if own is not None:
         return str(own(result))
-    rows = result.records()
-    columns = list(dict.fromkeys(name for row in rows for name in row))
-    lines = [str(result).partition("\n")[0], ""]
-    lines += [_line(columns), _line("---" for _ in columns), *(_line(row.get(c) for c in columns) for row in rows)]
-    return "\n".join([*lines, ""])
-
-
-def _line(cells: Any) -> str:
-    return f"| {' | '.join(cell if cell == '---' else plain(_cell(cell)) for cell in cells)} |"
+    columns, rows = _cells(result)
+    lines = [map(plain, columns), ["---"] * len(columns), *(map(plain, row) for row in rows)]
+    return "\n".join([str(result).partition("\n")[0], "", *(f"| {' | '.join(cells)} |" for cells in lines), ""])
 
 
 def _cell(value: Any) -> str:
-    """A value of a table, as it is shown."""
     if isinstance(value, float):
         return f"{value:.4g}"
     return "" if value is None else short(str(value), 400)
 
 
 def plain(text: str) -> str:
-    """Text in which Markdown sees no markup."""
+    """Text with all Markdown markup escaped."""
     return "".join("\\" + mark if mark in "\\`*_[]<>#|" else mark for mark in " ".join(text.split()))
 
 
 def web_link(address: Any) -> str:
-    """An address that a page may link to, or nothing: only http and https."""
+    """An http or https address, or an empty string for anything else."""
     text = str(address or "").strip()
     return text if text.lower().startswith(("http://", "https://")) else ""
 
 
 def file_link(path: str | os.PathLike[str], output: Path) -> str:
-    """A link from a page to a file, relative to the page; nothing if there is no such file."""
+    """A relative link from a page to a file; empty if there is no such file."""
     try:
         if not os.path.exists(path):
             return ""
         relative = os.path.relpath(os.path.abspath(path), os.path.abspath(output.parent))
-    except (OSError, ValueError):  # another drive, or a name that no file system has
+    except (OSError, ValueError):  # another drive, or an impossible name
         return ""
-    # The dot keeps a name such as "javascript:x" from being read as an address.
+    # Because of the dot, a name such as "javascript:x" is no address.
     return "./" + quote(relative.replace(os.sep, "/").encode("utf-8", "surrogateescape"))
 
 
@@ -124,7 +113,7 @@ def short(text: str, length: int) -> str:
 
 
 def some_of(n: int, without: IntArray, most: int) -> IntArray:
-    """Rows for the background of a map, evenly spread over the file if there are too many."""
+    """Rows other than `without`, at most `most` of them, evenly spaced."""
     others = np.setdiff1d(np.arange(n), without)
     if len(others) <= most:
         return others
@@ -132,68 +121,52 @@ def some_of(n: int, without: IntArray, most: int) -> IntArray:
 
 
 def placed(candidates: Any, shown: IntArray) -> tuple[FloatArray, str]:
-    """Places of rows on a map, in percent, and what the directions mean.
-
-    `candidates` has ``features``, ``similarity`` and ``axes``, as those of the command line do.
-    """
+    """Places of rows of ``Candidates`` on a map, in percent, and a caption."""
     X = candidates.features[shown]
     if candidates.axes is not None:
         plane = np.asarray(X, dtype=np.float64)
         caption = f"Across: {candidates.axes[0]}; up: {candidates.axes[1]}."
     else:
-        if candidates.similarity == "cosine":
-            X = _unit_rows(X)
+        if candidates.similarity == "cosine" and is_sparse(X):
+            X = dv.kernels.normalize_rows(X)
+        elif candidates.similarity == "cosine":
+            X = np.array(X, dtype=np.float64)
+            some = np.any(X, axis=1)  # rows of zeros stay
+            X[some] = dv.kernels.normalize_rows(X[some])
         plane, share = principal_plane(X)
-        caption = (
-            f"Close rows are alike, as far as two directions can tell: they keep {share:.0%} of the variation "
-            "(principal components)."
-        )
-    low, high = plane.min(axis=0), plane.max(axis=0)
-    width = np.where(high > low, high - low, 1.0)
-    unit = np.where(high > low, (plane - low) / width, 0.5)
-    unit[:, 1] = 1.0 - unit[:, 1]  # up is more
-    return 5.0 + 90.0 * unit, caption
+        caption = f"Close rows are similar; the two principal components keep {share:.0%} of the variation."
+    return in_percent(plane, plane), caption
 
 
-def _unit_rows(X: Any) -> Any:
-    """Rows of length 1; rows of zeros stay."""
-    if is_sparse(X):
-        return dv.kernels.normalize_rows(X)  # words of a row that has some
-    X = np.asarray(X, dtype=np.float64)
-    some = np.any(X, axis=1)
-    unit = np.zeros(X.shape)
-    unit[some] = dv.kernels.normalize_rows(X[some])
-    return unit
+def in_percent(plane: FloatArray, shown: FloatArray) -> FloatArray:
+    """Places on a map: 5 to 95 percent of its width and height for the points `shown`; larger values are higher up."""
+    low, high = shown.min(axis=0), shown.max(axis=0)
+    unit = np.where(high > low, (plane - low) / np.where(high > low, high - low, 1.0), 0.5)
+    unit[:, 1] = 1.0 - unit[:, 1]
+    return 5.0 + 90.0 * unit
+
+
+def positive(Vt: FloatArray) -> FloatArray:
+    """The signs that make the largest loading of each component positive."""
+    return np.where(Vt[np.arange(len(Vt)), np.abs(Vt).argmax(axis=1)] < 0.0, -1.0, 1.0)
 
 
 def principal_plane(X: Any) -> tuple[FloatArray, float]:
-    """Rows in the plane of the two largest principal components, and the share of variation it keeps.
+    r"""Rows of a dense or sparse (n, d) matrix on two principal components, and the share of variation that they keep.
 
-    Parameters
-    ----------
-    X : ndarray or sparse matrix of shape (n, d)
-        Features.
+    For centred :math:`X = U \Sigma V^T`, row i is at :math:`(U_{i1} \sigma_1, U_{i2} \sigma_2)`; missing directions are
+    zero. The share is 1 if all rows are equal.
 
-    Returns
-    -------
-    plane : ndarray of shape (n, 2)
-        Coordinates; zero where there are fewer than two directions.
-    share : float
-        Between 0 and 1; 1 if all rows are equal.
-
-    Examples
-    --------
     >>> plane, share = principal_plane(np.array([[0.0, 0.0, 1.0], [3.0, 0.0, 1.0], [6.0, 0.0, 1.0]]))
     >>> plane[:, 0].round(6).tolist(), round(share, 6)
     ([-3.0, 0.0, 3.0], 1.0)
     """
     A: Any = X.astype(np.float64) if is_sparse(X) else np.asarray(X, dtype=np.float64)
     largest = np.abs(A.data if is_sparse(A) else A).max(initial=0.0)
-    A = A / (largest or 1.0)  # so that no square overflows
+    A = A / (largest or 1.0)  # against overflow of squares
     mean = np.asarray(A.mean(axis=0)).ravel()
     if is_sparse(A) or min(A.shape) > _DIRECT:
-        # Subspace iteration: rows times a few directions, several times over, span the leading components. The mean is
-        # taken out of the products, since centred words would no longer be sparse.
+        # Subspace iteration. The mean is subtracted from the products, since centred words would not be sparse.
         total = float((A.multiply(A) if is_sparse(A) else A**2).sum()) - A.shape[0] * float(mean @ mean)
         Q = np.random.default_rng(0).standard_normal((A.shape[1], min(10, A.shape[1])))
         for _ in range(_ROUNDS):
@@ -206,9 +179,5 @@ def principal_plane(X: Any) -> tuple[FloatArray, float]:
     U, sigma, Vt = np.linalg.svd(A, full_matrices=False)
     plane = np.zeros((len(A), 2))
     m = min(2, len(sigma))
-    plane[:, :m] = U[:, :m] * sigma[:m] * (largest or 1.0)
-    # A component has no sign of its own: the largest loading is taken as positive.
-    for j in range(m):
-        if len(Vt[j]) and Vt[j][np.argmax(np.abs(Vt[j]))] < 0:
-            plane[:, j] *= -1.0
+    plane[:, :m] = U[:, :m] * sigma[:m] * (largest or 1.0) * positive(Vt[:m])
     return plane, min(1.0, float((sigma[:m] ** 2).sum()) / total) if total > 0.0 else 1.0

@@ -1,4 +1,4 @@
-"""The page of a comparison: the trade-off or the scores along the dial, with the chosen point, and the numbers."""
+"""The page of a comparison: a chart with the chosen setting, tables, and maps of the picks."""
 
 import math
 from collections.abc import Sequence
@@ -7,28 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from diverset.metrics.comparison import HEADINGS, Comparison, Setting, difference, shown
+from diverset.metrics.compare import HEADINGS, Comparison, Setting, difference, shown
 from diverset.pages.base import placed, short, some_of
 
 __all__ = ["page"]
 
 MOST_DOTS = 500
-#: Colours of methods that can be told apart in light and dark, and dashes for those who see no colours.
+#: Colours of methods for light and dark pages, and dashes that differ without colours.
 _COLOURS = ("#0b84d8", "#d9730d", "#2c9a4b", "#b04fc4", "#c0392b")
 _DASHES = ("", "7 3", "2 3", "9 3 2 3", "4 4")
-#: The best of a column is its highest number, except in these; sharing picks with top-k is neither good nor bad.
+#: Columns whose lowest number is best, and columns without a best number; in all others the highest is best.
 _LOWEST = {"redundancy"}
 _NEITHER = {"overlap"}
-# The picture, in pixels: room at the left and below for the numbers of the axes.
+# Size and margins of the chart in pixels.
 _WIDTH, _HEIGHT, _LEFT, _BELOW, _ABOVE, _RIGHT = 640, 360, 56, 58, 34, 20
 
 
 def page(result: Any, output: Path) -> dict[str, Any]:
-    """Values for the template.
-
-    `result` is a :class:`~diverset.metrics.compare.Comparison`, or a comparison of rows of a table
-    (``diverset.cli.compare.Compared``), which also says what was asked and what the rows are.
-    """
+    """Values for the template; `result` is a :class:`~diverset.metrics.compare.Comparison` or that of a command."""
     found: Comparison = getattr(result, "found", result)
     candidates = getattr(result, "candidates", None)
     single = found.queries == (None,)
@@ -36,13 +32,10 @@ def page(result: Any, output: Path) -> dict[str, Any]:
         "title": getattr(result, "title", f"{len(found)} ways to pick"),
         "asked": {} if candidates is None else result.asked(output),
         "notes": list(dict.fromkeys([*result.notes, *found.notes])),
-        "chosen": None if found.chosen is None else found.chosen.name,
+        "chosen": found.chosen,
         "chart": None if found.chosen is None else _chart(found),
         "command": None if candidates is None else result.command(),
         "maps": [],
-        "cloud": [],
-        "caption": "",
-        "any_shared": False,
     }
     first = ["Method", *([f"{HEADINGS[found.measure]} against top-k"] if found.measure else [])]
     values["columns"] = [*first, *(HEADINGS[name] for name in found.columns)]
@@ -50,8 +43,7 @@ def page(result: Any, output: Path) -> dict[str, Any]:
     headline = {id(each) for each in found.headline}
     values["rows"] = [
         {
-            "name": each.name,
-            "chosen": each is found.chosen,
+            "setting": each,
             "headline": id(each) in headline,
             "difference": difference(each, found.measure) if found.measure else None,
             "cells": [_cell(name, each.numbers[name], columns[name]) for name in found.columns],
@@ -62,7 +54,7 @@ def page(result: Any, output: Path) -> dict[str, Any]:
 
 
 def _chart(found: Comparison) -> dict[str, Any] | None:
-    """A line for every method, and a mark at the chosen setting."""
+    """A line for each method, and a mark at the chosen setting."""
     assert found.chosen is not None
     curves = {name: found.curve(name) for name in dict.fromkeys(each.method for each in found) if name != "random"}
     measure = found.measure
@@ -84,35 +76,15 @@ def _chart(found: Comparison) -> dict[str, Any] | None:
         at = _LEFT + x * (_WIDTH - _LEFT - _RIGHT), _HEIGHT - _BELOW - y * (_HEIGHT - _BELOW - _ABOVE)
         return round(at[0], 1), round(at[1], 1)
 
-    marks = []
-    for each, words in ((top, "top-k"), (found.chosen, f"chosen: {found.chosen.name}")):
-        place = point(each)
-        if place is None or (each is top and found.chosen is top):
-            continue
-        x, y = xy(place)
-        right = x > _WIDTH / 2
-        marks.append(
-            {
-                "kind": "chosen-point" if each is found.chosen else "top-point",
-                "x": x,
-                "y": y,
-                "at": x - 12 if right else x + 12,
-                "down": 26 if each is top else -12,
-                "anchor": "end" if right else "start",
-                "words": words,
-            }
-        )
+    chosen = ("chosen-point", f"chosen: {found.chosen.name}", -12, point(found.chosen))
+    marks = [chosen] if found.chosen is top else [("top-point", "top-k", 26, point(top)), chosen]
     says = "Up is more quality kept, left is less redundancy: the upper left is best. Every line begins at top-k."
     if measure:
         says = f"Diversity grows to the right; all methods begin at top-k, {HEADINGS[measure]} "
         says += f"{shown(top.numbers[measure])}."
     return {
         "heading": "Scores along the dial" if measure else "What diversity costs",
-        "width": _WIDTH,
-        "height": _HEIGHT,
-        "left": _LEFT,
-        "right": _WIDTH - _RIGHT,
-        "bottom": _HEIGHT - _BELOW,
+        **{"width": _WIDTH, "height": _HEIGHT, "left": _LEFT, "right": _WIDTH - _RIGHT, "bottom": _HEIGHT - _BELOW},
         "up": [(xy((across[0], value))[1], f"{value:.2g}") for value in up],
         "across": [(xy((value, up[0]))[0], f"{value:.2g}") for value in across],
         "below": "diversity" if measure else "redundancy",
@@ -121,13 +93,13 @@ def _chart(found: Comparison) -> dict[str, Any] | None:
             {"name": name, "colour": _COLOURS[j % 5], "dashes": _DASHES[j % 5], "points": [xy(p) for p in line]}
             for j, (name, line) in enumerate(places.items())
         ],
-        "marks": marks,
+        "marks": [(kind, words, down, *xy(place)) for kind, words, down, place in marks if place is not None],
         "says": says,
     }
 
 
 def _ticks(values: Sequence[float]) -> list[float]:
-    """Round numbers from below the least value to above the largest, four to seven of them."""
+    """Four to seven round numbers that span the values."""
     low, high = min(values), max(values)
     step = next(step for step in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, math.inf) if high - low <= 5 * step)
     step = step if step < math.inf else high - low
@@ -149,34 +121,27 @@ def _cell(name: str, value: float | None, column: Sequence[float | None]) -> dic
 
 
 def _maps(candidates: Any, found: Comparison) -> dict[str, Any]:
-    """A small map and a list for the best setting of every method; without candidates, lists of positions."""
+    """A small map and a list for the best setting of each method; without candidates, lists of positions."""
     best = list(found.best.values())
     everyone = np.unique(np.concatenate([each.picks[0] for each in best]))
     at: dict[int, list[float]] = {}
-    cloud, caption = [], ""
+    caption = ""
     if candidates is not None:
-        dots = some_of(len(candidates.rows), everyone, MOST_DOTS)
-        place, caption = placed(candidates, np.concatenate([dots, everyone]))
-        cloud = place.round(2).tolist()
-        at = dict(zip([*dots.tolist(), *everyone.tolist()], cloud, strict=True))
+        shown = np.concatenate([some_of(len(candidates.rows), everyone, MOST_DOTS), everyone])
+        place, caption = placed(candidates, shown)
+        at = dict(zip(shown.tolist(), place.round(2).tolist(), strict=True))
     sets = [set(each.picks[0].tolist()) for each in best if each.method != "random"]
     shared = set.intersection(*sets) if len(sets) > 1 else set()
     maps = [
         {
             "name": each.name,
             "picks": [
-                {
-                    "x": at.get(i, [0, 0])[0],
-                    "y": at.get(i, [0, 0])[1],
-                    "shared": i in shared,
-                    "words": _entry(candidates, i),
-                }
-                for i in each.picks[0].tolist()
+                {"at": at.get(i), "shared": i in shared, "words": _entry(candidates, i)} for i in each.picks[0].tolist()
             ],
         }
         for each in best
     ]
-    return {"maps": maps, "cloud": cloud, "caption": caption, "any_shared": bool(shared)}
+    return {"maps": maps, "cloud": list(at.values()), "caption": caption, "any_shared": bool(shared)}
 
 
 def _entry(candidates: Any, i: int) -> str:

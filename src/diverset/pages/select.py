@@ -1,37 +1,39 @@
 """The page of a selection: map, bars and list that follow a slider over settings of the dial.
 
-Everything that came from the data is in one block of JSON, which the script of the page reads as text.
+All data are in one block of JSON, which the script of the page inserts as text.
 """
 
 import math
+import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from diverset._typing import FloatArray, IntArray
+from diverset.errors import DiversetWarning
 from diverset.inference.problem import Problem
 from diverset.inference.result import Selection
 from diverset.pages.base import placed, short, some_of, web_link
 
-__all__ = ["page", "turn_the_dial"]
+__all__ = ["page"]
 
 #: Settings of the dial on the page.
 STOPS = 21
 MOST_DOTS = 3000
-#: Picks that are listed one by one; of the others only the labels are given.
+#: Most picks that are listed in full; of the others only the labels are shown.
 MOST_PICKS = 1000
-#: Most bytes of text: of rows that some setting picks, and of the others.
+#: Largest size of the texts: of rows that some setting picks, and of the others.
 _PICK_BYTES = 2_000_000
 _DOT_BYTES = 1_000_000
-#: Columns that hold the address of a row, if they hold addresses.
+#: Names of columns of web addresses.
 _LINKS = ("url", "link", "href", "uri", "web", "website")
 
 
 def _problem(selection: Selection) -> Problem | None:
-    """The candidates that a selection was made from, where it remembers them."""
+    """The problem that a selection solves, if the selection still has it."""
     facts = None if selection._facts is None else selection._facts()
     return facts if isinstance(facts, Problem) else None
 
@@ -39,8 +41,7 @@ def _problem(selection: Selection) -> Problem | None:
 def turn_the_dial(selection: Selection, window: int | None = None) -> list[Selection]:
     """Picks at 21 settings of the dial, from plain top-k to diversity only, by greedy search.
 
-    The selection takes the place of the nearest setting, so that one of the 21 settings is exactly the user's. The list
-    holds it alone where the dial changes nothing: without quality, or without picks.
+    The selection itself replaces the nearest setting. Without quality or picks, it is the only setting.
     """
     problem, own = _problem(selection), selection.diversity
     if problem is None or problem.quality is None or own is None or len(selection) == 0:
@@ -48,26 +49,24 @@ def turn_the_dial(selection: Selection, window: int | None = None) -> list[Selec
     last = STOPS - 1
     place = int(own) * last if own in (0.0, 1.0) else min(max(round(own * last), 1), last - 1)
     settings = []
-    for i in range(STOPS):
-        dial = i / last
-        if i == place:
-            settings.append(selection)
-        elif window is not None and dial > 0.0:
-            settings.append(problem.selection(dial, problem.windowed(dial, window)))
-        else:
-            settings.append(problem.selection(dial, problem.greedy(dial, problem.k, problem.given, problem.limits)))
+    with warnings.catch_warnings(
+        action="ignore", category=DiversetWarning
+    ):  # the page shows notes of the selection only
+        for dial in np.arange(STOPS) / last:
+            if window is not None and dial > 0.0:
+                found = problem.windowed(dial, window)
+            else:
+                found = problem.greedy(dial, problem.k, problem.given, problem.limits)
+            settings.append(problem.selection(float(dial), found))
+    settings[place] = selection
     return settings
 
 
 def page(result: Any, output: Path) -> dict[str, Any]:
-    """Values for the template.
-
-    `result` is what the command has: a selection of rows of a table (``diverset.cli.select.Picks``), or the
-    :class:`~diverset.Selection` of the Python call.
-    """
+    """Values for the template; `result` is the ``_Rows`` of a command or a :class:`~diverset.Selection`."""
     picks = _of_arrays(result) if isinstance(result, Selection) else result
     candidates, selection, given = picks.candidates, picks.selection, picks.given
-    settings = turn_the_dial(selection, picks.window) if picks.turn else [selection]
+    settings = turn_the_dial(selection, picks.request.window) if picks.turn else [selection]
     n = len(candidates.rows)
     picked = [each.indices[:MOST_PICKS] for each in settings]
     chosen = next(i for i, each in enumerate(settings) if each is selection)
@@ -80,9 +79,10 @@ def page(result: Any, output: Path) -> dict[str, Any]:
         place, caption = placed(candidates, shown)
     texts = _texts(candidates, np.concatenate([given, union]), 8000, _PICK_BYTES)
     texts += _texts(candidates, dots, 240, _DOT_BYTES)
-    ranks, heights = _standing(candidates.quality, picks.lower_is_better)
+    ranks, heights = _standing(candidates.quality, picks.request.lower_is_better)
     row_of = {int(i): row for row, i in enumerate(shown)}
-    links = _links(candidates)
+    columns = candidates.table.columns if hasattr(candidates, "table") else {}
+    links = next((columns[name] for name in columns if str(name).lower() in _LINKS), None)
     data = {
         "rows": [
             [short(candidates.label(i), 200), text, round(x, 2), round(y, 2), *_number(candidates, i, ranks, heights)]
@@ -111,83 +111,57 @@ def page(result: Any, output: Path) -> dict[str, Any]:
         "title": f"{len(selection)} of {candidates.n:,} rows of {picks.name}",
         "notes": picks.notes,
         "dial": _dial(settings, chosen) if len(settings) > 1 else None,
-        "method": picks.method,
+        "method": picks.request.method,
         "command_heading": picks.command_heading,
         "drawn": len(shown) if caption else 0,
         "grey": "not picked" if drawn == others else f"not picked ({drawn:,} of {others:,} rows drawn)",
         "caption": caption,
         "curve": None if candidates.quality is None else _curve(ranks, heights),
-        "lower_is_better": picks.lower_is_better,
+        "lower_is_better": picks.request.lower_is_better,
         "cut": [short(candidates.label(i), 80) for i in selection.indices[MOST_PICKS:].tolist()],
         "asked": picks.asked(output),
         "data": data,
     }
 
 
-@dataclass(frozen=True, eq=False)
-class _Rows:
-    """The items of a Python call, in place of the rows of a table."""
-
-    rows: IntArray
-    features: Any
-    quality: FloatArray | None
-    labels: Any
-    similarity: str = "dot"
-    axes: tuple[str, str] | None = None
-    quality_name: str = "quality"
-
-    @property
-    def n(self) -> int:
-        return len(self.rows)
-
-    def label(self, i: int) -> str:
-        return str(i if self.labels is None else self.labels[i])
-
-    def text(self, i: int) -> str:
-        return ""
-
-
-@dataclass(frozen=True, eq=False)
-class _Arrays:
-    """What the page shows of a Python call."""
-
-    candidates: _Rows
-    selection: Selection
-    given: IntArray
-    name: str = "arrays"
-    method: str = "greedy"
-    command_heading: str = "The same in Python"
-    turn: bool = True
-    window: int | None = None
-    lower_is_better: bool = False
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        return self.selection.notes
-
-    def command(self, setting: Selection | None) -> str:
-        dial = (setting or self.selection).diversity
-        return f"diverset.select(X, {len(self.selection)}" + (")" if dial is None else f", diversity={dial:.6g})")
-
-    def asked(self, output: Path) -> dict[str, str]:
-        return asked_of(self.selection)
-
-
-def _of_arrays(selection: Selection) -> _Arrays:
+def _of_arrays(selection: Selection) -> SimpleNamespace:
+    """The selection of a Python call with the attributes of the result of a command."""
     problem = _problem(selection)
-    if problem is None:
-        n = int(selection.indices.max(initial=-1)) + 1
-        return _Arrays(_Rows(np.arange(n), None, None, None), selection, np.zeros(0, dtype=np.int64), turn=False)
-    # Without vectors, the rows of the similarity matrix say what an item is like.
-    features = next(
-        (getattr(problem.similarity, name, None) for name in ("X", "S") if hasattr(problem.similarity, name)), None
+    n = int(selection.indices.max(initial=-1)) + 1 if problem is None else problem.n
+    # Without vectors, items are described by the rows of the similarity matrix.
+    kernel, labels = getattr(problem, "similarity", None), getattr(problem, "labels", None)
+    candidates = SimpleNamespace(
+        rows=np.arange(n),
+        n=n,
+        features=next((getattr(kernel, name) for name in ("X", "S") if hasattr(kernel, name)), None),
+        quality=getattr(problem, "quality", None),
+        quality_name="quality",
+        similarity="dot",
+        axes=None,
+        label=lambda i: str(i if labels is None else labels[i]),
+        text=lambda i: "",
     )
-    rows = _Rows(np.arange(problem.n), features, problem.quality, problem.labels)
-    return _Arrays(rows, selection, problem.given)
+
+    def command(setting: Selection | None) -> str:
+        dial = (setting or selection).diversity
+        return f"diverset.select(X, {len(selection)}" + (")" if dial is None else f", diversity={dial:.6g})")
+
+    return SimpleNamespace(
+        candidates=candidates,
+        selection=selection,
+        given=np.zeros(0, dtype=np.int64) if problem is None else problem.given,
+        notes=selection.notes,
+        name="arrays",
+        request=SimpleNamespace(method="greedy", window=None, lower_is_better=False),
+        command_heading="The same in Python",
+        command=command,
+        asked=lambda output: asked_of(selection),
+        turn=problem is not None,
+    )
 
 
 def asked_of(selection: Selection) -> dict[str, str]:
-    """What came of a selection, in words."""
+    """The numbers of a selection, in words."""
     found = {"Diversity": f"{selection.diversity or 0.0:.3g} (0 is plain top-k, 1 diversity only)"}
     if selection.kept is not None:
         found["Quality kept"] = f"{selection.kept:.0%} of the way from the average row to the best {len(selection)}"
@@ -197,19 +171,13 @@ def asked_of(selection: Selection) -> dict[str, str]:
     return found
 
 
-def _links(candidates: Any) -> list[Any] | None:
-    """The column of addresses, if the table has one."""
-    columns = {} if getattr(candidates, "table", None) is None else candidates.table.columns
-    return next((cells for name, cells in columns.items() if str(name).lower() in _LINKS), None)
-
-
 def _texts(candidates: Any, rows: IntArray, length: int, most: int) -> list[str]:
-    """Texts of rows, cut so that all together have no more bytes than `most`."""
+    """Texts of rows, cut to at most `length` characters each and about `most` bytes in all."""
     texts = [short(candidates.text(i), length) for i in rows.tolist()]
     sizes = np.array([len(text.encode("utf-8", "replace")) for text in texts], dtype=np.int64)
     if sizes.sum() <= most:
         return texts
-    # The longest texts are cut to what is left once the shorter ones have all they need.
+    # Texts above a common size are cut to it; the size is such that the total is `most`.
     allowed = float(most) / len(sizes)
     for _ in range(8):
         fits = sizes <= allowed
@@ -229,7 +197,7 @@ def _standing(quality: FloatArray | None, lower_is_better: bool) -> tuple[IntArr
     ranks[order] = np.arange(1, len(quality) + 1)
     finite = quality[np.isfinite(quality)]
     low, high = min(0.0, float(finite.min(initial=0.0))), max(0.0, float(finite.max(initial=0.0)))
-    scale = max(abs(low), abs(high)) or 1.0  # so that no difference overflows
+    scale = max(abs(low), abs(high)) or 1.0  # against overflow of the difference
     width = (high / scale - low / scale) or 1.0
     return ranks, 100.0 * (np.clip(quality, low, high) / scale - low / scale) / width
 
@@ -237,11 +205,13 @@ def _standing(quality: FloatArray | None, lower_is_better: bool) -> tuple[IntArr
 def _number(candidates: Any, i: int, ranks: IntArray, heights: FloatArray) -> list[Any]:
     if candidates.quality is None:
         return [None, 0, 0]
-    return [f"{candidates.quality[i]:.6g}", round(float(heights[i]), 1), int(ranks[i])]
+    quality = float(candidates.quality[i])
+    words = f"{quality:,.0f}" if quality.is_integer() and abs(quality) < 1e12 else f"{quality:.6g}"
+    return [words, round(float(heights[i]), 1), int(ranks[i])]
 
 
 def _dial(settings: Sequence[Selection], chosen: int) -> dict[str, Any]:
-    """The slider, and above it what each setting keeps."""
+    """The slider, and the curves above it."""
     last = len(settings) - 1
 
     def path(values: Sequence[float | None]) -> str:
@@ -260,7 +230,7 @@ def _dial(settings: Sequence[Selection], chosen: int) -> dict[str, Any]:
 
 
 def _curve(ranks: IntArray, heights: FloatArray) -> str:
-    """Path of the quality of all rows in order; the script adds the picks as bars."""
+    """Path of the sorted qualities of all rows; the script adds the picks as bars."""
     n = len(ranks)
     order = np.argsort(ranks)
     steps = order[np.linspace(0, n - 1, min(n, 400)).round().astype(np.int64)]

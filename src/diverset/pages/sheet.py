@@ -1,9 +1,10 @@
-"""Contact sheets: chosen images large, what each stands for small beneath it; as a page or as a picture."""
+"""Contact sheets, as a page or a picture: chosen images large, the images that each stands for small beneath it."""
 
 import base64
 import io
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,10 +20,10 @@ if TYPE_CHECKING:
 
 __all__ = ["page", "write_picture"]
 
-#: Pixels of the larger side of images on the page, and how many small ones are shown beneath a large one.
+#: On the page: pixels of the longer side of images, and the largest number of small ones beneath a large one.
 LARGE, SMALL = 480, 110
 MOST_SMALL = 30
-#: The picture: columns, size of a large image, size and number of small ones in a row, rows of them, and margins.
+#: In the picture: columns, size of large and of small images, rows of small images, and margins.
 COLUMNS = 4
 TILE = (360, 270)
 CELL = (68, 52)
@@ -32,7 +33,7 @@ INK, SOFT, PAPER, PANEL, PICK, COPY = "#1b1f24", "#5b6470", "#ffffff", "#f2f4f7"
 
 
 def page(choice: "ImageChoice", output: Path) -> dict[str, Any]:
-    """Values for the template, with all images that it shows."""
+    """Values for the template, with the images as data."""
     paths, names = choice.found.paths, choice.names
     entries, wanted = [], []
     for i in choice.picks.tolist():
@@ -40,7 +41,8 @@ def page(choice: "ImageChoice", output: Path) -> dict[str, Any]:
         wanted += [(paths[i], LARGE), *((paths[j], SMALL) for j in others[:MOST_SMALL])]
         entries.append((i, others[:MOST_SMALL], others[MOST_SMALL:]))
     with ThreadPoolExecutor() as pool:
-        sources = dict(zip(wanted, pool.map(_embedded, wanted), strict=True))
+        embed = partial(_embedded, choice.max_pixels)
+        sources = dict(zip(wanted, pool.map(embed, wanted), strict=True))
     copy = choice.copy_of != np.arange(len(paths))
     asked = {
         "Folder": f"{choice.folder}, {len(paths):,} images" if choice.folder else f"{len(paths):,} images",
@@ -54,24 +56,13 @@ def page(choice: "ImageChoice", output: Path) -> dict[str, Any]:
         "title": _title(choice),
         "asked": asked,
         "notes": choice.notes,
-        "entries": [
-            {
-                "name": names[i],
-                "href": file_link(paths[i], output),
-                "note": choice.note(i),
-                "image": sources[paths[i], LARGE],
-                "others": [
-                    {
-                        "name": f"{names[j]} (near-duplicate)" if copy[j] else names[j],
-                        "near": bool(copy[j]),
-                        "image": sources[paths[j], SMALL],
-                    }
-                    for j in small
-                ],
-                "more": [{"name": names[j], "href": file_link(paths[j], output)} for j in more],
-            }
-            for i, small, more in entries
-        ],
+        "entries": entries,
+        "names": names,
+        "note": choice.note,
+        "near": copy.tolist(),
+        "large": lambda i: sources[paths[i], LARGE],
+        "small": lambda i: sources[paths[i], SMALL],
+        "link": lambda i: file_link(paths[i], output),
     }
 
 
@@ -80,15 +71,15 @@ def _title(choice: "ImageChoice") -> str:
     return f"{of}{len(choice)} of {len(choice.found.paths):,} images"
 
 
-def _embedded(wanted: tuple[Path, int]) -> str:
+def _embedded(max_pixels: int | None, wanted: tuple[Path, int]) -> str:
     """An image as a data address."""
     buffer = io.BytesIO()
-    _picture(*wanted).save(buffer, "JPEG", quality=82)
+    _picture(*wanted, max_pixels).save(buffer, "JPEG", quality=82)
     return "data:image/jpeg;base64," + base64.b64encode(buffer.getvalue()).decode()
 
 
-def _picture(path: Path, longest: int) -> Any:
-    return _pillow().Image.fromarray(read_image(path, longest=longest))
+def _picture(path: Path, longest: int, max_pixels: int | None) -> Any:
+    return _pillow().Image.fromarray(read_image(path, longest=longest, max_pixels=max_pixels))
 
 
 def _pillow() -> Any:
@@ -96,13 +87,14 @@ def _pillow() -> Any:
         import PIL.Image
         import PIL.ImageDraw
         import PIL.ImageFont
+        import PIL.ImageOps
     except ImportError as error:
         raise MissingExtraError('images need Pillow: pip install "diverset[images]"') from error
     return PIL
 
 
 def write_picture(choice: "ImageChoice", output: Path) -> None:
-    """Write the sheet as one picture, PNG or JPEG by the extension; it appears whole or not at all."""
+    """Write the sheet as one picture, PNG or JPEG by the extension, atomically."""
     paths = choice.found.paths
     pil = _pillow()
     heading, text, tiny = (pil.ImageFont.load_default(size) for size in (30, 17, 14))
@@ -116,57 +108,53 @@ def write_picture(choice: "ImageChoice", output: Path) -> None:
     for at, i in enumerate(choice.picks.tolist()):
         left, top = GAP + at % columns * (TILE[0] + GAP), 76 + at // columns * height_of_entry
         draw.rectangle((left, top, left + TILE[0] - 1, top + TILE[1] - 1), fill=PANEL)
-        _paste(sheet, _picture(paths[i], max(TILE)), left, top, TILE)
+        _paste(sheet, _picture(paths[i], max(TILE), choice.max_pixels), left, top, TILE)
         rank = str(at + 1)
         room = int(draw.textlength(rank, font=text)) + 16
         draw.rounded_rectangle((left, top + TILE[1] + 6, left + room, top + TILE[1] + 28), 11, fill=PICK)
         draw.text((left + 8, top + TILE[1] + 8), rank, fill=PAPER, font=text)
         name = _fitted(draw, f"{choice.names[i]}  {choice.note(i)}".strip(), text, TILE[0] - room - 8)
         draw.text((left + room + 8, top + TILE[1] + 8), name, fill=INK, font=text)
-        others = [(paths[j], bool(choice.copy_of[j] != j)) for j in choice.stands_for[i]]
-        _draw_small(sheet, draw, others, left, top + TILE[1] + 36, tiny)
+        _draw_small(sheet, draw, choice, choice.stands_for[i], left, top + TILE[1] + 36, tiny)
     with atomic_write(output) as temporary:
         sheet.save(temporary)
 
 
-def _draw_small(sheet: Any, draw: Any, others: Sequence[tuple[Path, bool]], left: int, top: int, font: Any) -> None:
-    """The small images in two rows; if there are more, the last place says how many."""
+def _draw_small(
+    sheet: Any, draw: Any, choice: "ImageChoice", others: Sequence[int], left: int, top: int, font: Any
+) -> None:
+    """The small images in rows; if there are more, the last place shows their number."""
     across = (TILE[0] + 4) // (CELL[0] + 4)
     places = across * SMALL_ROWS
     shown = others if len(others) <= places else others[: places - 1]
-    for at, (path, copy) in enumerate(shown):
+    for at in range(min(len(others), places)):
         x, y = left + at % across * (CELL[0] + 4), top + at // across * (CELL[1] + 4)
-        _paste(sheet, _picture(path, max(CELL) * 2), x, y, CELL, fill=True)
-        if copy:
+        if at == len(shown):
+            middle = (x + CELL[0] / 2, y + CELL[1] / 2)
+            draw.text(middle, f"+ {len(others) - at:,}", fill=SOFT, font=font, anchor="mm")
+            continue
+        picture = _picture(choice.found.paths[others[at]], max(CELL) * 2, choice.max_pixels)
+        _paste(sheet, picture, x, y, CELL, fill=True)
+        if choice.copy_of[others[at]] != others[at]:
             draw.rectangle((x, y, x + CELL[0] - 1, y + CELL[1] - 1), outline=COPY, width=3)
-    left_out = len(others) - len(shown)
-    if left_out:
-        x, y = left + (places - 1) % across * (CELL[0] + 4), top + (places - 1) // across * (CELL[1] + 4)
-        draw.text((x + CELL[0] / 2, y + CELL[1] / 2), f"+ {left_out:,}", fill=SOFT, font=font, anchor="mm")
 
 
 def _paste(sheet: Any, picture: Any, left: int, top: int, room: tuple[int, int], *, fill: bool = False) -> None:
     """Fit an image into a place: whole, or with `fill` its middle."""
-    lanczos = _pillow().Image.Resampling.LANCZOS
-    shares = [space / side for space, side in zip(room, picture.size, strict=True)]
-    share = max(shares) if fill else min(*shares, 1.5)
-    size = [max(1, round(side * share)) for side in picture.size]
-    scaled = picture.resize(size, lanczos)
+    ops, lanczos = _pillow().ImageOps, _pillow().Image.Resampling.LANCZOS
     if fill:
-        x, y = (size[0] - room[0]) // 2, (size[1] - room[1]) // 2
-        scaled = scaled.crop((x, y, x + room[0], y + room[1]))
+        scaled = ops.fit(picture, room, lanczos)
+    else:
+        most = tuple(min(space, round(1.5 * side)) for space, side in zip(room, picture.size, strict=True))
+        scaled = ops.contain(picture, most, lanczos)
     sheet.paste(scaled, (left + (room[0] - scaled.width) // 2, top + (room[1] - scaled.height) // 2))
 
 
 def _fitted(draw: Any, text: str, font: Any, width: float) -> str:
-    """Text that is not wider than `width`, cut in its middle if it must be, since names differ at both ends."""
-    line = "".join(mark if mark.isprintable() else " " for mark in text)
-    if draw.textlength(line, font=font) <= width:
-        return line
-    keep = len(line)
-    while keep > 2:
-        keep -= 1
-        cut = f"{line[: (keep + 1) // 2]}...{line[len(line) - keep // 2 :]}"
+    """Text cut in the middle to at most `width` pixels, since names of files differ at both ends."""
+    line = cut = "".join(mark if mark.isprintable() else " " for mark in text)
+    for keep in range(len(line) - 1, -1, -1):
         if draw.textlength(cut, font=font) <= width:
-            return cut
-    return "..."
+            break
+        cut = f"{line[: (keep + 1) // 2]}...{line[len(line) - keep // 2 :]}"
+    return cut

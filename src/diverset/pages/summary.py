@@ -1,4 +1,4 @@
-"""The page of a summary: the text, why each sentence is in it, and the documents with the sentences marked."""
+"""The page of a summary: the text, reasons for each sentence, and the documents with the sentences marked."""
 
 from collections import defaultdict
 from itertools import groupby
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["markdown", "page"]
 
-#: In a cluster with more sentences than this, sentences that are not near a chosen one are folded.
+#: In a cluster with more sentences, those further than `_AROUND` from all chosen ones are folded.
 MOST_SENTENCES = 300
 _AROUND = 3
 
@@ -36,6 +36,7 @@ def page(summary: "Summary", output: Path) -> dict[str, Any]:
         "summary": summary,
         "asked": asked,
         "picks": _picks(summary),
+        "ranks": {int(i): rank for rank, i in enumerate(summary.indices, start=1)},
         "documents": _documents(summary, output),
     }
 
@@ -46,7 +47,7 @@ def markdown(summary: "Summary") -> str:
 
 
 def _picks(summary: "Summary") -> list[dict[str, Any]]:
-    """Each chosen sentence with three bars, and where else it stands word for word."""
+    """Each chosen sentence with three bars, and the places of identical sentences."""
     cluster = summary.cluster
     top = max(float(summary.quality.max(initial=0.0)), 1e-300)
     places: dict[str, list[int]] = defaultdict(list)
@@ -69,30 +70,15 @@ def _picks(summary: "Summary") -> list[dict[str, Any]]:
 
 
 def _documents(summary: "Summary", output: Path) -> list[dict[str, Any]]:
-    """Sentences of each document in blocks; in a large cluster, blocks far from chosen sentences are hidden."""
+    """Sentences of each document in blocks; in a large cluster, blocks far from chosen sentences are folded."""
     cluster = summary.cluster
-    rank = {int(i): place for place, i in enumerate(summary.indices, start=1)}
     near: BoolArray = np.full(len(cluster), len(cluster) <= MOST_SENTENCES)
-    for i in rank:
+    for i in summary.indices.tolist():
         near[max(0, i - _AROUND) : i + _AROUND + 1] = True
     found, start = [], 0
     for name, document in zip(cluster.names, cluster.documents, strict=True):
         numbers = range(start, start + len(document))
         start += len(document)
-        blocks = [
-            {
-                "hidden": not shown,
-                "sentences": [
-                    {
-                        "number": i,
-                        "text": cluster.sentences[i],
-                        "rank": rank.get(i),
-                        "probability": f"{summary.inclusion[i]:.3f}",
-                    }
-                    for i in block
-                ],
-            }
-            for shown, block in groupby(numbers, key=lambda i: bool(near[i]))
-        ]
+        blocks = [(shown, list(block)) for shown, block in groupby(numbers, key=lambda i: bool(near[i]))]
         found.append({"name": name, "href": web_link(name) or file_link(name, output), "blocks": blocks})
     return found

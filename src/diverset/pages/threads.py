@@ -1,8 +1,4 @@
-r"""The page of a set of threads: a time axis, headlines, and a map ([KuleszaTaskar2012]_, figures 26 and 28).
-
-The map shows documents in the plane that keeps most of the variation among the *centroids of the threads*, so that
-threads lie apart as far as two directions can show it.
-"""
+"""The page of a set of threads: a time axis, headlines, and a map ([KuleszaTaskar2012]_, figures 26 and 28)."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,19 +7,19 @@ from typing import Any
 import numpy as np
 
 from diverset._typing import FloatArray, IntArray
-from diverset.pages.base import plain, short, web_link
+from diverset.pages.base import in_percent, plain, positive, short, some_of, web_link
 from diverset.threads import FoundThreads
 from diverset.threads.found import day_of
 
 __all__ = ["markdown", "page", "thread_plane"]
 
-#: Dark enough to be read on white; the page brightens them on black. With more threads they repeat.
+#: Colours for a white background, which the page brightens on black; with more threads they repeat.
 COLOURS = (
     "#1f6fb4", "#c2410c", "#15803d", "#a21caf", "#8a6a00", "#4f46e5", "#be123c", "#0f766e", "#7c4a21", "#475569",
     "#7e22ce", "#3f6212",
 )  # fmt: skip
 MOST_DOTS = 1500
-#: Characters of a text that a click shows, and that a second click shows.
+#: Number of characters that a first and a second click show of a text.
 SNIPPET, REST = 600, 4000
 
 
@@ -33,6 +29,7 @@ def page(found: FoundThreads, output: Path) -> dict[str, Any]:
     dates = corpus.times.dtype.kind == "M"
     at = (corpus.times.astype("datetime64[s]") if dates else corpus.times).astype(np.float64)
     place, shown, others = _places(found)
+    places = place.round(2).tolist()
     homes: dict[int, list[int]] = {}
     for t, thread in enumerate(threads, start=1):
         for i in thread.tolist():
@@ -42,12 +39,12 @@ def page(found: FoundThreads, output: Path) -> dict[str, Any]:
             "name": found.names[t],
             "words": found.words[t],
             "colour": COLOURS[t % len(COLOURS)],
-            "first": found.dates[t][0],
-            "last": found.dates[t][1],
+            "dates": found.dates[t],
             "related": found.related[t],
             "items": [
-                _item(found, int(i), gap, [j for j in homes[int(i)] if j != t + 1])
-                for i, gap in zip(thread, found.gaps(t), strict=True)
+                _item(found, i, [j for j in homes[i] if j != t + 1])
+                | {"gap": float(gap), "at": float(at[i]), "place": places[i]}
+                for i, gap in zip(thread.tolist(), found.gaps(t), strict=True)
             ],
         }
         for t, thread in enumerate(threads)
@@ -60,20 +57,11 @@ def page(found: FoundThreads, output: Path) -> dict[str, Any]:
             {
                 "words": card["words"],
                 "colour": card["colour"],
-                "items": [
-                    {
-                        "title": str(corpus.titles[i]),
-                        "day": day_of(corpus.times[i]),
-                        "at": float(at[i]),
-                        "gap": item["gap"] > 0.0,
-                        "place": place[i].round(2).tolist(),
-                    }
-                    for i, item in zip(thread.tolist(), card["items"], strict=True)
-                ],
+                "items": [{key: item[key] for key in ("title", "day", "at", "gap", "place")} for item in card["items"]],
             }
-            for card, thread in zip(cards, threads, strict=True)
+            for card in cards
         ],
-        "documents": [[*place[i].round(2).tolist(), str(corpus.titles[i])] for i in shown.tolist()],
+        "documents": [[*places[i], str(corpus.titles[i])] for i in shown.tolist()],
     }
     first, last = day_of(corpus.times.min())[:10], day_of(corpus.times.max())[:10]
     how = "drawn at random" if found.settings["sample"] else "the most probable"
@@ -83,12 +71,8 @@ def page(found: FoundThreads, output: Path) -> dict[str, Any]:
         "notes": found.notes,
         "cards": cards,
         "series": [
-            {
-                "words": ", ".join(series.words),
-                "count": len(series),
-                "title": str(corpus.titles[int(series.documents[0])]),
-            }
-            for series in found.series
+            {"words": ", ".join(each.words), "count": len(each), "title": str(corpus.titles[int(each.documents[0])])}
+            for each in found.series
         ],
         "grey": f"the {others:,} documents" if len(shown) == others else f"{len(shown):,} of the {others:,} documents",
         "data": data,
@@ -111,46 +95,38 @@ def _title(found: FoundThreads) -> str:
 
 
 def thread_plane(vectors: Any, threads: Sequence[IntArray]) -> FloatArray:
-    """Documents in the plane of the two largest principal components of the centroids of the threads, (n, 2)."""
+    """Documents on the two largest principal components of the centroids of the threads, of shape (n, 2)."""
     centroids = np.array([np.asarray(vectors[thread].mean(axis=0)).ravel() for thread in threads])
     centre = centroids.mean(axis=0)
     Vt = np.linalg.svd(centroids - centre, full_matrices=False)[2][:2]
-    # The sign of a component is arbitrary: the largest loading is taken as positive.
-    Vt = Vt * np.where(Vt[np.arange(len(Vt)), np.abs(Vt).argmax(axis=1)] < 0.0, -1.0, 1.0)[:, None]
+    Vt = Vt * positive(Vt)[:, None]
     plane = np.zeros((vectors.shape[0], 2))
     plane[:, : len(Vt)] = vectors @ Vt.T - centre @ Vt.T
     return plane
 
 
 def _places(found: FoundThreads) -> tuple[FloatArray, IntArray, int]:
-    """Places on the map in percent, which documents to draw beside the threads, and how many there are."""
+    """Places on the map in percent, the documents to draw beside the threads, and the number of such documents."""
     at = np.full(len(found.corpus), -1)
     at[found.kept] = np.arange(len(found.kept))
     plane = np.zeros((len(found.corpus), 2))
     plane[found.kept] = thread_plane(found.vectors.details, [at[thread] for thread in found.places])
     inside = np.unique(np.concatenate(found.places))
-    others = np.setdiff1d(found.kept, inside)
-    total = len(others)
-    if total > MOST_DOTS:
-        others = others[np.linspace(0, total - 1, MOST_DOTS).round().astype(np.int64)]
-    some = plane[np.concatenate([inside, others])]
-    low, high = some.min(axis=0), some.max(axis=0)
-    unit = np.where(high > low, (plane - low) / np.where(high > low, high - low, 1.0), 0.5)
-    unit[:, 1] = 1.0 - unit[:, 1]
-    return 6.0 + 88.0 * unit, others, total
+    others = found.kept[some_of(len(found.kept), at[inside], MOST_DOTS)]
+    shown = np.concatenate([inside, others])
+    return in_percent(plane, plane[shown]), others, len(found.kept) - len(inside)
 
 
-def _item(found: FoundThreads, i: int, gap: float, shared: list[int]) -> dict[str, Any]:
-    """A headline with its date, and what a click opens: the beginning of the text, the source, and the copies."""
+def _item(found: FoundThreads, i: int, shared: list[int]) -> dict[str, Any]:
+    """A headline with its date, the beginning of its text, its source, and its copies."""
     corpus = found.corpus
     title, text = str(corpus.titles[i]), " ".join(corpus.texts[i].split())
-    # The text of a table begins with the title, which is shown already.
+    # The text of a row of a table begins with the title.
     text = text[len(title) :].lstrip(". ") if text.startswith(title) else text
     snippet = short(text, SNIPPET)
     return {
         "title": title,
-        "day": day_of(corpus.times[i])[:10],
-        "gap": gap,
+        "day": day_of(corpus.times[i]),
         "shared": shared,
         "snippet": snippet,
         "rest": short(text[len(snippet) - 2 :], REST) if len(text) > SNIPPET else "",

@@ -1,4 +1,4 @@
-"""The only door to Matplotlib, so that its absence is reported alike everywhere."""
+"""The only door to Matplotlib, so that its absence is reported alike everywhere; and shared colours."""
 
 from typing import TYPE_CHECKING
 
@@ -7,7 +7,9 @@ from diverset.errors import MissingExtraError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["new_axes", "require_matplotlib"]
+__all__ = ["BASELINE", "OTHERS", "SELECTED", "axes_for", "require_matplotlib"]
+
+SELECTED, BASELINE, OTHERS = "#c8102e", "#1f4e8c", "0.72"
 
 
 def require_matplotlib() -> None:
@@ -18,9 +20,11 @@ def require_matplotlib() -> None:
         raise MissingExtraError('pictures need Matplotlib: pip install "diverset[plots]"') from error
 
 
-def new_axes() -> "Axes":
-    """Axes of a new pyplot figure, for callers who brought none."""
+def axes_for(ax: "Axes | None") -> "Axes":
+    """The axes of the caller, or those of a new pyplot figure."""
     require_matplotlib()
+    if ax is not None:
+        return ax
     import matplotlib.pyplot as plt
 
     return plt.subplots()[1]

@@ -1,30 +1,24 @@
-r"""Several people in one picture: poses as structures, sets of them as a DPP ([KuleszaTaskar2012]_, section 6.4).
+r"""Poses of several people in one picture, as sets drawn from a structured DPP ([KuleszaTaskar2012]_, section 6.4).
 
-A pose gives a position and an orientation to each body part. How good it is says a pictorial structure: scores of part
-detectors, and springs between the parts. What it is like says where its parts are. A structured DPP then
-draws sets of good poses in different places, as many as there are people, without a rule that forbids any two.
+A pose gives a position and an orientation to each body part. Its quality comes from a pictorial structure: scores of
+part detectors and springs between the parts. Its diversity features are the locations of its parts. A structured
+DPP then draws sets of good poses in different places, without a rule that forbids overlap.
 
 `PoseGrid`, `Skeleton`
-    Values of the parts, and the parts: sizes, and springs in the frame of the part they hang on.
+    The values that parts can take, and the parts with their sizes and springs.
 `PoseModel`
-    Scores, grid and skeleton together: the structured DPP (``model.dpp``), and two baselines, independent poses and
+    Scores, grid and skeleton together: the structured DPP (``model.dpp``) and two baselines, independent poses and
     non-maximum suppression.
 `match_poses`
     Precision, recall and F1 by radius.
 `draw_scene`, `LimbDetector`, `simulate_maps`
-    Data with known poses: pictures with a detector that looks at their pixels, and maps around annotated poses.
+    Data with known poses: drawn pictures, a detector for them, and simulated detector maps.
 """
 
-from diverset.poses.detector import LimbDetector
-from diverset.poses.features import location_features, reference_points
-from diverset.poses.grid import PoseGrid
-from diverset.poses.matching import MatchScores, match_poses, mean_interval
-from diverset.poses.model import PoseModel
-from diverset.poses.scenes import Scene, draw_pose, draw_scene
-from diverset.poses.scores import maps_on_grid, read_score_maps
-from diverset.poses.simulate import DetectorNoise, simulate_maps
-from diverset.poses.skeleton import Part, Skeleton, Spring
-from diverset.poses.springs import spring_factor
+from diverset.poses.grid import PoseGrid, location_features, maps_on_grid, read_score_maps, reference_points
+from diverset.poses.model import MatchScores, PoseModel, match_poses, mean_interval
+from diverset.poses.simulate import DetectorNoise, LimbDetector, Scene, draw_pose, draw_scene, simulate_maps
+from diverset.poses.skeleton import Part, Skeleton, Spring, spring_factor
 
 __all__ = [
     "DetectorNoise",

@@ -1,22 +1,22 @@
-"""Samplers by name, and the front that every distribution's ``sample`` goes through.
+"""Samplers by name, and the functions behind the ``sample`` and ``stream`` methods of all distributions.
 
 ===============  =======================================================================  ===========
 method           what it is                                                               law
 ===============  =======================================================================  ===========
-``auto``         the cheapest exact one that the model offers                             exact
+``auto``         the cheapest exact method that the model offers                          exact
 ``sequential``   item by item, no eigendecomposition: for one draw                        exact
 ``rejection``    proposals from leverage scores: for many draws, at any n                 exact
 ``spectral``     Algorithm 1 of [KuleszaTaskar2012]_, Algorithm 8 for k-DPPs              exact
-``dual``         Algorithm 3, for features; the plain twin                                exact
-``complement``   what a draw of the complement leaves out: for nearly all items           exact
+``dual``         Algorithm 3, for features, as printed                                    exact
+``complement``   items left out by a draw of the complement: for draws of most items      exact
 ``enumeration``  all subsets listed: for models of few items without a sampler            exact
 ``truncated``    top eigenvectors only, with a bound on the error                         approximate
 ``mcmc``         add, delete and exchange moves                                           approximate
 ===============  =======================================================================  ===========
 
-Which of them a model offers, and at what cost, the model says itself (``diverset.sampling.offers``);
-``distribution.sampler(size, method=...)`` gives the sampler that ``sample`` would use, with its ``name`` and whether
-it is ``exact``. Kernels given as a function, with n too large for any matrix, have :func:`diverset.sample_kernel`.
+Each model lists the methods it offers with their costs (``diverset.sampling.offers``).
+``distribution.sampler(size, method=...)`` returns the sampler that ``sample`` would use, with its ``name`` and whether
+it is ``exact``. For kernels given as a function, with n too large for any matrix, use :func:`diverset.sample_kernel`.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ def _indicators(draws: list[IntArray], n: int) -> BoolArray:
 def stream(
     distribution: SetDistribution, size: int | None = None, *, rng: RNGLike = None, method: str = "auto"
 ) -> Iterator[IntArray]:
-    """Draws one by one, never all held; see :meth:`diverset.DPP.stream`."""
+    """Draws one by one, without a list of all; see :meth:`diverset.DPP.stream`."""
     count = None if size is None else check_size(size, name="size")
-    # A stream without an end is a stream of many draws.
+    # An endless stream counts as many draws.
     sampler = distribution.sampler(10_000 if count is None else count, method=method)
     return (distribution._labels(draw) for draw in stream_draws(sampler, count, as_generator(rng)))

@@ -1,7 +1,6 @@
 """Steps of the add, delete and exchange walk; arrays in, arrays out.
 
-The plain twin is :class:`diverset.sampling.mcmc.Walk`, which takes the same steps from the same uniforms. Real and
-complex kernels share the source.
+Real and complex kernels share the source.
 
 The module is compiled by Cython and also runs uncompiled.
 """
@@ -13,7 +12,8 @@ except ImportError:
 import numpy as np
 
 if cython.compiled:
-    from cython.cimports.diverset.numerics.kernels import choose_kernels, kernels
+    from cython.cimports.diverset.numerics.kernels import choose_kernels
+    from cython.cimports.diverset.numerics.numbers import add_row, conj, dot_rows, number, real, squared_modulus
     from cython.cimports.libc.math import log, log1p
 
     choose_kernels()
@@ -21,7 +21,7 @@ else:
     from math import log, log1p
 
     from diverset import _uncompiled
-    from diverset.numerics import kernels
+    from diverset.numerics.numbers import add_row, conj, dot_rows, number, real, squared_modulus
 
     _uncompiled.warn_once()
 
@@ -30,23 +30,11 @@ __all__ = ["Record", "State", "run"]
 #: Departure of one entry of (inverse times kernel) from the identity at which the inverse is made anew.
 _STALE = cython.declare(cython.double, 1e-9)
 
-number = cython.fused_type(cython.double, cython.doublecomplex)
-
 
 @cython.final
 @cython.cclass
 class State:
-    """The set of a walk; items are numbered within the window.
-
-    Parameters
-    ----------
-    slots : ndarray of intp
-        The items, at the first `size` places.
-    size : int
-        How many.
-    inside : ndarray of uint8, of shape (n_items,)
-        1 for items of the set.
-    """
+    """The set of a walk: items of the window at the first `size` places of `slots`; `inside` is 1 for these items."""
 
     slots: cython.Py_ssize_t[::1]
     size: cython.Py_ssize_t
@@ -61,19 +49,7 @@ class State:
 @cython.final
 @cython.cclass
 class Record:
-    """States written on the way, one row each, every `every` steps; `wait` steps before the first.
-
-    Parameters
-    ----------
-    visited : ndarray of intp, of shape (rows, capacity)
-        Slots.
-    sizes : ndarray of intp, of shape (rows,)
-        Number of items.
-    log_weights : ndarray of shape (rows,)
-        Log weights.
-    wait, every : int
-        Steps.
-    """
+    """States written on the way, one row each, every `every` steps; `wait` steps before the first."""
 
     visited: cython.Py_ssize_t[:, ::1]
     sizes: cython.Py_ssize_t[::1]
@@ -94,7 +70,7 @@ class Record:
     @cython.nogil
     @cython.exceptval(check=False)
     def after_step(self, state: State, log_weight: cython.double) -> cython.void:
-        """Count a step, and write the state if its time has come."""
+        """Count a step, and write the state if it is due."""
         a: cython.Py_ssize_t
         self.wait -= 1
         if self.wait == 0:
@@ -107,102 +83,15 @@ class Record:
 
 
 @cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def _real(x: number) -> cython.double:
-    """Real part."""
-    if number is cython.double:
-        return x
-    else:
-        return x.real
-
-
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def _conj(x: number) -> number:
-    """Complex conjugate."""
-    if number is cython.double:
-        return x
-    else:
-        return x.conjugate()
-
-
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def _squared_modulus(x: number) -> cython.double:
-    """Square of the modulus."""
-    if number is cython.double:
-        return x * x
-    else:
-        return x.real * x.real + x.imag * x.imag
-
-
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def _add_row(
-    factor: number,
-    X: number[:, ::1],
-    i: cython.Py_ssize_t,
-    Y: number[:, ::1],
-    j: cython.Py_ssize_t,
-    size: cython.Py_ssize_t,
-) -> cython.void:
-    """Add factor times row i of X to row j of Y, at the first `size` places."""
-    if not cython.compiled:
-        kernels.axpy(factor, X[i], Y[j], size)
-    elif number is cython.double:
-        kernels.axpy(factor, cython.address(X[i, 0]), cython.address(Y[j, 0]), size)
-    else:
-        kernels.axpy_complex(
-            factor.real,
-            factor.imag,
-            cython.cast(cython.p_double, cython.address(X[i, 0])),
-            cython.cast(cython.p_double, cython.address(Y[j, 0])),
-            size,
-        )
-
-
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def _product(
-    X: number[:, ::1], i: cython.Py_ssize_t, Y: number[:, ::1], j: cython.Py_ssize_t, size: cython.Py_ssize_t
-) -> number:
-    """Sum of products of the first `size` entries of row i of X and row j of Y."""
-    if not cython.compiled:
-        return kernels.dot(X[i], Y[j], size)
-    elif number is cython.double:
-        return kernels.dot(cython.address(X[i, 0]), cython.address(Y[j, 0]), size)
-    else:
-        total: cython.doublecomplex = 0.0
-        kernels.dot_complex(
-            1.0,
-            cython.cast(cython.p_double, cython.address(X[i, 0])),
-            cython.cast(cython.p_double, cython.address(Y[j, 0])),
-            size,
-            cython.cast(cython.p_double, cython.address(total)),
-        )
-        return total
-
-
-@cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
 def _take_out(M: number[:, ::1], slot: cython.Py_ssize_t, size: cython.Py_ssize_t) -> cython.void:
-    """Inverse without the item at `slot`; what is left in row and column `slot` has no meaning."""
-    pivot: cython.double = _real(M[slot, slot])
+    """Inverse without the item at `slot`; row and column `slot` become meaningless."""
+    pivot: cython.double = real(M[slot, slot])
     a: cython.Py_ssize_t
     for a in range(size):
         if a != slot:
-            _add_row(-M[a, slot] / pivot, M, slot, M, a, size)
+            add_row(-M[a, slot] / pivot, M, slot, M, a, 0, size)
 
 
 @cython.cfunc
@@ -234,13 +123,13 @@ def _put(
     a: cython.Py_ssize_t
     v[1, slot] = 0.0
     for a in range(size):
-        v[2, a] = _conj(v[1, a])
+        v[2, a] = conj(v[1, a])
     for a in range(size):
         if a != slot:
-            _add_row(v[1, a] / s, v, 2, M, a, size)
+            add_row(v[1, a] / s, v, 2, M, a, 0, size)
     for a in range(size):
         M[a, slot] = -v[1, a] / s
-        M[slot, a] = _conj(M[a, slot])
+        M[slot, a] = conj(M[a, slot])
     M[slot, slot] = 1.0 / s
 
 
@@ -294,16 +183,16 @@ def run(
             moved = False
             if uniforms[t, 1] < add_below:
                 exchange = uniforms[t, 1] < exchange_below
-                if not state.inside[j] and _real(S[j, j]) > 0.0 and (size > 0 or not exchange):
-                    s = _real(S[j, j])
+                if not state.inside[j] and real(S[j, j]) > 0.0 and (size > 0 or not exchange):
+                    s = real(S[j, j])
                     for a in range(size):
                         v[0, a] = S[state.slots[a], j]
                     for a in range(size):
-                        v[1, a] = _product(M, a, v, 0, size)
-                        s -= _real(_conj(v[0, a]) * v[1, a])
+                        v[1, a] = dot_rows(M, a, v, 0, size, False)
+                        s -= real(conj(v[0, a]) * v[1, a])
                     if exchange:
-                        pivot = _real(M[slot, slot])
-                        s = max(s, 0.0) + _squared_modulus(v[1, slot]) / pivot
+                        pivot = real(M[slot, slot])
+                        s = max(s, 0.0) + squared_modulus(v[1, slot]) / pivot
                         if s > floor:
                             gain = log(pivot * s) + g[j] - g[state.slots[slot]]
                             if level < gain:
@@ -327,7 +216,7 @@ def run(
                         state.inside[j] = True
                         log_weight += gain
             elif size > 0:
-                gain = log(_real(M[slot, slot])) - g[state.slots[slot]]
+                gain = log(real(M[slot, slot])) - g[state.slots[slot]]
                 if level < gain + log(cython.cast(cython.double, size) / n):
                     _drop(M, slot, size)
                     state.inside[state.slots[slot]] = False
@@ -339,8 +228,8 @@ def run(
                 accepted += 1
                 for a in range(size):
                     v[0, a] = S[state.slots[a], j]
-                ratio = _product(M, slot, v, 0, size) - 1.0
-                stale = _squared_modulus(ratio) > _STALE * _STALE
+                ratio = dot_rows(M, slot, v, 0, size, False) - 1.0
+                stale = squared_modulus(ratio) > _STALE * _STALE
             state.size = size
             record.after_step(state, log_weight)
             t += 1

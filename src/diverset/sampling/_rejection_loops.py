@@ -1,7 +1,6 @@
 """Loops of the rejection sampler: alias tables, and whole batches of draws.
 
-Arrays and a NumPy generator in, arrays out. The loops take the numbers of ``rng.random()``, so the plain twins in
-:mod:`diverset.sampling.rejection` and :mod:`diverset.sampling.eigenvectors` make the same draws.
+Arrays and a NumPy generator in, arrays out. The loops take the numbers of ``rng.random()``.
 
 Real and complex eigenvectors share the source: every number is one or two doubles, its *parts*.
 
@@ -14,7 +13,7 @@ except ImportError:
     from diverset import _plain_cython as cython
 import numpy as np
 
-from diverset.sampling.eigenvectors import TABLE, TILTED
+from diverset.sampling.eigenvector_law import TABLE, TILTED
 
 if cython.compiled:
     from cython.cimports.diverset.numerics.kernels import choose_kernels, kernels, prefetch
@@ -41,8 +40,8 @@ def fill_alias_tables(
 ):
     """Alias table of every row of ``weights``, each adding up to its length, into ``threshold`` and ``alias``.
 
-    One sweep with two fingers: the next light cell (below 1) is topped up by the current heavy one. Once that has given
-    away all it had to spare, the next heavy one takes over.
+    One sweep with two pointers: the next light cell (below 1) is filled up by the current heavy one. When that falls
+    below 1 itself, the next heavy one takes over.
     """
     rows: cython.Py_ssize_t = weights.shape[0]
     n: cython.Py_ssize_t = weights.shape[1]
@@ -63,7 +62,7 @@ def fill_alias_tables(
             heavy = 0
             while heavy < n and weights[j, heavy] < 1.0:
                 heavy += 1
-            # Where rounding leaves one kind over, what is over weighs 1 to rounding: the value put above.
+            # If rounding leaves cells of one kind only, they weigh 1 up to rounding: the value set above.
             if heavy == n:
                 continue
             left = weights[j, heavy]
@@ -130,10 +129,10 @@ def walk_table(rng, success, failure, table, wanted: cython.Py_ssize_t):
 @cython.final
 @cython.cclass
 class _Draws:
-    """A batch of draws: what they share, their working memory, and their items.
+    """A batch of draws: their shared tables, working memory and items.
 
-    Rows of working memory are as long as the largest draw so far needs. Those of a draw of m items are filled to m
-    numbers. Rows of ``W`` are conjugate basis vectors of what is left.
+    Rows of working memory are as long as the largest draw so far needs. A draw of m items uses the first m numbers.
+    Rows of ``W`` are conjugate basis vectors of the remaining space.
     """
 
     bits: Bits
@@ -167,7 +166,7 @@ class _Draws:
     W: cython.double[:, ::1]
     residual: cython.double[::1]
     items: cython.Py_ssize_t[::1]  # of all draws so far, one after the other
-    start: cython.Py_ssize_t  # where the draw at hand starts
+    start: cython.Py_ssize_t  # where the current draw starts
 
     def __init__(self, V, threshold, alias, law, block, patience, capacity):
         method, self.success, self.failure, self.n_certain, self.wanted, self.table = law
@@ -216,7 +215,7 @@ class _Draws:
     @cython.nogil
     @cython.exceptval(check=False)
     def choose_eigenvectors(self) -> cython.Py_ssize_t:
-        """Phase one: fill J, return how many."""
+        """Phase one: write the chosen eigenvectors to J and return their number."""
         f: cython.Py_ssize_t = self.success.shape[0]
         m: cython.Py_ssize_t = 0
         i: cython.Py_ssize_t
@@ -250,7 +249,7 @@ class _Draws:
             self.candidate[c] = int(uniform(self.bits) * self.n)
             self.coin[c] = uniform(self.bits)
             self.level[c] = uniform(self.bits)
-        # In a loop of its own, so that the accesses to memory overlap.
+        # In a separate loop, so that the memory accesses overlap.
         for c in range(block):
             i = self.candidate[c]
             j = self.column[c]

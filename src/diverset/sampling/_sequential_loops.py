@@ -13,7 +13,8 @@ except ImportError:
 import numpy as np
 
 if cython.compiled:
-    from cython.cimports.diverset.numerics.kernels import choose_kernels, kernels
+    from cython.cimports.diverset.numerics.kernels import choose_kernels
+    from cython.cimports.diverset.numerics.numbers import add_row, conj, dot_rows, number, real
     from cython.cimports.libc.math import sqrt
 
     choose_kernels()
@@ -21,89 +22,11 @@ else:
     from math import sqrt
 
     from diverset import _uncompiled
-    from diverset.numerics import kernels
+    from diverset.numerics.numbers import add_row, conj, dot_rows, number, real
 
     _uncompiled.warn_once()
 
 __all__ = ["decide_general", "decide_hermitian", "decide_lifted"]
-
-number = cython.fused_type(cython.double, cython.doublecomplex)
-
-
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def _real(x: number) -> cython.double:
-    """Real part."""
-    if number is cython.double:
-        return x
-    else:
-        return x.real
-
-
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def _conj(x: number) -> number:
-    """Complex conjugate."""
-    if number is cython.double:
-        return x
-    else:
-        return x.conjugate()
-
-
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def _add_row(
-    factor: number,
-    X: number[:, ::1],
-    i: cython.Py_ssize_t,
-    Y: number[:, ::1],
-    j: cython.Py_ssize_t,
-    start: cython.Py_ssize_t,
-    stop: cython.Py_ssize_t,
-) -> cython.void:
-    """Add factor times row i of X to row j of Y, at places start..stop-1."""
-    if start >= stop:
-        return
-    if not cython.compiled:
-        kernels.axpy(factor, X[i, start:], Y[j, start:], stop - start)
-    elif number is cython.double:
-        kernels.axpy(factor, cython.address(X[i, start]), cython.address(Y[j, start]), stop - start)
-    else:
-        kernels.axpy_complex(
-            factor.real,
-            factor.imag,
-            cython.cast(cython.p_double, cython.address(X[i, start])),
-            cython.cast(cython.p_double, cython.address(Y[j, start])),
-            stop - start,
-        )
-
-
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def _product(H: number[:, ::1], j: cython.Py_ssize_t, k: cython.Py_ssize_t, width: cython.Py_ssize_t) -> number:
-    """Sum of conj(H[j, i]) H[k, i] over i below `width`, which is not zero."""
-    if not cython.compiled:
-        return kernels.dot(H[j], H[k], width, conjugate=True)
-    elif number is cython.double:
-        return kernels.dot(cython.address(H[j, 0]), cython.address(H[k, 0]), width)
-    else:
-        total: cython.doublecomplex = 0.0
-        kernels.dot_complex(
-            -1.0,
-            cython.cast(cython.p_double, cython.address(H[j, 0])),
-            cython.cast(cython.p_double, cython.address(H[k, 0])),
-            width,
-            cython.cast(cython.p_double, cython.address(total)),
-        )
-        return total
 
 
 @cython.cfunc
@@ -134,15 +57,15 @@ def decide_hermitian(
     j: cython.Py_ssize_t
     with cython.nogil:
         for j in range(start, stop):
-            d = _pivot(_real(A[j, j]), uniforms[j], zero)
+            d = _pivot(real(A[j, j]), uniforms[j], zero)
             chosen[j] = d > 0.0
             pivots[j] = d
             for i in range(j + 1, stop):
-                row[0, i] = _conj(A[i, j])
+                row[0, i] = conj(A[i, j])
                 A[i, j] = A[i, j] / d
             for i in range(j + 1, stop):
                 if A[i, j] != 0.0:
-                    _add_row(-A[i, j], row, 0, A, i, j + 1, i + 1)
+                    add_row(-A[i, j], row, 0, A, i, j + 1, i + 1)
 
 
 def decide_general(
@@ -159,13 +82,13 @@ def decide_general(
     j: cython.Py_ssize_t
     with cython.nogil:
         for j in range(start, stop):
-            d = _pivot(_real(A[j, j]), uniforms[j], zero)
+            d = _pivot(real(A[j, j]), uniforms[j], zero)
             chosen[j] = d > 0.0
             A[j, j] = d
             for i in range(j + 1, stop):
                 A[i, j] = A[i, j] / d
                 if A[i, j] != 0.0:
-                    _add_row(-A[i, j], A, j, A, i, j + 1, stop)
+                    add_row(-A[i, j], A, j, A, i, j + 1, stop)
 
 
 def decide_lifted(
@@ -196,7 +119,7 @@ def decide_lifted(
     k: cython.Py_ssize_t
     with cython.nogil:
         for j in range(b - 1, -1, -1):
-            s = _real(_product(H, j, j, width)) if width > 0 else 0.0
+            s = real(dot_rows(H, j, H, j, width, True)) if width > 0 else 0.0
             gap = excess[j] - s
             inside = uniforms[b - 1 - j] < gap / (1.0 + excess[j])
             root = sqrt(1.0 + s)
@@ -204,12 +127,12 @@ def decide_lifted(
             chosen[j] = inside
             if inside:
                 root_odds[j] = sqrt(gap / (1.0 + s))
-                mixing[j] = _real(R[j, j]) / ((1.0 + s) * root_odds[j])
+                mixing[j] = real(R[j, j]) / ((1.0 + s) * root_odds[j])
             for k in range(j):
                 t = 0.0
                 if width > 0:
-                    t = _product(H, j, k, width)
-                    _add_row(-beta[j] * t, H, j, H, k, 0, width)
+                    t = dot_rows(H, j, H, k, width, True)
+                    add_row(-beta[j] * t, H, j, H, k, 0, width)
                 if inside:
                     H[k, width] = R[j, k] / root_odds[j] - mixing[j] * t
             if inside:

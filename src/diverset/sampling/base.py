@@ -1,8 +1,8 @@
-"""What a sampler is, and how a model offers one.
+"""Samplers, and how a model offers them.
 
-A model answers "which samplers can you offer, at what cost" by a list of :class:`Offer`; :func:`take` picks one of
-them, by name or by cost. Preparing an offer does the work that draws share (eigenvectors, tables) and gives a
-:class:`Sampler`. The model keeps it in its cache, so that it is paid for once however often ``sample`` is called.
+A model lists the samplers that it can set up, each an :class:`Offer` with its cost; :func:`take` picks one, by name or
+by cost. Preparing an offer does the work that draws share (eigenvectors, tables) and gives a :class:`Sampler`, which
+the model caches, so that repeated calls of ``sample`` pay for it once.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from diverset._typing import IntArray
+from diverset._typing import FloatArray, IntArray
 from diverset.errors import DiversetError
 from diverset.numerics.linalg import positions_outside
 
-__all__ = ["METHODS", "Offer", "OutsideSampler", "Sampler", "outside", "take"]
+__all__ = ["METHODS", "GroupedSampler", "Offer", "OutsideSampler", "Sampler", "outside", "take"]
 
 #: Names accepted by ``method``.
 METHODS = (
@@ -31,7 +31,7 @@ METHODS = (
     "truncated",
     "mcmc",
 )
-#: What a method needs that a model may lack.
+#: Requirements of some methods, for error messages.
 _NEEDS = {
     "sequential": "goes through the items one by one, and does not draw sets of a fixed size",
     "dual": "needs item rows, fewer features than items (DPP.from_features)",
@@ -40,9 +40,9 @@ _NEEDS = {
 
 
 class Sampler(abc.ABC):
-    """Draws ascending positions 0..n-1, all randomness from the generator passed in."""
+    """Draws ascending positions 0..n-1; all randomness comes from the generator passed in."""
 
-    #: The method that this sampler is.
+    #: Name of the method.
     name: str = "own"
     #: Whether draws follow the law exactly, up to rounding.
     exact: bool = True
@@ -52,34 +52,25 @@ class Sampler(abc.ABC):
         """One draw."""
 
     def draw_many(self, size: int, rng: np.random.Generator) -> list[IntArray]:
-        """Several independent draws; compiled samplers make them in one loop. One draw equals :meth:`draw`."""
+        """Several independent draws, the same as by repeated :meth:`draw`; compiled samplers make them in one loop."""
         return [self.draw(rng) for _ in range(size)]
 
     @property
     def chunk(self) -> int:
-        """Draws worth doing in one call of :meth:`draw_many`: enough to matter, few enough to be interrupted."""
+        """Draws per call of :meth:`draw_many`: enough to be efficient, few enough to be interrupted."""
         return 64
 
     @property
     def nbytes(self) -> int:
-        """Bytes that this sampler keeps for itself, by which the cache of a model counts it."""
+        """Bytes held by this sampler alone, as counted by the cache of a model."""
         return sum(int(getattr(value, "nbytes", 0)) for value in vars(self).values())
 
 
 @dataclass(frozen=True, eq=False)
 class Offer:
-    """A sampler that a model can set up.
+    """A sampler that a model can set up by `prepare`; `seconds` is the estimated time, set-up included.
 
-    Parameters
-    ----------
-    name : str
-        Its method, from ``METHODS``.
-    seconds : float
-        Estimated time for the draws that were asked about, set-up included.
-    prepare : callable
-        Sets it up.
-    exact : bool
-        Whether its law is exact; ``auto`` takes no other sampler while an exact one is offered.
+    ``auto`` takes an offer that is not `exact` only if no exact one is offered.
     """
 
     name: str
@@ -104,7 +95,7 @@ def take(offers: Sequence[Offer], method: str = "auto", k: int | None = None) ->
 
 
 class OutsideSampler(Sampler):
-    """What the draws of another sampler leave out."""
+    """The items that the draws of another sampler leave out."""
 
     def __init__(self, base: Sampler, n: int, name: str) -> None:
         self.base, self.n, self.name = base, n, name
@@ -120,10 +111,33 @@ class OutsideSampler(Sampler):
 
     @property
     def chunk(self) -> int:
-        """As the other sampler."""
+        """That of the other sampler."""
         return self.base.chunk
 
 
 def outside(base: Sampler, n: int, name: str) -> Sampler:
-    """Sampler of what `base` leaves out; leaving out twice is no work."""
+    """Sampler of the items that `base` leaves out; the complement of a complement is the original sampler."""
     return base.base if isinstance(base, OutsideSampler) else OutsideSampler(base, n, name)
+
+
+class GroupedSampler(Sampler):
+    """Draws of a mixture: labels with these `weights`, then all draws of a label by `sampler_of(label)` together."""
+
+    def __init__(self, weights: FloatArray, sampler_of: Callable[[int], Sampler], name: str, exact: bool) -> None:
+        self._weights = weights
+        self._sampler_of = sampler_of
+        self.name, self.exact = name, exact
+
+    def draw(self, rng: np.random.Generator) -> IntArray:
+        """One draw."""
+        return self.draw_many(1, rng)[0]
+
+    def draw_many(self, size: int, rng: np.random.Generator) -> list[IntArray]:
+        """Several draws."""
+        labels = rng.choice(len(self._weights), size=size, p=self._weights)
+        draws: list[IntArray] = [labels] * size
+        for label in np.unique(labels):
+            where = np.flatnonzero(labels == label)
+            for i, draw in zip(where, self._sampler_of(int(label)).draw_many(len(where), rng), strict=True):
+                draws[i] = draw
+        return draws

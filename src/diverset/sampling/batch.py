@@ -1,9 +1,8 @@
-"""Many draws: in chunks, each with a generator of its own, so that jobs and streaming never change a draw.
+"""Many draws in chunks, each with its own generator, so that neither the number of jobs nor streaming changes a draw.
 
-Draws are a function of the generator's state and of nothing else. A batch of one chunk takes its numbers from the
-generator itself, so that ``sample(1)`` is ``sample()``. For more chunks each has a child, which is seeded by numbers
-from the stream: restoring, advancing or jumping the generator does to a batch what it does to any other draw, and
-generators that cannot spawn serve as well.
+Draws depend on the state of the generator alone. A batch of one chunk takes its numbers from the generator itself, so
+that ``sample(1)`` is ``sample()``. For more chunks each has a child, seeded by numbers from the stream: restoring,
+advancing or jumping the generator affects a batch as any other draw, and generators that cannot spawn work as well.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ def child(rng: np.random.Generator) -> np.random.Generator:
 
 
 def children(rng: np.random.Generator, count: int) -> list[np.random.Generator]:
-    """Independent generators for so many jobs; a single job takes `rng` itself."""
+    """Independent generators for `count` jobs; a single job takes `rng` itself."""
     return [rng] if count == 1 else [child(rng) for _ in range(count)]
 
 
@@ -43,7 +42,7 @@ def _chunks(sampler: Sampler, size: int | None, rng: np.random.Generator) -> Ite
 
 
 def draw_batch(sampler: Sampler, size: int, rng: np.random.Generator, n_jobs: int = 1) -> list[IntArray]:
-    """`size` draws, by `n_jobs` threads: compiled samplers release the interpreter's lock."""
+    """`size` draws in `n_jobs` threads: compiled samplers release the interpreter's lock."""
     draws: list[IntArray] = []
     if n_jobs == 1 or size <= sampler.chunk:
         for length, generator in _chunks(sampler, size, rng):
@@ -56,12 +55,12 @@ def draw_batch(sampler: Sampler, size: int, rng: np.random.Generator, n_jobs: in
         for part in pool.map(lambda job: sampler.draw_many(*job), list(_chunks(sampler, size, rng))):
             draws += part
     finally:
-        # After an interrupt, chunks not yet begun are not waited for.
+        # After an interrupt, chunks that have not started are cancelled.
         pool.shutdown(cancel_futures=True)
     return draws
 
 
 def stream_draws(sampler: Sampler, size: int | None, rng: np.random.Generator) -> Iterator[IntArray]:
-    """The draws of :func:`draw_batch` one by one, a chunk in memory at a time; without end if size is None."""
+    """Yield the draws of :func:`draw_batch` one by one, with one chunk in memory; endless if size is None."""
     for length, generator in _chunks(sampler, size, rng):
         yield from sampler.draw_many(length, generator)

@@ -1,4 +1,4 @@
-r"""Where a Markov chain has been, and how far its states are worth independent draws."""
+"""Results of Markov chains, with their effective sample size and convergence diagnostics."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ __all__ = ["Chain", "ChainState"]
 
 @dataclass(frozen=True, eq=False)
 class ChainState:
-    """Where chains stopped: for each, the items (labels) in the order of its slots."""
+    """Final sets of the chains: for each, the items (labels) in the order of its slots."""
 
     items: tuple[IntArray, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    r"""What :func:`diverset.mcmc_chain` returns.
+    r"""Result of :func:`diverset.mcmc_chain`.
 
     Parameters
     ----------
@@ -32,9 +32,9 @@ class Chain:
     acceptance_rate : float
         Share of the steps that moved, burn-in included.
     complete : bool
-        False if ``max_seconds`` ran out first: the chains are then shorter than asked for, perhaps empty.
+        False if ``max_seconds`` ran out first: the chains are then shorter than requested, possibly empty.
     state : ChainState
-        Pass it as ``start`` to go on.
+        Pass it as ``start`` to continue.
     """
 
     sets: list[IntArray]
@@ -53,18 +53,18 @@ class Chain:
 
     @property
     def effective_sample_size(self) -> float:
-        r"""Independent draws worth the same: the smaller of what log weights and sizes say; nan if neither varies.
+        r"""Number of independent draws worth the same: the smaller one of log weights and sizes; nan if neither varies.
 
-        :math:`m/(1 + 2\sum_t \rho_t)`, m counting the states of all chains, with autocorrelations summed in pairs as
-        long as these are positive and falling ([Geyer1992]_) and the variance between chains counted in.
+        :math:`m/(1 + 2\sum_t \rho_t)` with m the number of states of all chains. Autocorrelations are summed in pairs
+        as long as these are positive and decreasing ([Geyer1992]_); the variance between chains is included.
         """
         return min((_effective_size(x) for x in self._statistics()), default=math.nan)
 
     @property
     def r_hat(self) -> float:
-        r"""Largest split :math:`\hat R` of log weights and sizes ([GelmanRubin1992]_): near 1 where chains agree.
+        r"""Largest split :math:`\hat R` of log weights and sizes ([GelmanRubin1992]_): near 1 if chains agree.
 
-        nan with a single chain, fewer than four states each, or nothing that varies.
+        nan with a single chain, fewer than four states each, or if neither varies.
         """
         if len(self.log_weights) < 2 or self.log_weights.shape[1] < 4:
             return math.nan
@@ -72,7 +72,7 @@ class Chain:
 
 
 def _spread(x: FloatArray) -> tuple[float, float]:
-    """Mean variance within chains, and the pooled estimate that counts the variance between them in."""
+    """Mean variance within chains, and the pooled estimate that includes the variance between them."""
     m = x.shape[1]
     within = float(x.var(axis=1, ddof=1).mean())
     between = float(x.mean(axis=1).var(ddof=1)) if len(x) > 1 else 0.0

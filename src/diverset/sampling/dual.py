@@ -5,7 +5,7 @@ scaled eigenvector of the dual kernel :math:`C = B^*B`. Every operation of Algor
 counterpart on the :math:`\hat v`, of length D: linear combinations are the same, inner products are
 :math:`\hat v_1^* C \hat v_2`, and entry i of v is :math:`B_i \hat v`. No n x m matrix is formed.
 
-This is the plain twin, as printed: :math:`O(nDm + D^2m)` for every item of a draw of m. The fast way from
+The algorithm is implemented as printed: :math:`O(nDm + D^2m)` for every item of a draw of m. The fast way from
 features is :mod:`diverset.sampling.rejection`.
 """
 
@@ -17,26 +17,16 @@ from diverset._typing import Array, FloatArray, IntArray
 from diverset.core.factor import RowFactor
 from diverset.core.lowrank import LowRank
 from diverset.sampling.base import Sampler
-from diverset.sampling.eigenvectors import EigenvectorLaw
+from diverset.sampling.eigenvector_law import EigenvectorLaw
 
 __all__ = ["DualElementarySampler", "DualSampler"]
 
 
 class DualElementarySampler:
-    r"""State of phase two: the items drawn so far, and dual vectors that span what is left.
+    """State of phase two: the items drawn so far, and dual vectors that span the remaining space.
 
-    Written as steps, so that a test can follow every branch. ``weights()`` is the law of the next item, ``pick(i)`` the
-    state after it.
-
-    Parameters
-    ----------
-    factor : RowFactor
-        The item rows B, (n, D).
-    C : ndarray of shape (D, D)
-        Their Gram matrix, the dual kernel.
-    V : ndarray of shape (D, m)
-        Dual vectors :math:`\hat v`, as columns, orthonormal in the inner product :math:`\hat v_1^* C \hat v_2`. m items
-        will be drawn.
+    The columns of V, (D, m), are orthonormal in the inner product of C, the dual kernel, (D, D); m items will be drawn.
+    ``weights()`` is the law of the next item, ``pick(i)`` the state after it.
     """
 
     def __init__(self, factor: RowFactor, C: Array, V: Array, items: tuple[int, ...] = ()) -> None:
@@ -67,7 +57,7 @@ class DualElementarySampler:
 
 
 def _orthonormal(V: Array, C: Array) -> Array:
-    """Gram-Schmidt in the inner product of C: each column made a unit vector and taken out of those after it."""
+    """Gram-Schmidt orthonormalisation of columns in the inner product of C."""
     V = np.array(V)
     for j in range(V.shape[1]):
         dual_of_v = C @ V[:, j]

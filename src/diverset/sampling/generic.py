@@ -1,4 +1,4 @@
-r"""Samplers for any distribution that answers what every :class:`SetDistribution` answers.
+r"""Samplers for any :class:`SetDistribution`, by its probabilities alone.
 
 A model without a sampler of its own offers
 
@@ -7,9 +7,9 @@ A model without a sampler of its own offers
 
   .. math::  \Pr(A + j \subseteq Y,\ B \cap Y = \emptyset) / \Pr(A \subseteq Y,\ B \cap Y = \emptyset),
 
-  A those kept before it and B those left out. Exact, by n calls of ``_log_probability`` a draw;
+  A those kept before it and B those left out. Exact, by n calls of ``_log_event_probability`` a draw;
 - ``mcmc``: add, delete and exchange moves, by one call of ``_log_prob`` a step. Approximate. ``auto`` takes it only
-  where ``_log_probability`` raises ``NotImplementedError`` and the items are too many to list.
+  if ``_log_event_probability`` raises ``NotImplementedError`` and there are too many items to list all subsets.
 
 The sampler's ``name`` and ``exact`` say which one it is.
 """
@@ -28,33 +28,33 @@ from diverset.sampling.mcmc import default_steps
 
 __all__ = ["ChainRuleSampler", "EnumerationSampler", "LogProbWalk", "listed", "offers"]
 
-#: Most items whose subsets ``auto`` lists, and most that are listed at all.
+#: Largest number of items whose subsets ``auto`` lists, and ``enumeration`` accepts.
 _FEW, _LISTED = 12, 20
 #: Assumed seconds of one call of a model's method.
 _CALL = 1e-5
-#: Sets tried before a chain gives up to find one of positive probability.
+#: Random sets tried to find one of positive probability.
 _TRIES = 1000
 _NONE = np.zeros(0, dtype=np.int64)
 
 
 def offers(distribution: SetDistribution, size: int) -> list[Offer]:
-    """What any distribution offers."""
+    """Offers of any distribution."""
     n = distribution.n_items
     steps = default_steps(n, n // 2)
     found = [Offer("mcmc", size * steps * _CALL, lambda: LogProbWalk(distribution), exact=False)]
     if _answers(distribution):
         found.append(Offer("sequential", size * n * _CALL, lambda: ChainRuleSampler(distribution)))
     if n <= _LISTED:
-        # Up to a few items listing is preferred whatever the number of draws: it needs the least of a model.
+        # For few items listing is always preferred: it needs log-probabilities only.
         seconds = 0.0 if n <= _FEW else 2.0**n * _CALL
         found.append(Offer("enumeration", seconds, lambda: listed(distribution)))
     return found
 
 
 def _answers(distribution: SetDistribution) -> bool:
-    """Whether partial assignments have probabilities here."""
+    """Whether this distribution gives probabilities of partial assignments."""
     try:
-        distribution._log_probability(_NONE, _NONE)
+        distribution._log_event_probability(_NONE, _NONE)
     except NotImplementedError:
         return False
     return True
@@ -77,13 +77,7 @@ def listed(distribution: SetDistribution) -> EnumerationSampler:
 
 
 class EnumerationSampler(Sampler):
-    """Draws from a table of all subsets. Exact.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (2**n,)
-        Proportional to the probabilities; bit i of the position says whether item i is in the set.
-    """
+    """Exact draws from a table of weights of all 2**n subsets; bit i of the position stands for item i."""
 
     name = "enumeration"
 
@@ -102,7 +96,7 @@ class EnumerationSampler(Sampler):
 
     @property
     def chunk(self) -> int:
-        """Many: a draw takes a bisection."""
+        """Many: a draw takes one bisection."""
         return 1024
 
 
@@ -116,7 +110,7 @@ class ChainRuleSampler(Sampler):
 
     def draw(self, rng: np.random.Generator) -> IntArray:
         """One draw, from n uniforms."""
-        n, ask = self._distribution.n_items, self._distribution._log_probability
+        n, ask = self._distribution.n_items, self._distribution._log_event_probability
         inside, outside = _NONE, _NONE
         log_so_far = 0.0
         for j, u in enumerate(rng.random(n)):
@@ -137,17 +131,10 @@ class ChainRuleSampler(Sampler):
 
 
 class LogProbWalk(Sampler):
-    """Independent chains of add, delete and exchange moves by the model's log-probabilities. Approximate.
+    """Independent chains of add, delete and exchange moves by the log-probabilities of a model. Approximate.
 
-    The moves are those of :mod:`diverset.sampling.mcmc`, with an item added or deleted by one move: an item j is
-    chosen uniformly, and leaves the set or enters it. Half of the steps exchange two items instead.
-
-    Parameters
-    ----------
-    distribution : SetDistribution
-        The law.
-    steps : int, optional
-        Steps before a draw; by default as many as a DPP of n items is given.
+    The moves are those of :mod:`diverset.sampling.mcmc`, with one move to add or delete: an item j is chosen uniformly,
+    and leaves the set or enters it. Half of the steps exchange two items instead.
     """
 
     name = "mcmc"

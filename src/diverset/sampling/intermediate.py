@@ -1,4 +1,4 @@
-r"""Exact draws from a kernel function, n up to millions: a dominating kernel that is easy, then rejection.
+r"""Exact draws from a kernel function, n up to millions: draws of a simple dominating kernel, then rejection.
 
 A partial Cholesky factorisation reads a few columns of L and leaves a residual known by its diagonal e,
 
@@ -25,12 +25,12 @@ same: the probability of each set is then proportional to :math:`\prod_{i \in S}
 with kernel A.
 
 **Acceptance.** Y is kept with probability :math:`\det L_Y/\det L'_Y`, for which the kernel is evaluated on Y alone;
-otherwise everything starts again. What is returned has law :math:`\det L_Y/\det(I+L)` exactly, whatever the rank of F.
+otherwise everything starts again. The result has law :math:`\det L_Y/\det(I+L)` exactly, whatever the rank of F.
 An attempt succeeds with probability
 
 .. math::  \frac{\det(I + L)}{e^\sigma \det(I + A)} \ge e^{-\sigma},
 
-so the rank decides about the cost only, and is raised until :math:`\sigma` is small.
+so the rank affects the cost only, and is raised until :math:`\sigma` is small.
 
 **k-DPP.** The number s of items in S has probability proportional to :math:`\sigma^s/s!\; e_{k-s}(A)`, T is a draw of
 the (k - s)-DPP, and the rest is the same; an attempt succeeds with probability at least
@@ -69,11 +69,11 @@ from diverset.sampling.kernel_function import (
 
 __all__ = ["Dominating", "IntermediateSampler", "log_size_weights", "sample_kernel"]
 
-#: Sum of d at which the factor is good enough (half of it before small eigenvalues are dropped): accepts 4 in 5.
+#: Sum of d at which the factor is good enough (half of it before small eigenvalues are dropped): 4 of 5 accepted.
 _ENOUGH = 0.2
-#: Least acceptance with which a sampler is set up.
+#: Smallest accepted acceptance probability.
 _LEAST_ACCEPTANCE = 1e-4
-#: Largest rank unless asked for.
+#: Default of the largest rank.
 _MAX_RANK = 4096
 
 
@@ -91,25 +91,9 @@ def log_size_weights(log_lam: FloatArray, k: int, total: float) -> FloatArray:
 class Dominating:
     r"""The kernel :math:`L' = A + \mathrm{diag}(d) \succeq L`, with A of low rank; see the module docstring.
 
-    Parameters
-    ----------
-    entries : KernelEntries
-        The kernel L.
-    k : int, optional
-        Size of the sets, which decides how good A must be; for a DPP by default.
-    max_rank : int, optional
-        Largest rank of A.
-    enough : float
-        Sum of d at which to stop (for a k-DPP, relative to :math:`e_k/e_{k-1}` of A).
-
-    Attributes
-    ----------
-    low_rank : Representation
-        The DPP with kernel A, held by eigenpairs.
-    residual : ndarray of shape (n,)
-        Bound e on the diagonal of L - A.
-    d : ndarray of shape (n,)
-        Diagonal of L' - A.
+    ``low_rank`` is the DPP with kernel A, held by eigenpairs; ``residual`` bounds the diagonal e of L - A, and ``d`` is
+    the diagonal of L' - A. The factorisation stops when the sum of d is `enough` (for a k-DPP, relative to
+    :math:`e_k/e_{k-1}` of A) or at `max_rank`.
     """
 
     def __init__(
@@ -144,10 +128,6 @@ class Dominating:
         """Rank of A."""
         return self.low_rank.spectrum.rank
 
-    def low_rank_block(self, Y: IntArray) -> FloatArray:
-        """A at the rows and columns of Y."""
-        return np.asarray(self.low_rank.likelihood_block(Y, Y))
-
     def log_acceptance(self, Y: IntArray) -> float:
         r"""Log of :math:`\det L_Y/\det L'_Y`, at most 0; the kernel is evaluated at Y."""
         if len(Y) == 0:
@@ -156,7 +136,7 @@ class Dominating:
         log_det = log_det_psd(L, EPS * np.diagonal(L))
         if log_det == -math.inf:
             return -math.inf
-        above = add_to_diagonal(self.low_rank_block(Y), self.d[Y])
+        above = add_to_diagonal(self.low_rank.likelihood_block(Y, Y), self.d[Y])
         return min(log_det - log_det_psd(above, np.zeros(len(Y))), 0.0)
 
 
@@ -168,7 +148,7 @@ def _affordable_rank(n: int) -> int:
 
 
 def _tilt(lam: FloatArray, k: int | None) -> float:
-    """Ratio e_{k-1}/e_k, in whose units the residual counts for a k-DPP; 1 for a DPP."""
+    """Ratio e_{k-1}/e_k, the unit of the residual for a k-DPP; 1 for a DPP."""
     if k is None or k == 0:
         return 1.0
     with np.errstate(divide="ignore"):
@@ -180,13 +160,13 @@ def _tilt(lam: FloatArray, k: int | None) -> float:
 
 
 def _stopping_rule(k: int | None, enough: float) -> Callable[[PartialCholesky], bool]:
-    """Stop when the sum of d, in the units that matter for k, is at most `enough`."""
+    """Stop when the sum of d, in the unit for k, is at most `enough`."""
     unit = 1.0 if k is None or k == 0 else math.inf
     looked_at = 0
 
     def stop(found: PartialCholesky) -> bool:
         nonlocal unit, looked_at
-        # The unit falls as the factor grows, so an old one errs on the safe side; eigenvalues are looked at seldom.
+        # The unit falls as the factor grows, so an old one errs on the safe side; eigenvalues are computed seldom.
         if k and found.rank >= max(k, 1.3 * looked_at):
             looked_at = found.rank
             unit = _tilt(np.maximum(np.linalg.eigvalsh(found.columns.gram()), 0.0), k)
@@ -201,7 +181,7 @@ class IntermediateSampler(Sampler):
     Parameters
     ----------
     kernel : KernelFunction
-        The likelihood kernel L; anything with ``n_items``, ``block`` and ``diagonal`` will do.
+        The likelihood kernel L; any object with ``n_items``, ``block`` and ``diagonal`` is accepted.
     k : int, optional
         Size of the sets; a DPP by default.
     max_rank : int, optional
@@ -263,7 +243,7 @@ class IntermediateSampler(Sampler):
 
     @property
     def residual(self) -> float:
-        """Trace of what the low-rank part leaves out."""
+        """Trace of the residual of the low-rank part."""
         return float(self.dominating.residual.sum())
 
     @property
@@ -271,12 +251,8 @@ class IntermediateSampler(Sampler):
         """Lower bound on the probability that an attempt is accepted."""
         return math.exp(-self.dominating.total) if self._k is None else float(self._size_weights[0])
 
-    def _low_rank_sampler(self, k: int | None) -> Sampler:
-        low_rank = self.dominating.low_rank
-        return low_rank.sampler(k, method="rejection")
-
     def _draw_residual_items(self, s: int, rng: np.random.Generator) -> IntArray | None:
-        """The set S of `s` items, or None where two of them are the same."""
+        """The set S of `s` items, or None if two of them are the same."""
         if s == 0:
             return np.zeros(0, dtype=np.int64)
         S = np.searchsorted(self._cumulative, rng.random(s) * self._cumulative[-1], side="right")
@@ -314,7 +290,8 @@ class IntermediateSampler(Sampler):
             T: list[IntArray] = [np.zeros(0, dtype=np.int64)] * m
             for s in [0] if self._k is None else np.unique(counts):
                 where = np.arange(m) if self._k is None else np.flatnonzero(counts == s)
-                sampler = self._low_rank_sampler(None if self._k is None else self._k - int(s))
+                left = None if self._k is None else self._k - int(s)
+                sampler = self.dominating.low_rank.sampler(left, method="rejection")
                 for i, draw in zip(where, sampler.draw_many(len(where), rng), strict=True):
                     T[i] = draw
             for s, t in zip(counts, T, strict=True):
@@ -344,7 +321,7 @@ def sample_kernel(
     k : int, optional
         Size of the sets, for a k-DPP; a DPP by default.
     size : int, optional
-        How many sets; a single one, not in a list, by default.
+        Number of sets; by default a single one, not in a list.
     rng : int, Generator or None
         Seed or generator. The same seed gives the same draws.
     method : {"intermediate", "mcmc"}

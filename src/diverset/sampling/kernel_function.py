@@ -1,12 +1,12 @@
-r"""Kernels that are evaluated, never formed: entries on demand, and a factor of low rank taken from a few columns.
+r"""Kernels given as functions: entries on demand, and a low-rank factor from a few columns.
 
 :class:`KernelFunction` is a likelihood kernel given by data and a similarity, for ground sets whose n x n matrix does
 not fit. :func:`partial_cholesky` factors any kernel that can be read entry by entry,
 
 .. math::  L = F F^* + E, \qquad E \succeq 0, \qquad e_i = E_{ii},
 
-with F of shape (n, r) made from r of its columns: the pivoted Cholesky factorisation, stopped early. What it leaves
-out is bounded by the diagonal of E alone, since :math:`|E_{ij}| \le \sqrt{e_i e_j}`.
+with F of shape (n, r) made from r of its columns: the pivoted Cholesky factorisation, stopped early. The error is
+bounded by the diagonal of E alone, since :math:`|E_{ij}| \le \sqrt{e_i e_j}`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from diverset._typing import Array, FloatArray, IntArray
 from diverset.core.representation import Representation
 from diverset.errors import KernelError, NoLikelihoodKernelError
-from diverset.numerics.linalg import EPS, block_length, cholesky_lower, row_norms_squared, solve_lower
+from diverset.numerics.linalg import EPS, block_length, cholesky_lower, routine, row_norms_squared, solve_lower
 from diverset.numerics.validation import (
     LARGEST,
     as_quality,
@@ -43,9 +43,9 @@ __all__ = [
     "read_entries",
 ]
 
-#: Items on which a similarity is checked when it is handed over.
+#: Number of items on which a similarity is checked at first.
 _SAMPLE = 12
-#: Items whose similarities with each other are evaluated to read off a diagonal.
+#: Items per block of similarities from which a diagonal is read.
 _DIAGONAL_BLOCK = 128
 #: Pivots taken together, at least and at most.
 _BLOCK = (16, 64)
@@ -56,7 +56,7 @@ ROUNDING = 32.0
 
 
 class KernelEntries(Protocol):
-    """A likelihood kernel that can be read in blocks; positions are trusted."""
+    """A likelihood kernel that can be read in blocks, at positions that are not checked."""
 
     @property
     def n_items(self) -> int:
@@ -70,7 +70,7 @@ class KernelEntries(Protocol):
 
 
 class KernelFunction:
-    r"""Likelihood kernel :math:`L_{ij} = q_i\, s(x_i, x_j)\, q_j`, evaluated where it is needed.
+    r"""Likelihood kernel :math:`L_{ij} = q_i\, s(x_i, x_j)\, q_j`, evaluated on demand.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ class KernelFunction:
         return self._n
 
     def _evaluate(self, rows: IntArray, columns: IntArray) -> FloatArray:
-        """Similarities, checked for what would otherwise surface far from its cause."""
+        """Similarities, with checks of their shape, type and finiteness."""
         S = np.asarray(self._similarity(self._X[rows], self._X[columns]))
         if S.shape != (len(rows), len(columns)):
             raise KernelError(
@@ -229,7 +229,7 @@ class _RepresentedEntries:
                 "eigenvalue 1); draw with an exact method instead: 'auto', 'spectral' or 'sequential'"
             )
         if not representation.holds_likelihood:
-            # Their L takes a factorisation per question, so it is formed once.
+            # Computing a block of L would take a factorisation each time, so L is formed once.
             check_fits_in_memory(16 * representation.n**2, what="the likelihood kernel L")
             everything = np.arange(representation.n)
             self._dense = representation.keep(
@@ -252,32 +252,21 @@ class _RepresentedEntries:
 
 
 def read_entries(source: Representation | KernelEntries) -> KernelEntries:
-    """What reads the kernel of `source`; refuses a DPP that has no L."""
+    """Entries of the kernel of `source`; raises an error for a DPP that has no L."""
     return _RepresentedEntries(source) if isinstance(source, Representation) else source
 
 
 @dataclass(frozen=True, eq=False)
 class PartialCholesky:
-    """What :func:`partial_cholesky` found.
-
-    Parameters
-    ----------
-    columns : Columns
-        The factor F, of shape (n, r).
-    residual : ndarray of shape (n,)
-        Diagonal of L - F F*, nonnegative.
-    rounding : ndarray of shape (n,)
-        Error of each entry of `residual`.
-    pivots : ndarray of int64 of shape (r,)
-        Items whose columns were used, in order.
-    complete : bool
-        Whether nothing but rounding is left.
-    """
+    """The factor F, (n, r), that :func:`partial_cholesky` found."""
 
     columns: Columns
+    #: Diagonal of L - F F*, nonnegative, and the error of each entry.
     residual: FloatArray
     rounding: FloatArray
+    #: Items whose columns were used, in order.
     pivots: IntArray
+    #: Whether the residual is only rounding.
     complete: bool
 
     @property
@@ -294,29 +283,12 @@ class PartialCholesky:
 def partial_cholesky(
     entries: KernelEntries, stop: Callable[[PartialCholesky], bool], *, max_rank: int | None = None
 ) -> PartialCholesky:
-    r"""Factor :math:`L = FF^* + E` from a few columns of L, block by block, until `stop` says so.
+    """Factor :math:`L = FF^* + E` from a few columns of L, block by block, until `stop` is true or `max_rank` reached.
 
-    Parameters
-    ----------
-    entries : KernelEntries
-        The kernel.
-    stop : callable
-        Asked after every block, with the factor so far.
-    max_rank : int, optional
-        Most columns to use; n by default.
-
-    Returns
-    -------
-    PartialCholesky
-        The factor, the diagonal of E, and the pivots.
-
-    Notes
-    -----
-    A block of 16 to 64 pivots is chosen among four times as many candidates, drawn with probability proportional to
-    the residual [ChenEpperlyTroppWebber2025]_, by greedy elimination among the candidates, so that pivots near each
-    other do not enter together. All rows are then brought up to date by matrix products: n r kernel evaluations and
-    about :math:`n r^2` operations for rank r. The candidates come from a fixed seed, so the factor is a function of
-    the kernel alone.
+    A block of 16 to 64 pivots is chosen among four times as many candidates, drawn with probability proportional to the
+    residual [ChenEpperlyTroppWebber2025]_, by greedy elimination among the candidates, so that pivots near each other
+    do not enter together. All rows are then updated by matrix products: n r kernel evaluations and about :math:`n r^2`
+    operations for rank r. The candidates come from a fixed seed, so the factor is a function of the kernel.
     """
     n = entries.n_items
     rng = np.random.default_rng(0)
@@ -356,7 +328,7 @@ def partial_cholesky(
 
 
 class Columns:
-    """A tall matrix that grows to the right: panels of columns, so that growing copies nothing."""
+    """A tall matrix that grows to the right, in panels of columns, so that growing copies nothing."""
 
     panel_width = 256
 
@@ -401,7 +373,7 @@ class Columns:
             done += m
 
     def gram(self) -> Array:
-        """Inner products of the columns; those known from an earlier call are not computed again."""
+        """Inner products of the columns; those known from an earlier call are reused."""
         known = len(self._gram)
         G = np.empty((self.width, self.width), dtype=np.result_type(*self.panels[:1], np.float64))
         G[:known, :known] = self._gram
@@ -427,21 +399,18 @@ class Columns:
 
 
 def _greedy_factor(S: Array, width: int) -> tuple[Array, IntArray]:
-    """Lower factor of up to `width` rows of S, each the one with the largest pivot, and which they are."""
-    from scipy.linalg import lapack
-
-    routine = lapack.zpstrf if np.iscomplexobj(S) else lapack.dpstrf
-    factor, order, rank, _ = routine(S, lower=1, tol=_PIVOT_RATIO * float(np.diagonal(S).real.max()))
+    """Lower factor of up to `width` rows of S, chosen greedily by the largest pivot, and their indices."""
+    tolerance = _PIVOT_RATIO * float(np.diagonal(S).real.max())
+    factor, order, rank, _ = routine("pstrf", S)(S, lower=1, tol=tolerance)
     m = max(1, min(int(rank), width))
     return np.tril(factor[:m, :m]), order[:m].astype(np.int64) - 1
 
 
 def orthonormalised(V: Array) -> Array:
-    r"""Nearly orthonormal columns made orthonormal, in place, the span of every last few of them unchanged.
+    r"""Nearly orthonormal columns made orthonormal in place; the span of the last j columns stays, for every j.
 
-    Eigenvectors :math:`F w_i/\sigma_i` are good to rounding times :math:`\sigma_{\max}^2/\sigma_i^2`, and what is wrong
-    points along those of larger eigenvalues, to their right. One Cholesky factor of the Gram matrix, which is near the
-    identity, puts that right by matrix products.
+    Eigenvectors :math:`F w_i/\sigma_i` err by rounding times :math:`\sigma_{\max}^2/\sigma_i^2`, along those of larger
+    eigenvalues, to their right. One Cholesky factor of the Gram matrix, which is near the identity, corrects them.
     """
     G = (V.conj().T @ V)[::-1, ::-1]
     R = cholesky_lower(np.ascontiguousarray(G))

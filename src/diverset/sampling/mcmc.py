@@ -1,8 +1,8 @@
 r"""Markov chains over sets: add, delete and exchange, in :math:`O(k^2)` a step. Approximate.
 
-The chain walks on sets Y with stationary law proportional to :math:`\det L_Y`, and needs of L only the entries among
-the items of Y and the one proposed, so L may be a function (:class:`KernelFunction`) and n in the millions. A step
-proposes, with j uniform over all n items and i uniform over Y,
+The states of the chain are sets Y, with stationary law proportional to :math:`\det L_Y`. A step needs only the entries
+of L among the items of Y and the proposed one, so L may be a function (:class:`KernelFunction`) and n in the millions.
+With j uniform over all n items and i uniform over Y, a step proposes
 
 ========  ===========  ============================  ===========================================================
 move      probability  to                            accepted with probability min(1, ...)
@@ -12,29 +12,28 @@ add       1/4          :math:`Y + j`                 :math:`\det L_{Y+j}/\det L_
 delete    1/4          :math:`Y - i`                 :math:`\det L_{Y-i}/\det L_Y \cdot |Y|/n`
 ========  ===========  ============================  ===========================================================
 
-and stays where it is if j is in Y already, or Y is empty and there is no i. The factors beside the ratios of
+and keeps Y if j is in Y already, or if Y is empty and there is no i. The factors beside the ratios of
 determinants are ratios of proposal probabilities (adding j from Y has probability 1/4n, deleting it again
 :math:`1/4(|Y|+1)`); with them the chain is reversible. For a k-DPP every step is an exchange.
 
-**How long.** For k-DPPs the exchange chain with uniform proposals, made lazy, comes within :math:`\varepsilon` in total
-variation after at most :math:`O(kn \log(1/(\varepsilon \Pr(Y_0))))` steps ([AnariOveisGharanRezaei2016]_), whatever the
-kernel: a guarantee that few can afford at large n. For the chain on sets of all sizes no such bound is claimed here.
-The default, ``default_steps``, is far shorter: enough to propose every item several times and to exchange every
-slot many times. It is a heuristic; ``Chain.effective_sample_size`` and ``Chain.r_hat`` say more about a given kernel.
-Where exact draws are affordable, prefer them.
+**Number of steps.** For k-DPPs the lazy exchange chain with uniform proposals is within :math:`\varepsilon` of its law
+in total variation after at most :math:`O(kn \log(1/(\varepsilon \Pr(Y_0))))` steps ([AnariOveisGharanRezaei2016]_) for
+every kernel, which is too many for large n. For the chain on sets of all sizes no such bound is claimed here. The
+default, ``default_steps``, is far smaller: enough to propose every item several times and to exchange every slot many
+times. It is a heuristic; check ``Chain.effective_sample_size`` and ``Chain.r_hat`` for a given kernel. Prefer exact
+draws where their cost is acceptable.
 
-**A step** keeps the inverse of :math:`L_Y` (scaled to unit diagonal, so that qualities of different orders of magnitude
-do no harm) and updates it by rank one. Proposed items do not depend on the state, so those of a window of steps are
-drawn ahead, the kernel is read once for the window, and compiled code takes the steps. The inverse is made anew at
-the start of every window, and within one as soon as it has drifted.
+**A step** updates the inverse of :math:`L_Y` by rank one; L is scaled to unit diagonal, so that qualities of different
+orders of magnitude cause no rounding errors. Proposed items do not depend on the state, so those of a window of steps
+are drawn in advance, the kernel is read once for the window, and compiled code takes the steps. The inverse is
+recomputed at the start of every window, and within one as soon as its error is too large.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -49,15 +48,15 @@ from diverset.sampling.batch import children
 from diverset.sampling.chain import Chain, ChainState
 from diverset.sampling.kernel_function import KernelEntries, KernelFunction, read_entries
 
-__all__ = ["MCMCSampler", "Move", "Walk", "default_steps", "mcmc_chain", "warm_start"]
+__all__ = ["MCMCSampler", "default_steps", "mcmc_chain", "warm_start"]
 
 #: Probabilities of an exchange and of an addition for a DPP; the rest are deletions.
 _EXCHANGE, _ADD = 0.5, 0.25
-#: Steps whose proposals are drawn together, at least.
+#: Smallest number of steps whose proposals are drawn together.
 _WINDOW = 128
-#: A pivot below this, relative to the item's own length and per item of the set, is rounding.
+#: A pivot below this times the number of items, for a kernel of unit diagonal, counts as rounding.
 _FLOOR = 16.0 * EPS
-#: A warm start looks at this many items, or at 20 for each it picks.
+#: A warm start considers this many items, or 20 for each it picks.
 _CANDIDATES = 2000
 
 
@@ -66,101 +65,8 @@ def default_steps(n: int, k: int) -> int:
     return math.ceil((n + 50 * (k + 2)) * (1.0 + math.log1p(k)))
 
 
-# one step, in the open -----------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Move:
-    """A proposal: the slot of the item that leaves and the item that enters, either possibly None."""
-
-    slot: int | None
-    item: int | None
-
-
-class Walk:
-    """State of the chain on a small dense kernel, written so that every proposal can be listed: the plain twin.
-
-    Parameters
-    ----------
-    L : ndarray of shape (n, n)
-        Likelihood kernel.
-    items : iterable of int
-        The set, in the order of its slots.
-    fixed_size : bool
-        Whether the size stays: a k-DPP.
-    """
-
-    def __init__(self, L: Array, items: Iterable[int], *, fixed_size: bool) -> None:
-        self.L = L
-        self.items = [int(i) for i in items]
-        self.fixed_size = fixed_size
-
-    def _probabilities(self) -> tuple[float, float]:
-        return (1.0, 1.0) if self.fixed_size else (_EXCHANGE, _EXCHANGE + _ADD)
-
-    def propose(self, uniforms: FloatArray) -> Move | None:
-        """The move that the first three uniforms name; None to stay."""
-        exchange, add = self._probabilities()
-        item: int | None = int(uniforms[0] * len(self.L))
-        slot: int | None = int(uniforms[2] * len(self.items)) if self.items else None
-        if uniforms[1] < exchange:
-            return None if slot is None or item in self.items else Move(slot, item)
-        if uniforms[1] < add:
-            return None if item in self.items else Move(None, item)
-        return None if slot is None else Move(slot, None)
-
-    def proposals(self) -> Iterator[tuple[float, Move]]:
-        """Every move with its probability; what is missing from 1 stays."""
-        exchange, add = self._probabilities()
-        n, k = len(self.L), len(self.items)
-        for j in set(range(n)) - set(self.items):
-            for slot in range(k):
-                yield exchange / (n * k), Move(slot, j)
-            if add > exchange:
-                yield (add - exchange) / n, Move(None, j)
-        if add < 1.0:
-            for slot in range(k):
-                yield (1.0 - add) / k, Move(slot, None)
-
-    def log_correction(self, move: Move) -> float:
-        """Log of the ratio of proposal probabilities, back over forth."""
-        n, k = len(self.L), len(self.items)
-        if move.slot is None:
-            return math.log(n / (k + 1))
-        return math.log(k / n) if move.item is None else 0.0
-
-    def log_acceptance(self, move: Move) -> float:
-        """Log of the acceptance probability before it is capped at 1; ``-inf`` for a set of probability zero."""
-        after = self.log_weight(self.after(move))
-        return after - self.log_weight(self.items) + self.log_correction(move) if after > -math.inf else after
-
-    def log_weight(self, items: list[int]) -> float:
-        """Log-determinant of L at `items`."""
-        return _log_weight(self.L[np.ix_(items, items)])
-
-    def after(self, move: Move) -> list[int]:
-        """The slots after a move that is accepted."""
-        items = list(self.items)
-        if move.slot is None:
-            assert move.item is not None
-            return [*items, move.item]
-        if move.item is not None:
-            items[move.slot] = move.item
-            return items
-        items[move.slot] = items[-1]
-        return items[:-1]
-
-    def step(self, uniforms: FloatArray) -> bool:
-        """One step from four uniforms; whether a move was accepted."""
-        move = self.propose(uniforms)
-        if move is None or not math.log1p(-uniforms[3]) < self.log_acceptance(move):
-            return False
-        self.items = self.after(move)
-        return True
-
-
 def _unit_diagonal(L: Array) -> tuple[Array, FloatArray]:
-    """L scaled to unit diagonal, and the logarithm of the diagonal it had; zero items stay zero."""
+    """L scaled to unit diagonal, and the logarithm of its diagonal; zero items stay zero."""
     diagonal = np.maximum(np.diagonal(L).real, 0.0)
     with np.errstate(divide="ignore"):
         g = np.log(diagonal)
@@ -169,14 +75,12 @@ def _unit_diagonal(L: Array) -> tuple[Array, FloatArray]:
 
 
 def _log_weight(L: Array) -> float:
+    """Log-determinant of L; ``-inf`` if it is zero up to rounding."""
     S, g = _unit_diagonal(L)
     R = cholesky_lower(S) if np.isfinite(g).all() else None
     if R is None or not (np.diagonal(R).real ** 2 > _FLOOR * (len(S) + 1)).all():
         return -math.inf
     return log_det_from_cholesky(R) + float(g.sum())
-
-
-# many steps ---------------------------------------------------------------------------------------------------------
 
 
 class _Walker:
@@ -190,13 +94,13 @@ class _Walker:
         self.steps = self.accepted = 0
 
     def advance(self, steps: int, first: int = 1, every: int = 0) -> tuple[list[IntArray], FloatArray]:
-        """Take steps; states and log weights after step `first` and every `every` (none with 0) steps from there."""
+        """Take steps; return states and log weights after step `first` and then every `every` steps (none if 0)."""
         from diverset.sampling._mcmc_loops import Record, State, run
 
         n, k = self.entries.n_items, len(self.items)
         self.steps += steps
         rows = 0 if every == 0 or steps < first else (steps - first) // every + 1
-        # One row of uniforms a step, so that the chain does not depend on how it is cut into windows.
+        # One row of uniforms a step, so that the chain does not depend on the windows.
         uniforms = self.rng.random((steps, 4))
         proposed = (uniforms[:, 0] * n).astype(np.int64)
         items, local = np.unique(np.concatenate([self.items, proposed]), return_inverse=True)
@@ -230,7 +134,7 @@ def _inverse(S: Array) -> tuple[Array, float]:
     """Inverse and log-determinant of the kernel of the current set."""
     R = cholesky_lower(S)
     if R is None:
-        # Singular to rounding, which accepted moves can only just reach.
+        # Singular up to rounding; accepted moves can reach such a set.
         R = cholesky_lower(S + 4.0 * len(S) * EPS * np.eye(len(S)))
         if R is None:
             raise KernelError("the kernel is not positive semidefinite: a set of the chain has a negative determinant")
@@ -238,22 +142,18 @@ def _inverse(S: Array) -> tuple[Array, float]:
 
 
 def warm_start(entries: KernelEntries, k: int | None, rng: np.random.Generator) -> IntArray:
-    r"""A set to start from: items picked one at a time, each with probability proportional to what it adds.
+    r"""A start set: items picked one at a time, each with probability proportional to its residual.
 
-    A randomly pivoted Cholesky factorisation, on a random part of the items where they are many. With k given it picks
-    k items; otherwise it stops where what all items would add sums to less than the number picked, since the two are
-    equal on average: :math:`\sum_Y \sum_{j \notin Y} \det L_{Y+j} = \sum_Y |Y| \det L_Y`. Pivots, not determinants, are
-    compared, so nothing underflows however large k is.
-
-    Raises
-    ------
-    SizeError
-        If fewer than k items are linearly independent.
+    A randomly pivoted Cholesky factorisation, on a random subset of the items if they are many. It picks k items, and
+    raises `SizeError` if fewer are linearly independent. Without k it stops when the residuals sum to less than the
+    number picked, since the two are equal on average:
+    :math:`\sum_Y \sum_{j \notin Y} \det L_{Y+j} = \sum_Y |Y| \det L_Y`. Nothing underflows, since pivots are
+    compared and not determinants.
     """
     n = entries.n_items
     wanted = n if k is None else k
     m = min(n, max(_CANDIDATES, 20 * (k or 0)))
-    # A part of the items may have too small a rank, and all of them do if any.
+    # A subset of the items may have too small a rank; then all items are tried.
     for candidates in (np.sort(rng.choice(n, m, replace=False)), np.arange(n)) if m < n else (np.arange(n),):
         found = _pick(entries, candidates, wanted, rng, adaptive=k is None)
         if k is None or len(found) == k:
@@ -264,6 +164,7 @@ def warm_start(entries: KernelEntries, k: int | None, rng: np.random.Generator) 
 def _pick(
     entries: KernelEntries, candidates: IntArray, wanted: int, rng: np.random.Generator, *, adaptive: bool
 ) -> IntArray:
+    """Pick `wanted` candidates, each with probability proportional to its residual; fewer if residuals are small."""
     if len(candidates) == entries.n_items:
         residual = np.array(entries.diagonal())
     else:
@@ -291,20 +192,10 @@ def _pick(
     return candidates[picked] if picked else np.zeros(0, dtype=np.int64)
 
 
-# draws ----------------------------------------------------------------------------------------------------------------
-
-
 class MCMCSampler(Sampler):
-    """Independent chains from independent warm starts, the last state of each a draw. Approximate.
+    """Independent chains from independent warm starts; the last state of each is a draw. Approximate.
 
-    Parameters
-    ----------
-    source : Representation or KernelFunction
-        The kernel.
-    k : int, optional
-        Size of the sets; a DPP by default.
-    steps : int, optional
-        Steps before a draw; by default ``default_steps`` of n and the size of the start.
+    A chain takes ``default_steps`` steps unless `steps` are given.
     """
 
     name = "mcmc"
@@ -332,9 +223,6 @@ class MCMCSampler(Sampler):
         return np.sort(walker.items)
 
 
-# chains ---------------------------------------------------------------------------------------------------------------
-
-
 def mcmc_chain(
     target: DPP | KDPP | KernelFunction,
     *,
@@ -352,28 +240,28 @@ def mcmc_chain(
     Parameters
     ----------
     target : DPP, KDPP or KernelFunction
-        The law, proportional to :math:`\det L_Y`; a DPP whose K has an eigenvalue 1 has no L, and is refused.
+        The law, proportional to :math:`\det L_Y`; a DPP whose K has an eigenvalue 1 has no L and raises an error.
     k : int, optional
         Size of the sets, for the k-DPP of a DPP or kernel function.
     size : int
-        States to keep, for each chain.
+        Number of states to keep for each chain.
     burn_in : int, optional
-        Steps before the first; by default ``default_steps``, and 0 where `start` is a state.
+        Steps before the first kept state; by default ``default_steps``, and 0 if `start` is a state.
     thin : int, optional
-        Steps from one to the next; by default the number of items at the start, at least 1.
+        Steps between kept states; by default the number of items at the start, at least 1.
     start : ChainState or iterable of int, optional
-        Where to start: the ``state`` of an earlier chain, or a set; by default ``warm_start``, anew for each chain.
+        The ``state`` of an earlier chain, or a set; by default a random set (``warm_start``) for each chain.
     n_chains : int
-        Independent chains, in lock step; two or more give ``r_hat``.
+        Number of independent chains; two or more give ``r_hat``.
     max_seconds : float, optional
-        Stop after about this time and return what there is, with ``complete`` False.
+        Stop after about this time and return the states so far, with ``complete`` False.
     rng : int, Generator or None
         Seed or generator. The same seed gives the same chain.
 
     Returns
     -------
     Chain
-        Sets, log weights, acceptance rate, effective sample size, ``r_hat`` and the state to go on from.
+        Sets, log weights, acceptance rate, effective sample size, ``r_hat`` and the state to continue from.
 
     Examples
     --------
@@ -403,7 +291,7 @@ def mcmc_chain(
     done = 0
     while done < total and time.monotonic() < limit:
         steps = min(window, total - done)
-        # States are wanted after steps ahead + every, ahead + 2 every, ...
+        # States are kept after steps ahead + every, ahead + 2 every, ...
         next_kept = ahead + every * (1 + max(0, (done - ahead) // every)) - done
         for walker, kept, weights in zip(walkers, sets, log_weights, strict=True):
             states, values = walker.advance(steps, next_kept, every)
@@ -434,7 +322,7 @@ def _read_target(target: DPP | KDPP | KernelFunction, k: int | None) -> tuple[Ke
             f"the target is a {type(target).__name__}; mcmc_chain takes a DPP, a KDPP or a KernelFunction"
         )
     if len(labels) == 0:
-        raise DiversetError("the ground set is empty, so the only draw is the empty set; there is nothing to walk on")
+        raise DiversetError("the ground set is empty, so the only draw is the empty set and a chain has no moves")
     size = None if k is None else check_size(k)
     if size is not None and size > len(labels):
         raise SizeError(f"k is {size}, but there are {len(labels)} items")

@@ -10,7 +10,7 @@ r"""Draws from nonsymmetric kernels: item by item, or by rejection from a symmet
   :math:`\det L_Y / \det \hat L_Y`. Exact; the expected number of draws is
   :math:`\det(I + \hat L) / \det(I + L)`, known in advance, and none of them costs more as n grows. Set-up takes
   :math:`O(nr^2)`, and memory for three arrays of the size of F. ``auto`` takes it where the expected number of draws,
-  times their cost, is less than that of ``sequential``. A draw that is refused 20 times as often as expected, as
+  times their cost, is less than that of ``sequential``. A draw that is rejected 20 times as often as expected, as
   rounding in a kernel of very different scales can cause, is made item by item.
 """
 
@@ -28,18 +28,11 @@ from diverset.errors import DiversetError
 from diverset.numerics.accretive import log_det_general
 from diverset.numerics.linalg import product
 from diverset.sampling.base import Offer, Sampler, outside
-from diverset.sampling.sequential import (
-    _ZERO,
-    NonsymmetricSampler,
-    SequentialSampler,
-    Steps,
-    _decide_general,
-    _solve_right,
-)
+from diverset.sampling.sequential import NonsymmetricSampler, SequentialSampler, _decide_general, _solve_right
 
-__all__ = ["FactorSampler", "FactorSteps", "SymmetricRejection", "draw_from_factor", "offers"]
+__all__ = ["FactorSampler", "SymmetricRejection", "draw_from_factor", "offers"]
 
-#: Expected draws of the symmetric kernel above which rejection is refused.
+#: Expected draws of the symmetric kernel above which rejection raises an error.
 _MOST_TRIES = 1e4
 #: Tries, as a multiple of the expected number, after which a draw is made item by item: probability e^-20.
 _PATIENCE = 20.0
@@ -64,7 +57,7 @@ def offers(form: Form, size: int) -> list[Offer]:
     if form.holds_likelihood:
         tries = _bound(form).expected_tries
         seconds = form.n * r * (2e-7 + 3e-9 * r) + size * tries * (5e-5 + 4e-6 * r)
-        # What the estimate leaves out, such as tables of a small kernel, is not worth the saving.
+        # For small kernels, costs outside the estimate, such as tables, exceed the saving.
         worth = form.n >= _MANY_ITEMS and tries <= _MOST_TRIES
         found.append(Offer("rejection", seconds if worth else math.inf, lambda: SymmetricRejection(form, _bound(form))))
     return found
@@ -77,36 +70,9 @@ def _bound(form: LowRankForm) -> _Bound:
 # item by item --------------------------------------------------------------------------------------------
 
 
-class FactorSteps(Steps):
-    r"""The plain twin: rows F and the matrix :math:`\Omega` of the conditional kernel :math:`F \Omega F^T`."""
-
-    def __init__(self, F: FloatArray, core: FloatArray, items: tuple[int, ...] = (), decided: int = 0) -> None:
-        self.F, self.core, self.items, self.decided = F, core, items, decided
-
-    @property
-    def done(self) -> bool:
-        """Whether every row has been read."""
-        return self.decided == len(self.F)
-
-    def weights(self) -> tuple[float, float]:
-        """The next diagonal entry is the probability to be kept."""
-        f = self.F[self.decided]
-        p = min(max(float(f @ self.core @ f), 0.0), 1.0)
-        return (1.0 - p, p) if p >= _ZERO else (1.0, 0.0)
-
-    def pick(self, inside: int) -> FactorSteps:
-        """A rank-one update of the core."""
-        p, f = self.weights()[1], self.F[self.decided]
-        core = self.core - np.outer(self.core @ f, f @ self.core) / (p if inside else p - 1.0)
-        items = (*self.items, self.decided) if inside else self.items
-        return FactorSteps(self.F, core, items, self.decided + 1)
-
-
 def draw_from_factor(F: FloatArray, core: FloatArray, uniforms: FloatArray) -> IntArray:
     r"""Positions of one draw, with :math:`K = F\Omega F^T`.
 
-    Notes
-    -----
     A few rows G at a time: their conditional kernel :math:`G\Omega G^T` is eliminated to LU as a dense one, after which
     :math:`\Omega` loses :math:`\Omega G^T U^{-1} L^{-1} G\Omega`. :math:`O(nr^2)` in matrix products.
     """
@@ -133,10 +99,6 @@ class FactorSampler(SequentialSampler):
     def __init__(self, form: LowRankForm) -> None:
         self.n, self.F, self.core = form.n, form.rows, form.marginal_core
 
-    def steps(self) -> Steps:
-        """The plain twin, before its first decision."""
-        return FactorSteps(self.F, self.core)
-
     def decide(self, uniforms: FloatArray) -> IntArray:
         """Positions of the draw that these n uniforms make."""
         return draw_from_factor(self.F, self.core, uniforms)
@@ -146,7 +108,7 @@ class FactorSampler(SequentialSampler):
 
 
 class _Bound:
-    """The symmetric kernel above L, in orthonormal coordinates, and how often its draws are kept."""
+    """The symmetric kernel above L, in orthonormal coordinates, and the expected number of its draws for one of L."""
 
     def __init__(self, form: LowRankForm) -> None:
         core = form.orthonormal_core()
@@ -196,8 +158,8 @@ class SymmetricRejection(Sampler):
     def draw(self, rng: np.random.Generator) -> IntArray:
         """One draw.
 
-        A proposal that is kept follows the law however many were refused before it, so that a draw by another exact
-        sampler after a fixed number of tries does not change the law, and bounds the time.
+        An accepted proposal follows the law however many were rejected before it. So drawing by another exact sampler
+        after a fixed number of tries does not change the law, and it bounds the time.
         """
         for _ in range(self._most_tries):
             positions = self._proposals.draw(rng)

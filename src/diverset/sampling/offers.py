@@ -1,10 +1,10 @@
-r"""What the representations of a DPP offer: samplers, and a cost model of set-up and draws.
+r"""Samplers that the representations of a DPP offer, with a cost model of set-up and draws.
 
-With n items, D features (or n), m items in a draw and s draws asked for at once, in units of one fused
-multiply-add at BLAS-3 speed:
+With n items, D features (or n), m items in a draw and s draws in one call, in units of one fused multiply-add at BLAS-3
+speed:
 
 =============  ================================  ======================================  ==================
-method         set-up                            a draw                                  serves
+method         set-up                            a draw                                  for
 =============  ================================  ======================================  ==================
 sequential     :math:`n^3/6` (Cholesky of L+I)   :math:`n^2m/2` from L,                  DPP
                                                  :math:`n^3/3` from K,
@@ -16,11 +16,10 @@ complement     eigenvectors of all n items;      :math:`(n-m)^3`                
                tables of :math:`n^2` entries
 =============  ================================  ======================================  ==================
 
-The weights of the terms below are times measured on two cores. Draws after the first also pay for what a sampler does
-outside compiled loops: the spectral one takes its items one by one, the rejection sampler draws all sets in one loop.
-The choice depends on the model and on s alone, never on what was computed before, so that a seed gives the same draws
-on every call. A loop that asks for one set at a time is served as such; ask for all at once, or name
-``method="rejection"``, to pay for the set-up once.
+The constants below are times measured on two cores. Draws after the first also cost time outside compiled loops: the
+spectral sampler takes its items one by one, the rejection sampler draws all sets in one loop. The choice depends on the
+model and on s alone, never on what was computed before, so that a seed gives the same draws on every call. For many
+sets, draw all in one call, or name ``method="rejection"``, to pay for the set-up once.
 """
 
 from __future__ import annotations
@@ -54,38 +53,38 @@ _PROPOSAL = 4e-7
 _PASS = 1.8e-9
 _ROW = 1.8e-5
 #: Seconds outside compiled loops: to prepare the rejection sampler for a list of draws; for every draw after the first
-#: of the spectral sampler, and for each of its items; for every draw of the sequential one, and for each item there is.
+#: of the spectral sampler and each item in it; for every draw of the sequential sampler and each item of the model.
 _PREPARE = 3e-4
 _SPECTRAL_DRAW, _SPECTRAL_ITEM = 6e-5, 3e-5
 _SEQUENTIAL_DRAW, _SEQUENTIAL_ITEM = 1.2e-5, 4e-7
 
 
 def of_likelihood_kernel(representation: Representation, k: int | None, size: int) -> list[Offer]:
-    """What a dense L offers."""
+    """Offers of a dense L."""
     n = float(representation.n)
     return _offers(representation, k, size, lambda m: _BLAS3 * (n**3 / 6.0 + size * n**2 * (0.5 * min(m, n) + 8.0)))
 
 
 def of_marginal_kernel(representation: Representation, k: int | None, size: int) -> list[Offer]:
-    """What a dense K offers, and any representation that can give its K."""
+    """Offers of a dense K, and of any representation that can give its K."""
     return _offers(representation, k, size, lambda _: size * _BLAS3 * float(representation.n) ** 3 / 3.0)
 
 
 def of_rows(representation: LowRank, k: int | None, size: int) -> list[Offer]:
-    """What item rows offer: the dual sampler too."""
+    """Offers of item rows, the dual sampler included."""
     width = float(representation.eigen_width)
     seconds = size * representation.n * (6.0 * _BLAS3 * width**2 + _ROW)
     m = float(k) if k is not None else representation.size_bound
-    twin = size * m * _PASS * representation.n * width * max(m, 1.0)
+    passes = size * m * _PASS * representation.n * width * max(m, 1.0)
     return [
         *_offers(representation, k, size, lambda _: seconds),
-        # The plain twin is never the cheapest.
-        Offer("dual", _EIGH * width**3 + 10.0 * twin + size * 1e-3, lambda: DualSampler(representation, k)),
+        # Never the cheapest.
+        Offer("dual", _EIGH * width**3 + 10.0 * passes + size * 1e-3, lambda: DualSampler(representation, k)),
     ]
 
 
 def of_complement(complement: Complement, k: int | None, size: int) -> list[Offer]:
-    """What the base offers for the items left out, complemented."""
+    """Offers of the base for the items left out, complemented."""
     base = complement.base
     left = None if k is None else complement.n - k
 
@@ -98,7 +97,7 @@ def of_complement(complement: Complement, k: int | None, size: int) -> list[Offe
 def _offers(
     representation: Representation, k: int | None, size: int, sequential: Callable[[float], float]
 ) -> list[Offer]:
-    """All but the dual sampler; `sequential` gives its seconds for draws of m items."""
+    """All offers but the dual sampler; `sequential` gives the seconds for draws of m items."""
     n, more = float(representation.n), max(size - 1, 0)
     m = float(k) if k is not None else representation.size_bound
     found = []
@@ -106,7 +105,7 @@ def _offers(
         seconds = sequential(m) + more * (_SEQUENTIAL_DRAW + _SEQUENTIAL_ITEM * n)
         found.append(Offer("sequential", seconds, representation.sequential_sampler))
         if seconds > _rejection_seconds(representation, 0.0, 0):
-            # Eigenvectors cost less than these draws, are likely to be needed, and replace the bound by the size.
+            # Eigenvectors cost less than these draws and are likely to be needed; they give the expected size.
             m = representation.spectrum_with_vectors().mean_size
     found += [
         Offer("rejection", _rejection_seconds(representation, m, size), lambda: prepare_rejection(representation, k)),
@@ -149,5 +148,5 @@ def _spectral_seconds(representation: Representation, m: float, size: int) -> fl
 def _complement_seconds(n: float, m: float, size: int) -> float:
     """By rejection among the items left out."""
     left = max(n - m, 0.0)
-    # A draw of the complement is turned round in a pass over the items.
+    # One more pass over the items gives the complement of a draw.
     return _EIGH * n**3 + _draws_by_rejection(n, n, left, size) + size * _SEQUENTIAL_ITEM * n

@@ -1,4 +1,4 @@
-r"""Repeated exact draws whose cost hardly depends on n: propose by leverage, accept by what is new.
+r"""Repeated exact draws whose cost hardly depends on n: propose by leverage, accept by residual.
 
 Given the eigenvectors J of a draw, m of them, its items come one at a time, item i with probability proportional
 to the *residual* of its row :math:`v_i = V_{iJ}`: the squared norm of :math:`v_i` projected off the rows already
@@ -19,8 +19,7 @@ costs :math:`O(m^3 \log m)`. Proposals do not depend on what was accepted, so th
 projected a block at a time.
 
 Set-up, once for a representation: V, and the alias tables of its r columns, in 20 nr bytes. Then r uniforms for
-phase one and :math:`O(m^3)` a draw, k-DPPs included. :meth:`RejectionSampler.draw_plain` makes the same draws
-without compiled code.
+phase one and :math:`O(m^3)` a draw, k-DPPs included.
 """
 
 from __future__ import annotations
@@ -34,47 +33,30 @@ import numpy as np
 
 from diverset._typing import Array, FloatArray, IntArray
 from diverset.core.representation import Representation
-from diverset.numerics.linalg import orthonormal_columns, row_norms_squared, squared_modulus
+from diverset.numerics.linalg import orthonormal_columns, squared_modulus
 from diverset.numerics.validation import check_fits_in_memory
 from diverset.sampling.base import Sampler
-from diverset.sampling.eigenvectors import TILTED, EigenvectorLaw
+from diverset.sampling.eigenvector_law import TILTED, EigenvectorLaw
 
-__all__ = ["ElementaryRejection", "Proposals", "RejectionSampler", "alias_tables", "prepare"]
+__all__ = ["Proposals", "RejectionSampler", "alias_tables", "prepare"]
 
 #: Proposals made at a time for fewer than _MANY items, and for more. Multiples of four.
 _SHORT_BLOCK, _LONG_BLOCK, _MANY = 8, 16, 32
-#: A stage that has failed this many times as often as expected (probability e^-50) looks at every item instead.
+#: After this many times the expected failures (probability e^-50) a stage computes the residual of every item.
 _PATIENCE = 50.0
 #: Columns whose tables are made in one call.
 _COLUMNS = 16
-#: Where memory is short.
+#: Hint in errors about memory.
 _REMEDY = 'method="spectral" makes no tables, method="sequential" no eigenvectors'
-#: What one call of the compiled loop may take, in seconds, and the most draws it makes.
+#: Longest time of one call of the compiled loop, in seconds, and largest number of draws.
 _CALL_SECONDS, _CALL_DRAWS = 0.15, 1024
 
 
-# set-up ------------------------------------------------------------------------------------------------------------
-
-
 def alias_tables(V: Array) -> tuple[FloatArray, Array]:
-    r"""Alias tables of the laws :math:`|V_{\cdot j}|^2` of all columns.
+    r"""Alias tables of the laws :math:`|V_{\cdot j}|^2` of all columns of V, (n, r): threshold and alias, both (r, n).
 
-    Parameters
-    ----------
-    V : ndarray of shape (n, r)
-        Columns that are not zero; each law is normalised.
-
-    Returns
-    -------
-    threshold : ndarray of shape (r, n)
-        With a cell i uniform on 0..n-1 and a coin uniform on [0, 1), item i is drawn from column j if the coin is below
-        ``threshold[j, i]``,
-    alias : ndarray of int32, of shape (r, n)
-        and item ``alias[j, i]`` otherwise.
-
-    Notes
-    -----
-    O(nr) time ([Vose1991]_); two memory accesses a draw, where inverting a cumulative sum takes log n.
+    With a cell i uniform on 0..n-1 and a coin uniform on [0, 1), column j draws item i if the coin is below
+    ``threshold[j, i]``, else item ``alias[j, i]``. O(nr) time ([Vose1991]_); two memory accesses a draw.
     """
     from diverset.sampling._rejection_loops import fill_alias_tables
 
@@ -91,7 +73,7 @@ def alias_tables(V: Array) -> tuple[FloatArray, Array]:
 
 @dataclass(frozen=True, eq=False)
 class Proposals:
-    """What all draws share: eigenvectors V, of shape (n, r), and the alias tables of their columns."""
+    """Eigenvectors V, of shape (n, r), and the alias tables of their columns, shared by all draws."""
 
     V: Array
     threshold: FloatArray
@@ -102,85 +84,22 @@ class Proposals:
         """Set-up for a representation."""
         n = representation.n
         check_fits_in_memory(8 * n * representation.eigen_width, what=f"the eigenvectors of {n} items", remedy=_REMEDY)
-        # Before the spectrum is asked for: a dense kernel would find its eigenvalues twice.
+        # Before the spectrum: a dense kernel would otherwise compute its eigenvalues twice.
         V = orthonormal_columns(representation.eigenvectors())
         check_fits_in_memory(12 * V.size, what=f"alias tables for {n} items and rank {V.shape[1]}", remedy=_REMEDY)
         return cls(V, *alias_tables(V))
 
 
 def prepare(representation: Representation, k: int | None = None) -> RejectionSampler:
-    """Sampler of a DPP (k None) or k-DPP; what does not depend on k is set up once for a representation."""
+    """Sampler of a DPP (k None) or k-DPP; the part that does not depend on k is set up once for a representation."""
     proposals = representation.keep("proposals", lambda: Proposals.of(representation))
     return RejectionSampler(proposals, EigenvectorLaw.of(representation.spectrum.support, k))
-
-
-# draws -------------------------------------------------------------------------------------------------------------
-
-
-class ElementaryRejection:
-    r"""State of phase two: the items drawn so far, and a basis of the directions left.
-
-    Written as steps, so that a test can follow every branch: an item is proposed by ``proposal()`` and accepted by
-    ``acceptance()``, so that ``weights()`` is the law of the next item, and ``pick(i)`` the state after it.
-
-    Parameters
-    ----------
-    V : ndarray of shape (n, m)
-        Orthonormal columns: the chosen eigenvectors. m items will be drawn.
-    """
-
-    def __init__(self, V: Array) -> None:
-        self.V = V
-        self.items: tuple[int, ...] = ()
-        # Rows are conjugate basis vectors, so that W v holds the coordinates of what is new in v.
-        self.W = np.eye(V.shape[1], dtype=V.dtype)
-
-    @property
-    def done(self) -> bool:
-        """Whether all items have been drawn."""
-        return len(self.W) == 0
-
-    def proposal(self) -> FloatArray:
-        """Probability of each item to be proposed: its leverage over m."""
-        return np.asarray(row_norms_squared(self.V) / self.V.shape[1])
-
-    def acceptance(self, items: IntArray | slice = slice(None)) -> FloatArray:
-        """Probability of each item to be accepted if proposed: residual over squared norm."""
-        rows = self.V[items]
-        norms = row_norms_squared(rows)
-        taken = np.isin(np.arange(len(self.V))[items], self.items)
-        possible = (norms > 0.0) & ~taken
-        residual = row_norms_squared(rows @ self.W.T)
-        return np.asarray(np.divide(residual, norms, out=np.zeros(len(rows)), where=possible))
-
-    def weights(self) -> FloatArray:
-        """Probability of each item to be drawn next."""
-        residual = self.proposal() * self.acceptance()
-        return np.asarray(residual / residual.sum())
-
-    def pick(self, i: int) -> ElementaryRejection:
-        """State after drawing item i: reflect its coordinates onto the last basis vector, and drop that."""
-        h = self.W @ self.V[i]
-        length, last = float(np.linalg.norm(h)), abs(h[-1])
-        h[-1] += h[-1] * (length / last) if last > 0.0 else length
-        after = object.__new__(ElementaryRejection)
-        after.V = self.V
-        after.items = (*self.items, int(i))
-        after.W = (self.W - np.outer(h, h.conj() @ self.W) / (length * (length + last)))[:-1]
-        return after
 
 
 class RejectionSampler(Sampler):
     """Draws of a DPP or k-DPP in a compiled loop.
 
-    Parameters
-    ----------
-    proposals : Proposals
-        Eigenvectors and tables.
-    law : EigenvectorLaw
-        Phase one.
-    patience : float
-        Failures, relative to the number expected, after which a stage looks at every item; negative: at once.
+    A stage that fails `patience` times as often as expected computes the residual of every item; negative: at once.
     """
 
     name = "rejection"
@@ -192,7 +111,7 @@ class RejectionSampler(Sampler):
 
     @property
     def chunk(self) -> int:
-        """Draws of about 0.15 s together, by a count of operations: the same number on every machine."""
+        """Draws that together take about 0.15 s, by a count of operations: the same number on every machine."""
         law = self.law
         variance = float(law.success @ law.failure)
         m = law.mean_size + math.sqrt(variance)
@@ -213,16 +132,16 @@ class RejectionSampler(Sampler):
         return draws
 
     def draw_flat(self, size: int, rng: np.random.Generator) -> Iterator[tuple[IntArray, IntArray]]:
-        """The draws of :meth:`draw_many`, some at a time: their items one after the other, and where each begins.
+        """The draws of :meth:`draw_many` in blocks: items one after the other, and the offset of each draw.
 
-        For callers that look at many draws to keep a few: no object is made for each.
+        For callers that inspect many draws and keep a few: no object is made for each draw.
         """
         chunk = self.chunk
         for start in range(0, size, chunk):
             yield self._run(min(chunk, size - start), rng)
 
     def _run(self, size: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-        """Items of all draws, and where each starts and ends."""
+        """Items of all draws, and their offsets."""
         from diverset.sampling._rejection_loops import run
 
         p, law = self.proposals, self.law
@@ -230,28 +149,3 @@ class RejectionSampler(Sampler):
         blocks = (_SHORT_BLOCK, _LONG_BLOCK, _MANY)
         items, offsets = run(rng, size, p.V, p.threshold, p.alias, law.fields, blocks, self.patience, expected)
         return items, offsets
-
-    def draw_plain(self, rng: np.random.Generator) -> IntArray:
-        """The same draw as :meth:`draw`, from the same uniforms, one proposal after the other."""
-        p = self.proposals
-        J = self.law.draw(rng)
-        n, m = len(p.V), len(J)
-        block = _SHORT_BLOCK if m < _MANY else _LONG_BLOCK
-        state = ElementaryRejection(p.V[:, J])
-        failures = 0
-        while not state.done:
-            if failures * len(state.W) > self.patience * m:
-                cumulative = np.cumsum(state.weights())
-                state = state.pick(int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right")))
-                failures = 0
-                continue
-            for which, where, coin, level in rng.random((block, 4)):
-                j, i = J[int(which * m)], int(where * n)
-                item = i if coin < p.threshold[j, i] else int(p.alias[j, i])
-                failures += 1
-                if level < state.acceptance(np.array([item]))[0]:
-                    state = state.pick(item)
-                    failures = 0
-                    if state.done:
-                        break
-        return np.sort(np.array(state.items, dtype=np.int64))

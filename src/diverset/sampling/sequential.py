@@ -1,4 +1,4 @@
-r"""The sequential sampler: one pass over the items, each kept or left out by a coin; no eigendecomposition.
+r"""The sequential sampler: one pass over the items, each kept or left out at random; no eigendecomposition.
 
 If K is the marginal kernel of the items not yet decided, given all decisions so far, then the next of them
 appears with probability :math:`p = K_{jj}`, and what the decision leaves is one step of Gaussian elimination
@@ -20,8 +20,7 @@ whose pivot is p if the item is kept and :math:`p - 1` if not ([Poulson2019]_). 
 - From low-rank rows, :math:`K = GG^*`: the same elimination on the D x D matrix M of :math:`K' = GMG^*`, block by
   block, :math:`O(nD^2)` and never an n x n matrix.
 
-A draw takes exactly n uniforms, in the order of deciding. The ``...Steps`` classes are the plain twins, one item
-and one rank-one update at a time: the same uniforms give the same set.
+A draw takes exactly n uniforms, in the order of deciding.
 """
 
 from __future__ import annotations
@@ -39,22 +38,17 @@ from diverset.sampling.base import Sampler
 
 __all__ = [
     "CholeskySampler",
-    "CholeskySteps",
     "MarginalSampler",
-    "MarginalSteps",
     "NonsymmetricSampler",
     "RowSampler",
-    "RowSteps",
     "SequentialSampler",
-    "Steps",
     "draw_from_cholesky",
     "draw_from_marginal",
     "draw_from_nonsymmetric",
     "draw_from_rows",
-    "draw_plain",
 ]
 
-#: Pivots below this are zero. Nobody will see an event this rare, and dividing by it could overflow.
+#: Pivots below this count as zero: such an event is too rare to be observed, and dividing by it could overflow.
 _ZERO = EPS * EPS
 #: Items decided by one compiled loop.
 _LEAF = 128
@@ -62,134 +56,6 @@ _LEAF = 128
 _BLOCK = 128
 #: Rows or columns updated at a time, so that the product needs little memory.
 _CHUNK = 512
-
-
-# plain twins ---------------------------------------------------------------------------------------------
-
-
-class Steps(abc.ABC):
-    """State of a draw between two decisions; immutable, so that a test can follow every branch."""
-
-    items: tuple[int, ...]
-
-    @property
-    @abc.abstractmethod
-    def done(self) -> bool:
-        """Whether every item has been decided."""
-
-    @abc.abstractmethod
-    def weights(self) -> tuple[float, float]:
-        """Probabilities that the next item is left out, and that it is kept."""
-
-    @abc.abstractmethod
-    def pick(self, inside: int) -> Steps:
-        """State after leaving the next item out (0) or keeping it (1)."""
-
-
-def draw_plain(state: Steps, uniforms: FloatArray) -> IntArray:
-    """Positions of one draw, ascending, by the plain steps."""
-    for u in uniforms:
-        state = state.pick(int(u < state.weights()[1]))
-    return np.sort(np.array(state.items, dtype=np.int64))
-
-
-class MarginalSteps(Steps):
-    """From a marginal kernel, Hermitian or not: what is left of it after the items decided so far."""
-
-    def __init__(self, K: Array, items: tuple[int, ...] = (), decided: int = 0) -> None:
-        self.K = K
-        self.items = items
-        self.decided = decided
-
-    @property
-    def done(self) -> bool:
-        """Whether nothing is left of the kernel."""
-        return len(self.K) == 0
-
-    def weights(self) -> tuple[float, float]:
-        """The pivot is the probability to be kept."""
-        p = min(max(float(self.K[0, 0].real), 0.0), 1.0)
-        return (1.0 - p, p) if p >= _ZERO else (1.0, 0.0)
-
-    def pivot(self, inside: int) -> float:
-        """What elimination divides by: one less for an item left out."""
-        p = self.weights()[1]
-        return p if inside else p - 1.0
-
-    def pick(self, inside: int) -> MarginalSteps:
-        """One step of elimination."""
-        rest = self.K[1:, 1:] - np.outer(self.K[1:, 0] / self.pivot(inside), self.K[0, 1:])
-        items = (*self.items, self.decided) if inside else self.items
-        return type(self)(rest, items, self.decided + 1)
-
-
-class CholeskySteps(Steps):
-    r"""From the factor of :math:`L + I = RR^*`, last item first; `excess` is the square of its diagonal, less 1."""
-
-    def __init__(self, R: Array, excess: FloatArray, G: Array | None = None, items: tuple[int, ...] = ()) -> None:
-        self.R = R
-        self.excess = excess
-        self.G = np.zeros((0, len(R)), dtype=R.dtype) if G is None else G
-        self.items = items
-
-    @property
-    def done(self) -> bool:
-        """Whether G has no column left."""
-        return int(self.G.shape[1]) == 0
-
-    def _gap(self) -> tuple[float, float]:
-        """The squared norm s of the last column, and p r^2."""
-        s = float(row_norms_squared(self.G[:, -1:].T)[0])
-        return s, max(float(self.excess[self.G.shape[1] - 1]) - s, 0.0)
-
-    def weights(self) -> tuple[float, float]:
-        """(1+s)/r^2, and what is missing from it to one."""
-        s, gap = self._gap()
-        square = 1.0 + float(self.excess[self.G.shape[1] - 1])
-        return min((1.0 + s) / square, 1.0), gap / square
-
-    def pick(self, inside: int) -> CholeskySteps:
-        """Shrink the other columns along the last, and add a row for an item kept."""
-        j = self.G.shape[1] - 1
-        s, gap = self._gap()
-        g, G = self.G[:, j], self.G[:, :j]
-        t = g.conj() @ G
-        root = np.sqrt(1.0 + s)
-        # (I + gg*)^-1/2 = I - beta gg*, with beta = (1 - 1/root)/s written without cancellation.
-        G = G - np.outer(g, t) / (root * (1.0 + root))
-        if not inside:
-            return CholeskySteps(self.R, self.excess, G, self.items)
-        row = (self.R[j, :j] - self.R[j, j].real / (1.0 + s) * t) / np.sqrt(gap / (1.0 + s))
-        return CholeskySteps(self.R, self.excess, np.concatenate([G, row[None]]), (*self.items, j))
-
-
-class RowSteps(Steps):
-    """From rows G with K = GG*: the matrix M of the conditional kernel GMG*."""
-
-    def __init__(self, G: Array, M: Array | None = None, items: tuple[int, ...] = (), decided: int = 0) -> None:
-        self.G = G
-        self.M = np.eye(G.shape[1], dtype=G.dtype) if M is None else M
-        self.items = items
-        self.decided = decided
-
-    @property
-    def done(self) -> bool:
-        """Whether every row has been read."""
-        return self.decided == len(self.G)
-
-    def weights(self) -> tuple[float, float]:
-        """The squared length of the next row, in the metric M, is the probability to be kept."""
-        g = self.G[self.decided]
-        p = min(max(float((g @ self.M @ g.conj()).real), 0.0), 1.0)
-        return (1.0 - p, p) if p >= _ZERO else (1.0, 0.0)
-
-    def pick(self, inside: int) -> RowSteps:
-        """A rank-one update of M."""
-        p = self.weights()[1]
-        v = self.M @ self.G[self.decided].conj()
-        M = self.M - np.outer(v, v.conj()) / (p if inside else p - 1.0)
-        items = (*self.items, self.decided) if inside else self.items
-        return RowSteps(self.G, M, items, self.decided + 1)
 
 
 # from K --------------------------------------------------------------------------------------------------
@@ -285,14 +151,12 @@ def cholesky_excess(R: Array, diagonal: FloatArray) -> FloatArray:
 def draw_from_cholesky(R: Array, excess: FloatArray, uniforms: FloatArray, *, block: int = _BLOCK) -> IntArray:
     r"""Positions of one draw, from the lower Cholesky factor of L + I and the `excess` of its diagonal.
 
-    Notes
-    -----
     :math:`\tfrac23 n^2|Y|` to :math:`2n^2|Y|` operations. The b items of a block are decided by a compiled loop on
-    their own columns of G. Its rank-one updates then reach the leading columns at once: with the vectors g of
-    the block as columns of F, and G extended by the rows :math:`\rho/\sqrt{p/(1-p)}` of the items kept, they are
-    :math:`G \leftarrow G - BT`, :math:`(I + \mathrm{triu}(F^*B, 1))\,T = F^*G`: the compact form of a product of
-    reflectors, but for :math:`\beta`. B is F scaled by :math:`\beta`, plus :math:`r/((1+s)\sqrt{p/(1-p)})` where
-    an item's column meets its own new row.
+    their own columns of G. Its rank-one updates then reach the leading columns at once: with the vectors g of the block
+    as columns of F, and G extended by the rows :math:`\rho/\sqrt{p/(1-p)}` of the items kept, they are :math:`G
+    \leftarrow G - BT`, :math:`(I + \mathrm{triu}(F^*B, 1))\,T = F^*G`: the compact form of a product of reflectors, but
+    for :math:`\beta`. B is F scaled by :math:`\beta`, plus :math:`r/((1+s)\sqrt{p/(1-p)})` where an item's column meets
+    its own new row.
     """
     from diverset.sampling import _sequential_loops as loops
 
@@ -347,10 +211,8 @@ def draw_from_cholesky(R: Array, excess: FloatArray, uniforms: FloatArray, *, bl
 
 
 def draw_from_rows(blocks: Iterable[Array], width: int, uniforms: FloatArray) -> IntArray:
-    r"""Positions of one draw, from consecutive blocks of rows G of the given width, with :math:`K = GG^*`.
+    """Positions of one draw, from consecutive blocks of rows G of the given width, with :math:`K = GG^*`.
 
-    Notes
-    -----
     A few rows at a time: with X = GM their conditional kernel is :math:`XG^* = LDL^*`, decided as a dense one, after
     which M loses :math:`Y^*D^{-1}Y`, :math:`Y = L^{-1}X`. :math:`O(nD^2)` in matrix products.
     """
@@ -379,14 +241,10 @@ def draw_from_rows(blocks: Iterable[Array], width: int, uniforms: FloatArray) ->
 
 
 class SequentialSampler(Sampler):
-    """A kernel, ready to be gone through item by item."""
+    """Draws item by item, from n uniforms."""
 
     name = "sequential"
     n: int
-
-    @abc.abstractmethod
-    def steps(self) -> Steps:
-        """The plain twin, before its first decision."""
 
     @abc.abstractmethod
     def decide(self, uniforms: FloatArray) -> IntArray:
@@ -402,10 +260,6 @@ class MarginalSampler(SequentialSampler):
 
     def __init__(self, K: Array) -> None:
         self.n, self.K = len(K), K
-
-    def steps(self) -> Steps:
-        """The plain twin, before its first decision."""
-        return MarginalSteps(self.K)
 
     def decide(self, uniforms: FloatArray) -> IntArray:
         """Positions of the draw that these n uniforms make."""
@@ -427,17 +281,13 @@ class CholeskySampler(SequentialSampler):
         self.n, self.R = len(R), R
         self.excess = cholesky_excess(R, diagonal)
 
-    def steps(self) -> Steps:
-        """The plain twin, before its first decision."""
-        return CholeskySteps(self.R, self.excess)
-
     def decide(self, uniforms: FloatArray) -> IntArray:
         """Positions of the draw that these n uniforms make."""
         return draw_from_cholesky(self.R, self.excess, uniforms)
 
 
 class RowSampler(SequentialSampler):
-    """From the rows of a factor whose base, times `transform`, has the outer product K."""
+    """From the rows of a factor; their base times `transform` has the outer product K."""
 
     def __init__(self, factor: RowFactor, transform: Array | None) -> None:
         self.n, self.factor, self.transform = factor.n, factor, transform
@@ -449,10 +299,6 @@ class RowSampler(SequentialSampler):
     def _width(self) -> int:
         T = self.transform
         return int(self.factor.base.shape[1] if T is None else T.shape[-1])
-
-    def steps(self) -> Steps:
-        """The plain twin, before its first decision."""
-        return RowSteps(np.concatenate([np.zeros((0, self._width)), *self._blocks()]))
 
     def decide(self, uniforms: FloatArray) -> IntArray:
         """Positions of the draw that these n uniforms make."""

@@ -1,7 +1,7 @@
 r"""The spectral sampler: first eigenvectors, then items ([KuleszaTaskar2012]_, Algorithms 1 and 8).
 
 A DPP is a mixture of *elementary* DPPs, one for every set J of eigenvectors, each of which draws exactly
-:math:`|J|` items. Phase one draws J (:mod:`diverset.sampling.eigenvectors`): independent Bernoulli trials for a DPP,
+:math:`|J|` items. Phase one draws J (:mod:`diverset.sampling.eigenvector_law`): independent Bernoulli trials for a DPP,
 trials conditioned on their number for a k-DPP. Phase two draws the items of the elementary DPP one at a time, each
 with probability proportional to its squared distance from the span of those before it.
 
@@ -16,30 +16,19 @@ from diverset._typing import Array, FloatArray, IntArray
 from diverset.core.representation import Representation
 from diverset.numerics.linalg import orthonormal_columns, row_norms_squared, squared_modulus
 from diverset.sampling.base import Sampler
-from diverset.sampling.eigenvectors import EigenvectorLaw
+from diverset.sampling.eigenvector_law import EigenvectorLaw
 
-__all__ = [
-    "ElementarySampler",
-    "SpectralSampler",
-    "draw_items",
-    "draw_next",
-]
-
+__all__ = ["ElementarySampler", "SpectralSampler", "draw_items", "draw_next"]
 
 #: Spread of the log-eigenvalues from which single eigenvectors from features are no longer orthonormal enough.
 _WIDE = 13.8  # 1e6
 
 
 class ElementarySampler:
-    r"""State of phase two: the items drawn so far, and what each remaining item still adds.
+    """State of phase two: the items drawn so far, and the squared residual of each remaining item.
 
-    Written as steps, so that a test can follow every branch. ``weights()`` is the law of the next item,
-    ``pick(i)`` the state after it.
-
-    Parameters
-    ----------
-    V : ndarray of shape (n, m)
-        Orthonormal columns: the chosen eigenvectors. m items will be drawn.
+    The columns of V, (n, m), are the chosen eigenvectors; m items will be drawn. ``weights()`` is the law of the next
+    item, ``pick(i)`` the state after it.
     """
 
     def __init__(self, V: Array) -> None:
@@ -88,7 +77,7 @@ def draw_items(V: Array, rng: np.random.Generator) -> IntArray:
 
 
 class SpectralSampler(Sampler):
-    """Algorithm 1, or with `k` Algorithm 8 for its first phase."""
+    """Algorithm 1; with `k`, Algorithm 8 for its first phase."""
 
     name = "spectral"
 
@@ -99,7 +88,7 @@ class SpectralSampler(Sampler):
         self._representation = representation
         self._all: Array | None = None
         if representation.eigen_width < representation.n and len(finite) and finite[-1] - finite[0] > _WIDE:
-            # What rounding adds to small eigenvectors points along the large ones, chosen or not: all are needed.
+            # Rounding errors of small eigenvectors point along the large ones, chosen or not: all are needed.
             self._all = orthonormal_columns(representation.eigenvectors())
 
     def columns(self, chosen: IntArray) -> Array:

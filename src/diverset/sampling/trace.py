@@ -1,4 +1,4 @@
-r"""How a draw comes about: the law of the next item before every pick ([KuleszaTaskar2012]_, figure 8)."""
+"""A trace of one draw: the law of the next item before every pick ([KuleszaTaskar2012]_, figure 8)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from diverset._typing import FloatArray, IntArray, RNGLike
 from diverset.core import DPP, KDPP
 from diverset.errors import DiversetError
 from diverset.numerics.validation import as_generator
-from diverset.sampling.eigenvectors import EigenvectorLaw
+from diverset.sampling.eigenvector_law import EigenvectorLaw
 from diverset.sampling.spectral import ElementarySampler, draw_next
 
 __all__ = ["SamplingTrace", "sampling_trace"]
@@ -29,7 +29,7 @@ class SamplingTrace:
     probabilities : ndarray of shape (m, n_items)
         Row t is the law of pick t given the picks before it.
     eigenvectors : ndarray of shape (m,)
-        Which eigenvectors took part, as positions in the spectrum's support.
+        Positions of the chosen eigenvectors in the support of the spectrum.
     """
 
     items: IntArray
@@ -47,7 +47,7 @@ def sampling_trace(distribution: DPP | KDPP, rng: RNGLike = None) -> SamplingTra
     Parameters
     ----------
     distribution : DPP or KDPP
-        What to draw from.
+        The distribution to draw from.
     rng : int, Generator or None
         Seed or generator.
 

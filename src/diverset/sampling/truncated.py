@@ -1,4 +1,4 @@
-r"""The top of the spectrum only: approximate, with a bound on the error in total variation.
+r"""Truncation to the top of the spectrum: approximate, with a bound on the error in total variation.
 
 Let A be a kernel below L, :math:`0 \preceq A \preceq L`; leaving out eigenvectors gives one, and so does a partial
 Cholesky factorisation, :math:`A = FF^*`. Then :math:`\det A_Y \le \det L_Y` for every set Y, so that
@@ -23,8 +23,8 @@ dropped, so the two can be drawn together and differ no more often. For k-DPPs, 
 
 The first inequality for :math:`e_k` holds because the eigenvalues of A + E, with zeros, majorise those of A and E taken
 together, and :math:`e_k` is Schur-concave; the second is Maclaurin's. So for a large dense kernel or a kernel
-function, whose eigenvectors would be too dear, A comes from a partial Cholesky factor, in :math:`O(nr^2)`, less its own
-small eigenvalues, and the bound holds with the trace of what is left.
+function, whose eigenvectors would cost too much, A comes from a partial Cholesky factor, in :math:`O(nr^2)`, without
+its own small eigenvalues, and the bound holds with the trace of the residual.
 """
 
 from __future__ import annotations
@@ -61,19 +61,8 @@ _SMALL = 1500
 def truncation_bound(log_odds: FloatArray, rank: int, k: int | None = None) -> float:
     r"""Bound on the total variation when only the `rank` largest eigenvalues are kept.
 
-    Parameters
-    ----------
-    log_odds : ndarray of shape (m,)
-        Ascending log eigenvalues of L, as in :class:`Spectrum`.
-    rank : int
-        How many are kept.
-    k : int, optional
-        Size of the sets of a k-DPP; a DPP by default.
-
-    Returns
-    -------
-    float
-        :math:`1 - \prod 1/(1+\lambda_n)` over the dropped ones, or :math:`1 - e_k(kept)/e_k(all)`.
+    :math:`1 - \prod 1/(1+\lambda_n)` over the dropped ones, or for a k-DPP :math:`1 - e_k(kept)/e_k(all)`, from
+    ascending log eigenvalues of L.
 
     Examples
     --------
@@ -104,31 +93,11 @@ def _smallest_rank(log_odds: FloatArray, k: int | None, tolerance: float) -> int
 
 
 class TruncatedSampler(Sampler):
-    r"""Draws of the DPP or k-DPP of a kernel of low rank just below L. Approximate, by no more than it says.
+    """Draws of the DPP or k-DPP of a kernel of low rank just below L. Approximate, with a bound on the error.
 
-    Parameters
-    ----------
-    source : Representation or KernelFunction
-        The DPP, or its kernel as a function.
-    k : int, optional
-        Size of the sets; a DPP by default.
-    rank : int, optional
-        Eigenvectors to keep; by default as many as `tolerance` asks for.
-    tolerance : float
-        Bound on the error, in total variation, that is let pass.
-
-    Attributes
-    ----------
-    rank : int
-        Eigenvectors kept.
-    total_variation_bound : float
-        Bound on the distance between the law of the draws and the law asked for.
-
-    Notes
-    -----
-    Where the spectrum is at hand or cheap (features, up to 1500 dense items) its top eigenvectors are kept, else a
-    partial Cholesky factor; see the module docstring. Draws are those of the rejection sampler, at a rank that is often
-    a small part of n.
+    If the spectrum is known or cheap (features, up to 1500 dense items) its top eigenvectors are kept, otherwise a
+    partial Cholesky factor; see the module docstring. ``rank`` eigenvectors are kept, by default as many as `tolerance`
+    requires, and ``total_variation_bound`` bounds the distance between the law of the draws and the law of L.
     """
 
     name = "truncated"
@@ -208,12 +177,12 @@ class TruncatedSampler(Sampler):
 
     @property
     def nbytes(self) -> int:
-        """With the eigenvectors kept and their tables, which nobody shares."""
+        """Bytes held, including the eigenvectors kept and their tables."""
         return super().nbytes + 20 * self._low_rank.n * self.rank
 
     @property
     def chunk(self) -> int:
-        """As the sampler it draws with."""
+        """That of the sampler it draws with."""
         return self._sampler.chunk
 
     def draw(self, rng: np.random.Generator) -> IntArray:
@@ -234,7 +203,7 @@ def _factor_bound(lam: FloatArray, cut: int, trace: float, k: int | None) -> flo
     """Bound when the factor's eigenvalues `lam` are kept from `cut` on, and L has `trace` beyond the factor."""
     dropped = trace + float(np.maximum(lam[:cut], 0.0).sum())
     if k is None:
-        # Exact for what is dropped of the factor, by trace for what the factor left.
+        # Exact for the dropped eigenvalues of the factor, by trace for the residual of the factor.
         return -math.expm1(-trace - float(np.log1p(np.maximum(lam[:cut], 0.0)).sum()))
     with np.errstate(divide="ignore"):
         log_w = log_size_weights(np.log(np.maximum(lam[cut:], 0.0)), k, dropped)

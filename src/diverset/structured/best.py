@@ -1,9 +1,9 @@
 r"""A set of structures of high probability, grown greedily.
 
-The next structure should have the largest :math:`q^2(y)\,\|\phi^\perp(y)\|^2`, :math:`\phi^\perp` the part of its
-features that is new. No dynamic programme finds it: the square couples all parts, and max-product does not factor.
-The search here is a heuristic, and says so: the best of some draws from exactly this law, and of the structure of
-highest quality, each improved part by part until no single part can be changed for the better.
+The next structure should have the largest :math:`q^2(y)\,\|\phi^\perp(y)\|^2`, where :math:`\phi^\perp` is the part of
+its features orthogonal to those chosen. No dynamic programme finds it: the square couples all parts, and max-product
+does not factor. The search is a heuristic: it starts from the best of some draws from exactly this law and from the
+structure of highest quality, and changes one part at a time until no single change improves the objective.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ import numpy as np
 
 from diverset._typing import FloatArray, IntArray, RNGLike
 from diverset.errors import SizeError
-from diverset.numerics.validation import check_count, check_size
+from diverset.numerics.validation import as_generator, check_count, check_size
 from diverset.structured.graph import FactorGraph
 from diverset.structured.quality_model import QualityModel
 from diverset.structured.sdpp import StructuredDPP
 
 __all__ = ["BestSet", "best_set", "improve_structure"]
 
-#: Draws that are improved; the others are only compared.
+#: Number of draws that are improved; the others are only compared.
 _IMPROVED = 4
-#: Gains within this of each other are alike: the search stops.
+#: Smallest gain for which the search continues.
 _PROGRESS = 1e-9
 
 
@@ -35,11 +35,11 @@ class BestSet:
     Parameters
     ----------
     structures : ndarray of shape (k, n_parts)
-        In the order they were found.
+        In the order in which they were found.
     gains : ndarray of shape (k,)
-        By how much each raised the log-probability.
+        Increase of the log-probability by each.
     log_prob : float
-        Log-probability of the set, under the DPP.
+        Log-probability of the set under the DPP.
     """
 
     structures: IntArray
@@ -56,23 +56,10 @@ def _log_square(x: FloatArray) -> FloatArray:
 
 
 def improve_structure(graph: FactorGraph, y: IntArray, N: FloatArray, max_rounds: int = 50) -> tuple[IntArray, float]:
-    r"""Coordinate ascent on :math:`2\log q(y) + \log\|N^\top\phi(y)\|^2`, one part at a time.
+    r"""Coordinate ascent on :math:`2\log q(y) + \log\|N^\top\phi(y)\|^2` from an allowed y, one part at a time.
 
-    Parameters
-    ----------
-    graph : FactorGraph
-        The structures.
-    y : ndarray of shape (n_parts,)
-        Where to start; allowed.
-    N : ndarray of shape (D, d)
-        Directions that count.
-    max_rounds : int
-        Most rounds over all parts.
-
-    Returns
-    -------
-    structure, value
-        From which no change of a single part leads higher.
+    N, (D, d), spans the features that count. Returns the structure that no change of a single part improves, and its
+    value.
     """
     y = y.copy()
     touching = [[f for f in graph.factors if r in f.parts] for r in range(graph.n_parts)]
@@ -80,7 +67,7 @@ def improve_structure(graph: FactorGraph, y: IntArray, N: FloatArray, max_rounds
     for _ in range(max_rounds):
         before = value
         for r, factors in enumerate(touching):
-            # What the factors of this part add, for each of its values; the others stay as they are.
+            # Contribution of the factors of this part for each of its values; the other parts are fixed.
             rows = np.tile(y, (graph.n_values[r], 1))
             rows[:, r] = np.arange(graph.n_values[r])
             log_q, phi = np.zeros(len(rows)), np.zeros((len(rows), graph.n_features))
@@ -108,22 +95,22 @@ def best_set(dpp: StructuredDPP, k: int | None = None, *, n_starts: int = 16, rn
     dpp : StructuredDPP
         The model.
     k : int, optional
-        Size of the set; by default it grows as long as its probability does.
+        Size of the set; by default it grows as long as its probability increases.
     n_starts : int
-        Draws that each search for a structure starts from.
+        Number of draws from which each search for a structure starts.
     rng : int, Generator or None
         Seed or generator of the draws.
 
     Notes
     -----
-    A heuristic twice over: greedy in the structures (the gain of log det is submodular, see
-    :func:`diverset.map_greedy`), and a local search for each. Excluded structures are passed over.
+    Both steps are heuristics: greedy growth (the gain of log det is submodular, see :func:`diverset.map_greedy`), and a
+    local search for each structure. Excluded structures are skipped.
     """
     limit = dpp.rank if k is None else check_size(k)
     if limit > dpp.rank:
         raise SizeError(f"k is {limit}, but the dual kernel has rank {dpp.rank}: sets have at most as many structures")
     starts = check_count(n_starts, name="n_starts")
-    generator = np.random.default_rng(rng)
+    generator = as_generator(rng)
     graph = dpp._space.graph
     favourite = QualityModel(graph, max_states=dpp._space.max_states).best()
     rest = dpp

@@ -1,18 +1,17 @@
-r"""The dual kernel :math:`C = \sum_y q^2(y)\,\phi(y)\phi(y)^\top` of a structured DPP, fast and plain.
+r"""The dual kernel :math:`C = \sum_y q^2(y)\,\phi(y)\phi(y)^\top` of a structured DPP.
 
 With :math:`Z = \sum_y q^2(y)`, :math:`C/Z` is the second moment of the features of a structure drawn with probability
-:math:`q^2/Z`. Given the value of a part, what hangs on its different sides is independent, so that a second moment
-is made of first moments,
+:math:`q^2/Z`. Given the value of a part, the subtrees around it are independent, so that second moments follow from
+first moments,
 
 .. math::  e_r(y_r) = \phi_r(y_r) + \sum_{\alpha\text{ below }r} e_\alpha(y_r), \qquad
            e_\alpha(y_r) = \sum_{y_\alpha \sim y_r} \pi(y_\alpha \mid y_r)
                \Big( \phi_\alpha(y_\alpha) + \sum_{s \ne r} e_s(y_s) \Big),
 
-the expected features of everything below. Every pair of factors meets at one part or factor, where with the
-probabilities :math:`b_r(y_r)` of its values the pair adds :math:`\sum_{y_r} b_r(y_r)\, e(y_r) e'(y_r)^\top` and its
+the expected features of all factors below. The paths from two factors to the root meet at one part or factor. With the
+probabilities :math:`b_r(y_r)` of its values, the pair adds :math:`\sum_{y_r} b_r(y_r)\, e(y_r) e'(y_r)^\top` and its
 transpose. Messages are M x D, not M x D x D: :math:`O(R(|E|D + MD^2))` for R factors of :math:`|E|` entries,
-against :math:`O(R|E|D^2)` for the second-order semiring of [KuleszaTaskar2012]_, section 6.3.1. That one stays
-as the plain twin, and holds for any factor tree too.
+against :math:`O(R|E|D^2)` for the second-order semiring of [KuleszaTaskar2012]_, section 6.3.1.
 """
 
 from __future__ import annotations
@@ -23,44 +22,34 @@ from collections import Counter
 import numpy as np
 
 from diverset._typing import FloatArray
-from diverset.structured.messages import Beliefs, check_possible, pass_both_ways, pass_up
-from diverset.structured.semirings import SumProduct, VectorSecondOrder, reduce_groups
+from diverset.structured.messages import Beliefs, check_possible, pass_both_ways
+from diverset.structured.semirings import SumProduct, reduce_groups
 from diverset.structured.tree import FactorTree, PairNode, TableNode
 
-__all__ = ["dual_kernel", "dual_kernel_plain"]
+__all__ = ["dual_kernel"]
 
-#: Multiplications of a block product. BLAS does not start threads for less, which would go on spinning for a while
-#: and take the processor from the sparse products that follow; the block also stays in cache through three passes.
+#: Multiplications in one block product. Below this size BLAS starts no threads, which would keep spinning and slow down
+#: the sparse products that follow. A block also stays in the cache for three passes.
 _BLOCK_WORK = 1 << 18
-
-
-def dual_kernel_plain(tree: FactorTree) -> tuple[FloatArray, float]:
-    """C/Z and log Z by one pass in the vectorised second-order semiring."""
-    semiring = VectorSecondOrder(tree.n_features)
-    up = pass_up(tree, semiring)
-    check_possible(up)
-    Z = float(up.total[0, 0])
-    return semiring.matrix(up.total) / Z, up.log_scale + math.log(Z)
 
 
 def dual_kernel(tree: FactorTree) -> tuple[FloatArray, float]:
     """C/Z, of shape (D, D), and log Z, by expected features."""
     beliefs = pass_both_ways(tree, SumProduct(), keep=True)
     check_possible(beliefs.up)
-    moment = _Moment(tree, beliefs)
-    return moment.run(), beliefs.up.log_scale + math.log(beliefs.up.total[0, 0])
+    return _Moment(tree, beliefs).run(), beliefs.up.log_scale + math.log(beliefs.up.total[0, 0])
 
 
 def _ratio(x: FloatArray, y: FloatArray) -> FloatArray:
-    """The ratio x / y, 0 where y is 0: values that no structure takes."""
+    """The ratio x / y, 0 where y is 0 (values that no structure takes)."""
     return np.divide(x, y, out=np.zeros_like(x), where=y > 0.0)
 
 
 class _Moment:
     """Second moment of the features, gathered from the leaves to the root.
 
-    ``half`` becomes the sum of all b e e'^T with each pair of factors counted once and each factor with itself by half;
-    the moment is half + half^T.
+    ``half`` is the sum of b e e'^T over pairs of factors, a factor paired with itself at half weight; the moment is
+    half + half^T.
     """
 
     def __init__(self, tree: FactorTree, beliefs: Beliefs) -> None:
@@ -69,7 +58,7 @@ class _Moment:
         self.half = np.zeros((tree.n_features, tree.n_features))
         # Expected features below each part; None while they are zero.
         self.below: list[FloatArray | None] = [None] * len(tree.n_values)
-        # Parts with the same features: b e summed over them, so that one product serves them all.
+        # For parts with the same features, the sum of b e, so that one product serves all of them.
         self.uses = Counter(id(u.features) for u in tree.unary)
         self.sums: dict[int, tuple[FloatArray, FloatArray, FloatArray]] = {}
 
@@ -92,7 +81,7 @@ class _Moment:
         return np.asarray(b / b.sum())
 
     def _add(self, weights: FloatArray, left: FloatArray, right: FloatArray, itself: FloatArray | None = None) -> None:
-        """Add left^T diag(weights) (right + itself / 2), block by block: no third array of that size."""
+        """Add left^T diag(weights) (right + itself / 2) in blocks, without a third array of that size."""
         step = max(64, _BLOCK_WORK // left.shape[1] ** 2)
         for start in range(0, len(left), step):
             part = slice(start, start + step)
@@ -100,7 +89,7 @@ class _Moment:
             self.half += left[part].T @ (weights[part, None] * block)
 
     def _meet(self, r: int, e: FloatArray) -> None:
-        """Expected features from a factor below part r: pairs with what arrived before."""
+        """Pair the expected features of a factor below part r with those that arrived before."""
         before = self.below[r]
         if before is None:
             self.below[r] = e
@@ -109,7 +98,7 @@ class _Moment:
         before += e
 
     def _close(self, r: int) -> None:
-        """All factors below part r have arrived: pair them with its own features."""
+        """Pair the features of part r with those of all factors below it."""
         phi, below = self.tree.unary[r].features, self.below[r]
         if phi is None:
             return
@@ -126,7 +115,7 @@ class _Moment:
             below += phi
 
     def _defer(self, phi: FloatArray, b: FloatArray, below: FloatArray | None) -> None:
-        """Sum what is to be multiplied with features that several parts share."""
+        """Accumulate the products with features that several parts share."""
         if id(phi) not in self.sums:
             self.sums[id(phi)] = phi, np.zeros(len(phi)), np.zeros(phi.shape)
         _, total, weighted = self.sums[id(phi)]

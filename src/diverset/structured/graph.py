@@ -1,4 +1,4 @@
-"""Factor graphs: parts, the factors that tie them together, and what structures are worth.
+"""Factor graphs: parts, and factors with qualities and features over them.
 
 A structure gives a value to each part. Factors over a few parts each hold qualities, which multiply, and diversity
 features, which add ([KuleszaTaskar2012]_, section 6.1).
@@ -24,7 +24,7 @@ __all__ = ["Factor", "FactorGraph"]
 
 @dataclass(frozen=True, eq=False)
 class Factor:
-    """A potential and the parts it is about."""
+    """A potential and its parts."""
 
     parts: tuple[int, ...]
     potential: Potential
@@ -32,7 +32,7 @@ class Factor:
 
 
 def _digest(a: Any) -> Any:
-    """Short fingerprint of what an array holds, so that equal potentials are stored once."""
+    """Hash of the contents of an array, so that equal potentials are stored once."""
     if a is None:
         return None
     if isinstance(a, Separable):
@@ -42,7 +42,7 @@ def _digest(a: Any) -> Any:
         return a.format, tuple(_digest(x) for x in held)
     array = np.asarray(a)
     if array.dtype.kind not in "biuf":
-        return id(a)  # to be refused
+        return id(a)  # raises an error later
     code = hashlib.blake2b(np.ascontiguousarray(array).data, digest_size=16).digest()
     return array.dtype.str, array.shape, code
 
@@ -65,12 +65,12 @@ class FactorGraph:
 
     Notes
     -----
-    The graph is a builder: ``add_factor`` is the only method that changes it, and a model made from it keeps what it
-    was. Arrays are copied; equal ones, such as the transitions of a chain, are stored once.
+    The graph is a builder: ``add_factor`` and ``add_factors`` change it, and models made before keep their own copy.
+    Arrays are copied; equal ones, such as the transitions of a chain, are stored once.
 
     Examples
     --------
-    Paths of three steps over four places, moving by at most one place, unlike when they visit other places.
+    Paths of three steps over four places, moving by at most one place. Paths differ if they visit different places.
 
     >>> import numpy as np, diverset as dv
     >>> move = np.abs(np.subtract.outer(range(4), range(4))) <= 1
@@ -160,22 +160,21 @@ class FactorGraph:
 
     @property
     def is_forest(self) -> bool:
-        """Whether no two parts are joined in two ways, so that messages pass exactly."""
-        root = list(range(self.n_parts))
+        """Whether the graph has no cycle, so that message passing is exact."""
+        edges = sum(len(factor.parts) for factor in self._factors)
+        return len(np.unique(self._components)) == self.n_parts + len(self._factors) - edges
 
-        def find(r: int) -> int:
-            while root[r] != r:
-                root[r] = root[root[r]]
-                r = root[r]
-            return r
+    @property
+    def _components(self) -> IntArray:
+        """Number of the connected component of each part, then of each factor; parts of lower number come first."""
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import connected_components
 
-        for factor in self._factors:
-            for r in factor.parts[1:]:
-                a, b = find(factor.parts[0]), find(r)
-                if a == b:
-                    return False
-                root[a] = b
-        return True
+        n = self.n_parts + len(self._factors)
+        parts = [r for factor in self._factors for r in factor.parts]
+        of = np.repeat(np.arange(self.n_parts, n), [len(factor.parts) for factor in self._factors])
+        edges = coo_array((np.ones(len(parts)), (parts, of)), shape=(n, n))
+        return np.asarray(connected_components(edges, directed=False)[1], dtype=np.int64)
 
     def __repr__(self) -> str:
         kind = "a forest" if self.is_forest else "with cycles"
@@ -212,7 +211,7 @@ class FactorGraph:
 
         Notes
         -----
-        Qualities are held relative to the largest of their factor. Those below 1e-150 of it count as forbidden.
+        Qualities are stored relative to the largest of their factor. Those below 1e-150 of it count as forbidden.
         """
         index = self._index(parts, name)
         label = self._label(parts, name)
@@ -236,7 +235,7 @@ class FactorGraph:
         log_quality: Any = None,
         name: str | None = None,
     ) -> None:
-        """Add the same factor over several groups of parts, such as every step of a chain; its arrays are read once.
+        """Add the same factor over several groups of parts, such as every step of a chain; arrays are read once.
 
         Parameters
         ----------
@@ -250,7 +249,7 @@ class FactorGraph:
         odd = next((i for i, shape in enumerate(shapes) if shape != shapes[0]), None)
         if odd is not None:
             raise KernelError(
-                f"the factor over {list(groups[odd])} has not as many values as that over {list(groups[0])}; "
+                f"the parts {list(groups[odd])} and {list(groups[0])} have different numbers of values; "
                 "factors that are added together have one shape"
             )
         if indices:
@@ -355,7 +354,7 @@ class FactorGraph:
     # new graphs from this one ----------------------------------------------------------------------------
 
     def copy(self) -> FactorGraph:
-        """A graph with the same factors, to which others can be added; nothing is copied but the list."""
+        """A graph with the same factors, to which others can be added; only the list of factors is copied."""
         new = object.__new__(FactorGraph)
         new._n_values, new._names, new._value_names = self._n_values, self._names, self._value_names
         new._factors, new._potentials = list(self._factors), {}
@@ -376,7 +375,7 @@ class FactorGraph:
         return self._with_features(projection_matrix(self.n_features, dim, rng=rng, method=method))
 
     def restrict(self, values: Mapping[int | str, Any]) -> FactorGraph:
-        """The graph in which some parts may take some values only: a number or name, or a collection of them."""
+        """The graph with the values of some parts restricted to a number or name, or a collection of them."""
         new = self.copy()
         for part, allowed in values.items():
             r = self.part(part)

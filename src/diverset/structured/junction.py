@@ -1,11 +1,11 @@
-r"""Graphs with cycles: parts that a cycle ties together are joined until a tree is left.
+r"""Junction trees: parts on cycles are joined until the graph is a tree.
 
 A junction tree, as a factor graph again: its parts are *cliques*, whose values are the allowed joint values of a few
 original parts, and *separators*, the parts that two neighbouring cliques share, tied to them by factors that say
 which joint values agree. Each original factor becomes a factor of one clique. Everything exact about factor trees
 then holds, at a cost that grows with the largest clique: the product of its numbers of values.
 
-Parts are eliminated in the order of min-fill: next comes the one whose neighbours lack the fewest ties to each other.
+Parts are eliminated in min-fill order: next comes the part whose neighbours miss the fewest edges between them.
 """
 
 from __future__ import annotations
@@ -114,14 +114,14 @@ def junction_tree(graph: FactorGraph, *, max_states: int = 10_000_000) -> Juncti
     Parameters
     ----------
     graph : FactorGraph
-        Any.
+        With or without cycles.
     max_states : int
         Most joint values a clique may have, before those that a factor forbids are dropped.
 
     Raises
     ------
     TooLargeError
-        With the induced width, if a clique has more.
+        If a clique has more; the message names the induced width.
 
     Examples
     --------
@@ -155,7 +155,7 @@ def junction_tree(graph: FactorGraph, *, max_states: int = 10_000_000) -> Juncti
         for factor in factors:
             log_q += factor.potential.log_quality_at(index[[clique.index(r) for r in factor.parts]].T)
         allowed = log_q > -np.inf
-        # One state at least: that nothing is allowed is for message passing to say.
+        # At least one state: message passing raises the error if nothing is allowed.
         keep = np.flatnonzero(allowed) if allowed.any() else np.arange(1)
         index, log_q = index[:, keep], log_q[keep]
         features = None

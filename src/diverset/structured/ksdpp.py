@@ -11,9 +11,9 @@ import numpy as np
 from diverset._typing import FloatArray
 from diverset.core.spectrum import Spectrum
 from diverset.errors import ImpossibleEventError, SizeError
-from diverset.numerics import selection
+from diverset.numerics.eigenvector_probabilities import selection_probabilities
 from diverset.numerics.validation import check_size
-from diverset.sampling.eigenvectors import EigenvectorLaw
+from diverset.sampling.eigenvector_law import EigenvectorLaw
 from diverset.structured.model import StructuredModel
 from diverset.structured.sdpp import StructuredDPP
 
@@ -25,12 +25,12 @@ class StructuredKDPP(StructuredModel):
 
     .. math::  \Pr(Y) = \frac{\det L_Y}{e_k(\lambda)}, \qquad |Y| = k,
 
-    :math:`\lambda` the eigenvalues of the dual kernel ([KuleszaTaskar2012]_, section 6.5).
+    where :math:`\lambda` are the eigenvalues of the dual kernel ([KuleszaTaskar2012]_, section 6.5).
 
     Parameters
     ----------
     dpp : StructuredDPP
-        What to condition on its size.
+        The structured DPP to condition on its size.
     k : int
         Number of structures; at most the rank.
     """  # noqa: D400
@@ -66,7 +66,7 @@ class StructuredKDPP(StructuredModel):
         return self._dpp._vectors
 
     def _weights(self) -> FloatArray:
-        return selection.selection_probabilities(self._spectrum.support, self._k)
+        return selection_probabilities(self._spectrum.support, self._k)
 
     def _law(self) -> EigenvectorLaw:
         return EigenvectorLaw.of(self._spectrum.support, self._k)
@@ -83,13 +83,13 @@ class StructuredKDPP(StructuredModel):
 
     @property
     def size_distribution(self) -> FloatArray:
-        """All mass on k."""
+        """Probability of every size 0..k: 1 for k."""
         pmf = np.zeros(self._k + 1)
         pmf[self._k] = 1.0
         return pmf
 
     def log_prob(self, Y: Any) -> float:
-        """Log-probability that the random set is exactly `Y`; ``-inf`` where it is impossible."""
+        """Log-probability that the random set is exactly `Y`; ``-inf`` if it is impossible."""
         rows = self._structures(Y)
         if len(rows) != self._k:
             return -math.inf
@@ -107,7 +107,7 @@ class StructuredKDPP(StructuredModel):
         return min(log_event + rest - self._log_size, 0.0)
 
     def marginal(self, A: Any) -> float:
-        """Probability that all structures of `A` appear: one, a pair, or more."""
+        """Probability that all structures of `A` appear."""
         return math.exp(self.log_marginal(A))
 
     def pair_probability(self, y: Any, z: Any) -> float:

@@ -1,7 +1,7 @@
-r"""Diverse n-best lists: several good labelings of a sequence that differ where it matters.
+r"""Diverse n-best lists: several good labelings of a sequence that differ from each other.
 
 The n best labelings of a scored chain tend to be one labeling with small changes. A structured DPP over labelings
-trades score against overlap ([KuleszaTaskar2012]_, section 7.3, asks for this).
+trades score against overlap ([KuleszaTaskar2012]_, section 7.3, suggests this).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from diverset._typing import FloatArray, IntArray, RNGLike
 from diverset.errors import DiversetError, KernelError
-from diverset.numerics.validation import LARGEST, as_real_or_complex, check_positive, check_size
+from diverset.numerics.validation import LARGEST, as_real, check_positive, check_size
 from diverset.structured.best import best_set
 from diverset.structured.graph import FactorGraph
 from diverset.structured.sdpp import StructuredDPP
@@ -28,7 +28,7 @@ class Labelings:
     Parameters
     ----------
     labels : ndarray of shape (k, n_positions)
-        One labeling per row: in the order found, or ascending for draws.
+        One labeling per row: in the order in which they were found, or ascending for draws.
     scores : ndarray of shape (k,)
         Total score of each.
     """
@@ -48,33 +48,33 @@ def chain_graph(unary: Any, pairwise: Any = None, *, temperature: float = 1.0, f
     unary : array_like of shape (n_positions, n_labels)
         Score of each label at each position, such as log-probabilities; ``-inf`` forbids one.
     pairwise : array_like of shape (n_labels, n_labels) or (n_positions - 1, n_labels, n_labels), optional
-        Score of each label after another, the same everywhere or for each step.
+        Score of each pair of consecutive labels, the same for all steps or one matrix for each.
     temperature : float
-        T: small ones insist on high scores, large ones let diversity decide.
+        T: small values favour high scores, large values favour diversity.
     features : array_like of shape (n_positions, n_labels, D), optional
         Features of a label at a position. By default each is a direction of its own, so that the similarity of two
         labelings is the number of positions where they agree.
     """
-    scores = np.array(as_real_or_complex(unary, name="unary", ndim=2), dtype=np.float64)
+    scores = as_real(unary, name="unary", shape=(None, None))
     n, m = scores.shape
     half = 0.5 / check_positive(temperature, name="temperature")
     if half > LARGEST:
-        raise DiversetError(f"temperature is {temperature:g}; that is too cold for floats")
+        raise DiversetError(f"temperature is {temperature:g}; it is too small for floating-point scores, raise it")
     if scores.size and np.abs(scores[np.isfinite(scores)]).max(initial=0.0) > LARGEST:
         raise KernelError(
-            "scores in unary are too large to be multiplied; divide them, and the temperature, by a number"
+            "scores in unary are too large to be multiplied; divide them and the temperature by the same number"
         )
     if features is None:
         phi = np.eye(n * m).reshape(n, m, n * m)
     else:
-        phi = np.array(as_real_or_complex(features, name="features", ndim=3), dtype=np.float64)
+        phi = as_real(features, name="features", shape=(None, None, None))
         if phi.shape[:2] != (n, m):
             raise KernelError(f"features has shape {phi.shape}; expected ({n}, {m}, D), one vector per score")
     graph = FactorGraph([m] * n)
     for r in range(n):
         graph.add_factor([r], log_quality=half * scores[r], features=phi[r], name=f"position {r}")
     if pairwise is not None and n > 1:
-        steps = np.asarray(pairwise, dtype=np.float64)
+        steps = as_real(pairwise, name="pairwise", shape=(None,) * (3 if np.ndim(pairwise) == 3 else 2))
         if steps.shape not in ((m, m), (n - 1, m, m)):
             raise KernelError(f"pairwise has shape {steps.shape}; expected ({m}, {m}) or ({n - 1}, {m}, {m})")
         for r in range(n - 1):
@@ -100,7 +100,7 @@ def diverse_labelings(
     unary, pairwise, temperature, features
         The chain; see :func:`chain_graph`.
     k : int
-        How many.
+        Number of labelings.
     method : {"best", "sample"}
         Grow the set greedily towards the largest :math:`\sum_y \text{score}(y)/T + \log\det(\phi\phi^\top)`, or draw it
         from the k-DPP.

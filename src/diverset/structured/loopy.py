@@ -1,8 +1,8 @@
 """Loopy belief propagation: approximate beliefs where a junction tree would be too large.
 
-On a graph with cycles, messages may be passed around as if it were a tree until they no longer change. What comes out
-is an approximation without a guarantee, of the quality model alone (the second-order sums of a structured DPP count
-around every cycle and have no fixed point); [KuleszaTaskar2012]_, section 7.3, leaves such models open.
+On a graph with cycles, messages may be passed as if it were a tree until they no longer change. The result is an
+approximation without a guarantee, and only of the quality model: the second-order sums of a structured DPP grow around
+every cycle and have no fixed point. [KuleszaTaskar2012]_, section 7.3, leaves such models open.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class LoopyBeliefs:
     log_normalizer : float
         Bethe approximation of the log-normaliser.
     converged : bool
-        Whether messages came to rest.
+        Whether the messages converged.
     n_iterations : int
-        Rounds it took.
+        Number of rounds.
     """
 
     parts: list[FloatArray]
@@ -66,11 +66,11 @@ def loopy_belief_propagation(
     power : float
         As in :class:`~diverset.structured.QualityModel`, which is exact where cycles are few.
     max_iterations : int
-        Rounds, each of which renews all messages.
+        Largest number of rounds, each of which updates all messages.
     damping : float
-        Part of the old message that is kept, from 0 to below 1.
+        Weight of the old message in an update, from 0 to below 1.
     tolerance : float
-        Largest change of a message that counts as none.
+        Messages have converged if none changes by more.
     """
     if not 0.0 <= as_number(damping, name="damping") < 1.0:
         raise DiversetError(f"damping is {damping}; it must be at least 0 and below 1")
@@ -111,7 +111,7 @@ def loopy_belief_propagation(
         converged = change <= tolerance
 
     beliefs = [to_factor(r, -1) / to_factor(r, -1).sum() for r in range(graph.n_parts)]
-    # Bethe: expected log-weight plus entropy of the factors, less what parts were counted more than once.
+    # Bethe: expected log-weight plus entropy of the factors, corrected for parts counted more than once.
     bethe = power * math.fsum(factor.potential.log_max for factor in graph.factors)
     for i, (_, _, w) in enumerate(tables):
         b = _normalised(joint(i))

@@ -29,40 +29,21 @@ __all__ = ["Beliefs", "Messages", "pass_both_ways", "pass_up"]
 
 @dataclass(frozen=True, eq=False)
 class Messages:
-    """Messages towards the root.
-
-    Parameters
-    ----------
-    semiring : Semiring
-        What they were computed in.
-    parts : list of ndarray of shape (M_r, width)
-        For each part, the product of its own factors and of the messages from below: what it sends up.
-    factors : dict of ndarray of shape (M_parent, width)
-        For each factor, what it sends to its parent; only those that were asked for.
-    total : ndarray of shape (1, width)
-        The sum over all structures, divided by ``exp(log_scale)``.
-    log_scale : float
-        Logarithm of what `total` was divided by.
-    """
+    """Messages towards the root; `parts` and `factors` hold arrays of shape (n_values, width)."""
 
     semiring: Semiring
+    #: For each part, the product of its own factors and of the messages from below: what it sends up.
     parts: list[FloatArray]
+    #: For each factor in `keep` of `pass_up`, what it sends to its parent.
     factors: dict[int, FloatArray]
+    #: The sum over all structures, of shape (1, width), divided by ``exp(log_scale)``.
     total: FloatArray
     log_scale: float
 
 
 @dataclass(frozen=True, eq=False)
 class Beliefs:
-    """Messages both ways.
-
-    Parameters
-    ----------
-    up : Messages
-        Those towards the root.
-    outside : list of ndarray of shape (M_r, width)
-        For each part, what arrives from above, up to a factor.
-    """
+    """Messages both ways; ``outside[r]`` is what part r receives from above, up to a factor."""
 
     up: Messages
     outside: list[FloatArray]
@@ -73,7 +54,7 @@ class Beliefs:
 
 
 def unary_elements(tree: FactorTree, semiring: Semiring, r: int, fixed: int | None = None) -> FloatArray:
-    """Elements of the values of a part by its own factors; zero but for one where its value is fixed."""
+    """Elements of the values of a part by its own factors; if its value is fixed, all others are zero."""
     own = tree.unary[r]
     weights = np.ones(tree.n_values[r]) if own.weights is None else own.weights
     x = semiring.lift(weights, own.features)
@@ -85,19 +66,12 @@ def unary_elements(tree: FactorTree, semiring: Semiring, r: int, fixed: int | No
 
 
 def table_elements(node: TableNode, semiring: Semiring, parts: list[FloatArray], skip: int | None = None) -> FloatArray:
-    """Elements of the joint values of a factor, multiplied with the messages of its children but one."""
+    """Elements of the joint values of a factor, times the messages of its children except `skip`."""
     x = semiring.lift(node.weights, node.features)
     for child, at in zip(node.children, node.at_children, strict=True):
         if child != skip:
             x = semiring.times(x, parts[child][at])
     return x
-
-
-def factor_message(node: PairNode | TableNode, semiring: Semiring, parts: list[FloatArray]) -> FloatArray:
-    """What a factor sends to its parent."""
-    if isinstance(node, PairNode):
-        return semiring.through(node.operator, parts[node.children[0]], up=True)
-    return semiring.grouped(table_elements(node, semiring, parts), node.offsets)
 
 
 def pass_up(
@@ -107,22 +81,9 @@ def pass_up(
     fixed: Mapping[int, int] | None = None,
     keep: Iterable[int] = (),
 ) -> Messages:
-    """Messages towards the root.
+    """Messages towards the root, with some parts `fixed` at a value; messages of the factors in `keep` are kept.
 
-    Parameters
-    ----------
-    tree : FactorTree
-        With features of the width that the semiring expects.
-    semiring : Semiring
-        What to compute in.
-    fixed : dict, optional
-        Values that some parts are held at.
-    keep : iterable of int
-        Factors whose messages are wanted in the result.
-
-    Notes
-    -----
-    O(entries of all factors times width); memory R M times width.
+    O(entries of all factors times width) time, O(R M width) memory.
     """
     held = {} if fixed is None else fixed
     wanted = set(keep)
@@ -139,7 +100,10 @@ def pass_up(
     for i in range(len(tree.nodes) - 1, -1, -1):
         # All that hangs below the children has been multiplied in by now.
         node = tree.nodes[i]
-        message = factor_message(node, semiring, parts)
+        if isinstance(node, PairNode):
+            message = semiring.through(node.operator, parts[node.children[0]], up=True)
+        else:
+            message = semiring.grouped(table_elements(node, semiring, parts), node.offsets)
         if i in wanted:
             kept[i] = message
         parts[node.parent] = semiring.times(parts[node.parent], message)
@@ -148,7 +112,7 @@ def pass_up(
 
 
 def _products_of_others(semiring: Semiring, factors: list[FloatArray], first: FloatArray) -> list[FloatArray]:
-    """For each factor, `first` times all the others: no division, so that zeros do no harm."""
+    """For each factor, `first` times all the others, without a division, so that zeros are allowed."""
     before = [first]
     for x in factors[:-1]:
         before.append(semiring.times(before[-1], x))
@@ -162,13 +126,9 @@ def _products_of_others(semiring: Semiring, factors: list[FloatArray], first: Fl
 def pass_both_ways(
     tree: FactorTree, semiring: Semiring, *, fixed: Mapping[int, int] | None = None, keep: bool = False
 ) -> Beliefs:
-    """Messages towards the root and back, for the beliefs of all parts; some may be held at a value.
+    """Messages towards the root and back, for the beliefs of all parts; some may be fixed at a value.
 
-    Those from the factors towards the root are kept only on request.
-
-    Notes
-    -----
-    O(entries of all factors times width), for a bounded number of parts in a factor.
+    Messages from the factors towards the root are kept only if `keep` is true.
     """
     held = {} if fixed is None else fixed
     up = pass_up(tree, semiring, fixed=held, keep=range(len(tree.nodes)))
@@ -177,7 +137,7 @@ def pass_both_ways(
     from_above: dict[int, FloatArray] = {}
 
     def send(r: int) -> None:
-        """What a part tells the factors below it: all it knows but from that factor."""
+        """Send to each factor below part r the product of all that r knows from elsewhere."""
         below = tree.below[r]
         if below:
             first = semiring.times(unary_elements(tree, semiring, r, held.get(r)), outside[r])
@@ -206,7 +166,7 @@ def pass_both_ways(
 
 
 def check_possible(messages: Messages, what: str = "structure") -> None:
-    """Refuse a model in which everything is forbidden."""
+    """Raise an error if every structure is forbidden."""
     if not messages.total[0, 0] > 0.0:
         raise DiversetError(
             f"no {what} is allowed: the factors forbid every combination of values (or its quality is below 1e-300 of "

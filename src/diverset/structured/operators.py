@@ -1,8 +1,8 @@
-r"""Weights between two neighbouring parts, as matrices that are only ever multiplied and read by rows.
+r"""Weights between two neighbouring parts, as matrices that are multiplied and read by rows.
 
 A pairwise factor without features enters message passing as a matrix W, one row per value of the part nearer to the
 root, one column per value of the other. Messages towards the root are :math:`W X`, messages away from it
-:math:`W^\top X`, and a walk from the root reads the row of the value it stands on. Three ways to hold W:
+:math:`W^\top X`, and a walk from the root reads the row of its current value. W has three storage formats:
 
 ============  =========================  =======================================================================
 dense         :math:`M M'` numbers       any factor
@@ -22,22 +22,14 @@ from typing import Any
 import numpy as np
 
 from diverset._typing import Array, FloatArray, IntArray
-from diverset.numerics.cores import share_rows
+from diverset.numerics.linalg import share_rows
 
 __all__ = ["DensePair", "PairWeights", "Rows", "SeparablePair", "SparsePair", "UniformPair"]
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Some rows of W, one after the other.
-
-    Parameters
-    ----------
-    offsets : ndarray of shape (n_rows + 1,)
-        Where each row begins.
-    columns, weights : ndarray of shape (offsets[-1],)
-        Values of the other part, and their weights.
-    """
+    """Some rows of W in compressed form: row i has ``columns`` and ``weights`` from offsets[i] to offsets[i + 1]."""
 
     offsets: IntArray
     columns: IntArray
@@ -102,15 +94,7 @@ class DensePair(PairWeights):
 
 
 class SparsePair(PairWeights):
-    """W in compressed sparse rows; entries not stored are forbidden.
-
-    Parameters
-    ----------
-    indptr, indices, data : ndarray
-        As in ``scipy.sparse.csr_array``.
-    shape : tuple of int
-        Of W.
-    """
+    """W in compressed sparse rows, as in ``scipy.sparse.csr_array``; entries not stored are forbidden."""
 
     def __init__(self, indptr: Array, indices: Array, data: FloatArray, shape: tuple[int, int]) -> None:
         self.indptr, self.indices, self.data, self.shape = indptr, indices, data, shape
@@ -128,7 +112,7 @@ class SparsePair(PairWeights):
         return self.apply_scaled(np.ones(self.shape[0]), np.ones(self.shape[1]), X)
 
     def apply_scaled(self, left: FloatArray, right: FloatArray, X: FloatArray) -> FloatArray:
-        """The same with scaled rows and columns; rows are shared out over the processor's cores when that pays."""
+        """The same with scaled rows and columns; large products are split over threads by rows."""
         from diverset.structured._product_loops import multiply_rows
 
         X, right = np.ascontiguousarray(X, dtype=np.float64), np.ascontiguousarray(right, dtype=np.float64)
@@ -141,7 +125,7 @@ class SparsePair(PairWeights):
         return Y
 
     def apply_transposed(self, X: FloatArray) -> FloatArray:
-        """W^T X, by scattering rows: no transposed copy is made."""
+        """W^T X, without a transposed copy of W."""
         return np.asarray(self._matrix.T @ X)
 
     def apply_max(self, x: FloatArray) -> FloatArray:
@@ -168,16 +152,7 @@ class SeparablePair(PairWeights):
 
     .. math::  W[y, y'] = A_b[y_b, y'_b] \prod_{a \ne b} A_a^{(y_b)}[y_a, y'_a],
 
-    with :math:`y'_b` in place of :math:`y_b` above where the governing coordinate is that of the columns.
-
-    Parameters
-    ----------
-    matrices : tuple of ndarray of shape (m_a, m'_a) or (n_b, m_a, m'_a)
-        One per axis.
-    by : int, optional
-        The governing axis.
-    of_columns : bool
-        Whether the governing coordinate is that of the columns of W.
+    with :math:`y'_b` in place of :math:`y_b` above if `of_columns`.
     """
 
     def __init__(self, matrices: tuple[FloatArray, ...], by: int | None = None, *, of_columns: bool = False) -> None:
@@ -186,7 +161,7 @@ class SeparablePair(PairWeights):
         self.shape = (int(np.prod(self._grid[0])), int(np.prod(self._grid[1])))
 
     def _order(self, governed_by_result: bool) -> list[int]:
-        """Axes in the order of their products: the governing one when its coordinate becomes or ceases to be known."""
+        """Order of the products: the governing axis first if the result has its coordinate, else last."""
         if self.by is None:
             return list(range(len(self.matrices)))
         others = [a for a in range(len(self.matrices)) if a != self.by]
@@ -216,7 +191,7 @@ class SeparablePair(PairWeights):
         return self._along_axes([A.swapaxes(-1, -2) for A in self.matrices], X, self.of_columns)
 
     def apply_max(self, x: FloatArray) -> FloatArray:
-        """Largest products: the maximum distributes over the axes as the sum does."""
+        """Largest products, axis by axis: the maximum distributes over the axes as the sum does."""
         y = x.reshape(self._grid[1])
         for axis in self._order(not self.of_columns):
             A = self.matrices[axis]
@@ -232,7 +207,7 @@ class SeparablePair(PairWeights):
         return np.ascontiguousarray(y).reshape(-1)
 
     def rows(self, values: IntArray) -> Rows:
-        """Products of rows of the small matrices, over the coordinates at which these are not zero."""
+        """Products of rows of the small matrices, at coordinates where these are nonzero."""
         index = np.stack(np.unravel_index(values, self._grid[0]), axis=1)
         columns, weights, offsets = [], [], [0]
         for at in index:
@@ -245,7 +220,7 @@ class SeparablePair(PairWeights):
         return Rows(np.array(offsets), np.concatenate(columns), np.concatenate(weights))
 
     def _row(self, at: IntArray) -> tuple[list[IntArray], FloatArray]:
-        """Coordinates along each axis where the row of the value with coordinates `at` may be above 0; and the row."""
+        """Coordinates along each axis where the row of the value at `at` may be nonzero, and that row."""
         n_axes = len(self.matrices)
         W = np.ones((1,) * n_axes)
         kept: list[IntArray] = [np.zeros(0, dtype=np.int64)] * n_axes
@@ -268,7 +243,7 @@ class SeparablePair(PairWeights):
 
 
 class UniformPair(PairWeights):
-    """W of ones: two parts that a factor joins without preferring anything."""
+    """W of ones, for a factor that joins two parts and prefers no values."""
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         self.shape = (shape[0], shape[1])

@@ -1,4 +1,4 @@
-"""What a factor says about its parts: qualities that multiply and features that add.
+"""Potentials: the qualities, which multiply, and features, which add, of a factor.
 
 A potential is checked and copied once, divided by its largest quality (whose logarithm is kept apart), and may be
 shared by any number of factors.
@@ -16,7 +16,7 @@ import numpy as np
 from diverset._typing import Array, BoolArray, FloatArray, IntArray
 from diverset.core.cache import Frozen
 from diverset.errors import KernelError
-from diverset.numerics.validation import LARGEST, as_real_or_complex, check_fits_in_memory, is_sparse
+from diverset.numerics.validation import LARGEST, as_real, check_fits_in_memory, is_sparse
 
 __all__ = ["Potential", "Separable"]
 
@@ -83,10 +83,7 @@ def _where(index: Iterable[Any]) -> str:
 
 
 def _real(a: Any, name: str, ndim: int) -> FloatArray:
-    array = as_real_or_complex(a, name=name, ndim=ndim)
-    if np.iscomplexobj(array):
-        raise KernelError(f"{name} is complex; it must be real")
-    return np.array(array, dtype=np.float64)
+    return np.array(as_real(a, name=name, shape=(None,) * ndim))
 
 
 def _refuse(array: FloatArray, bad: Any, name: str, remedy: str, labels: IntArray | None = None) -> None:
@@ -116,41 +113,26 @@ def _check_log_quality(values: FloatArray, name: str, labels: IntArray | None = 
 class Potential(Frozen):
     r"""Quality and features of the joint values of a few parts.
 
-    Parameters
-    ----------
-    shape : tuple of int
-        Numbers of values of the parts.
-    log_max : float
-        Logarithm of what qualities were divided by: the largest, or a bound of it.
-    dense : ndarray, optional
-        Qualities divided by the largest, of that shape; None where they are held otherwise, or all 1.
-    values : ndarray of shape (n_entries,), optional
-        Qualities of the allowed entries, in C order, where the quality was sparse.
-    rows : tuple of ndarray, optional
-        ``indptr, indices`` of those entries, for two parts, as in ``scipy.sparse.csr_array``.
-    entries : ndarray of shape (n_parts, n_entries), optional
-        Those entries themselves, for another number of parts.
-    separable : tuple of ndarray, optional
-        Small matrices whose Kronecker product is the quality, or stacks of them.
-    by : int, optional
-        The axis whose coordinate, of the first part, picks from the stacks.
-    features : ndarray, optional
-        Of shape (*shape, D), or (n_entries, D) beside `values`.
+    Qualities are dense, sparse (`values` with `rows` or `entries`), separable, or all 1 where none of these is given.
     """
 
     shape: tuple[int, ...]
+    #: Logarithm of what qualities were divided by: the largest, or an upper bound of it.
     log_max: float = 0.0
     dense: FloatArray | None = None
+    #: Allowed entries in C order: (indptr, indices) of a CSR array for two parts, else indices (n_parts, n_entries).
     values: FloatArray | None = None
     rows: tuple[Array, Array] | None = None
     entries: IntArray | None = None
+    #: Small matrices whose Kronecker product is the quality, or stacks governed by axis `by` of the first part.
     separable: tuple[FloatArray, ...] | None = None
     by: int | None = None
+    #: Of shape (*shape, D), or (n_entries, D) for sparse qualities.
     features: FloatArray | None = None
 
     @classmethod
     def read(cls, shape: tuple[int, ...], quality: Any, log_quality: Any, features: Any, name: str) -> Potential:
-        """Check what the user gave for a factor called `name`."""
+        """Check the arrays that the user gave for a factor called `name`."""
         if quality is not None and log_quality is not None:
             raise KernelError(f"{name} has both quality and log_quality; give one")
         given, logs = (log_quality, True) if log_quality is not None else (quality, False)
@@ -167,8 +149,7 @@ class Potential(Frozen):
             held = cls(shape, sum(math.log(top) for top in tops), separable=scaled, by=given.by)
         elif is_sparse(given):
             held, order = _read_sparse(given, shape, logs, label)
-            if held.entries is not None and len(shape) == 1:
-                assert held.values is not None
+            if held.entries is not None and held.values is not None and len(shape) == 1:
                 dense = np.zeros(shape)
                 dense[held.entries[0]] = held.values
                 held, order = cls(shape, held.log_max, dense=dense), None
@@ -211,7 +192,7 @@ class Potential(Frozen):
         return np.stack([i.ravel() for i in np.indices(self.shape)])
 
     def _find(self, index: IntArray) -> tuple[IntArray, BoolArray]:
-        """Positions among the entries of joint values (n, n_parts), and whether they are there."""
+        """Positions among the entries of joint values (n, n_parts), and whether each was found."""
         if self.rows is None:
             assert self.entries is not None
             keys = np.ravel_multi_index(tuple(self.entries), self.shape)
@@ -279,7 +260,7 @@ def _normalised(values: FloatArray, logs: bool, label: str) -> tuple[FloatArray,
 
 
 def _read_sparse(given: Any, shape: tuple[int, ...], logs: bool, label: str) -> tuple[Potential, IntArray | None]:
-    """A sparse quality as entries in C order, and where each stood among the stored ones if not there."""
+    """Read a sparse quality as entries in C order, with their order among the stored ones if that differs."""
     _check_shape(given.shape, shape, label)
     check = _check_log_quality if logs else _check_quality
     if getattr(given, "format", "") == "csr" and given.has_canonical_format:
@@ -322,14 +303,15 @@ def _read_features(features: Any, held: Potential, order: IntArray | None, label
         features = features.toarray()
     array = np.asarray(features)
     full = (*held.shape, array.shape[-1] if array.ndim else 0)
-    if held.values is not None and array.ndim == 2 and array.shape[0] == len(held.values) and array.shape != full:
-        rows = _real(array, label, 2)
-        _refuse(rows, ~(np.abs(rows) <= LARGEST), label, "every entry must be finite, its square too")
-        return rows if order is None else rows[order]
-    array = _real(features, label, len(held.shape) + 1)
-    if array.shape[:-1] != held.shape:
+    by_entry = (
+        held.values is not None and array.ndim == 2 and array.shape[0] == len(held.values) and array.shape != full
+    )
+    array = _real(features, label, 2 if by_entry else len(held.shape) + 1)
+    if not by_entry and array.shape[:-1] != held.shape:
         also = "" if held.values is None else f", or ({len(held.values)}, D), one row per stored entry"
         wanted = ", ".join(map(str, held.shape))
         raise KernelError(f"{label} have shape {array.shape}; expected ({wanted}, D){also}")
     _refuse(array, ~(np.abs(array) <= LARGEST), label, "every entry must be finite, its square too")
+    if by_entry:
+        return array if order is None else array[order]
     return array if held.values is None else array[tuple(held.coordinates())]

@@ -1,7 +1,7 @@
-r"""The quality model alone: structures without repulsion, as a baseline and for their best.
+r"""The quality model alone: structures without repulsion, as a baseline and for the best structures.
 
-:math:`\Pr(y) \propto q(y)^{power}` is a Markov random field; drawing from it independently, or listing its best
-structures, is what people do where they want several structures and have no model of sets.
+:math:`\Pr(y) \propto q(y)^{power}` is a Markov random field. Drawing from it independently, or listing its best
+structures, is the usual way to get several structures without a model of sets.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from diverset._typing import FloatArray, IntArray, RNGLike
-from diverset.numerics.validation import check_positive, check_size
+from diverset.numerics.validation import as_generator, check_positive, check_size
 from diverset.structured.graph import FactorGraph
 from diverset.structured.messages import Messages, check_possible, pass_both_ways, pass_up
+from diverset.structured.model import StructureSpace
 from diverset.structured.semirings import MaxProduct, SumProduct
-from diverset.structured.space import StructureSpace
 from diverset.structured.tree import FactorTree, PairNode
 from diverset.structured.walk import WalkPlan, draw_structures
 
@@ -33,9 +33,9 @@ class QualityModel:
     Parameters
     ----------
     graph : FactorGraph
-        Features are not looked at.
+        Its features are ignored.
     power : float
-        1 by default; 2 is the law that message passing for a structured DPP is about.
+        1 by default; 2 is the law used in message passing for a structured DPP.
     max_states : int
         As for :class:`~diverset.StructuredDPP`.
 
@@ -81,8 +81,8 @@ class QualityModel:
         plan = WalkPlan.of(tree, np.zeros((tree.n_features, 1)))
         check_possible(plan.messages)
         n = np.zeros(check_size(size, name="size"), dtype=np.int64)
-        # A function that is 1 all over: squares of it change nothing.
-        return self._space.decode(draw_structures(plan, n, np.random.default_rng(rng), constant=1.0))
+        # The constant function 1, whose square does not change the law.
+        return self._space.decode(draw_structures(plan, n, as_generator(rng), constant=1.0))
 
     def best(self) -> IntArray:
         """The best structure, of shape (n_parts,)."""
@@ -93,10 +93,10 @@ class QualityModel:
 
         Notes
         -----
-        Max-product messages say, for every choice at a factor, by how much the best structure with it falls short of
-        the best without, and these shortfalls add up along the tree. Structures are then listed in order of their sum
-        with a heap: from each, the next ones deviate at one later factor more ([Lawler1972]_). One pass of messages,
-        then O(R) candidates for each structure listed.
+        Max-product messages give, for every choice at a factor, the loss of the best structure with that choice against
+        the best structure of all, and these losses add up along the tree. A heap lists structures in the order of their
+        total loss: the successors of a structure deviate at one more, later factor ([Lawler1972]_). One pass of
+        messages, then O(R) candidates for each structure listed.
         """
         count = check_size(n, name="n")
         up = pass_up(self._space.tree, MaxProduct())

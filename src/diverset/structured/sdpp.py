@@ -23,12 +23,11 @@ from diverset.errors import (
 from diverset.numerics import poisson_binomial, symmetric
 from diverset.numerics.graded import eigh_graded, graded_right_vectors, is_graded
 from diverset.numerics.linalg import EPS, log_det_gram, null_basis, row_norms_squared
-from diverset.numerics.logistic import expit
+from diverset.numerics.symmetric import expit
 from diverset.numerics.validation import check_count, check_positive
-from diverset.sampling.eigenvectors import EigenvectorLaw
+from diverset.sampling.eigenvector_law import EigenvectorLaw
 from diverset.structured.graph import FactorGraph
-from diverset.structured.model import StructuredModel
-from diverset.structured.space import StructureSpace
+from diverset.structured.model import StructuredModel, StructureSpace
 
 if TYPE_CHECKING:
     from diverset.structured.best import BestSet
@@ -46,15 +45,15 @@ class StructuredDPP(StructuredModel):
         L_{yz} = q(y)\, \phi(y)^\top \phi(z)\, q(z), \qquad
         q(y) = \prod_\alpha q_\alpha(y_\alpha), \quad \phi(y) = \sum_\alpha \phi_\alpha(y_\alpha).
 
-    There are :math:`M^R` structures; all is computed from the D x D dual kernel
+    There are :math:`M^R` structures; everything is computed from the D x D dual kernel
     :math:`C = \sum_y q^2(y)\phi(y)\phi(y)^\top`, by message passing ([KuleszaTaskar2012]_, section 6).
 
     Parameters
     ----------
     graph : FactorGraph
-        With features on some factor. Later additions to it do not change this model.
+        A graph with features on some factor. Later additions to it do not change this model.
     projection : int, optional
-        Project the features to so many random dimensions first (section 3.4).
+        Project the features to this number of random dimensions first (section 3.4).
     rng : int, Generator or None
         Seed or generator of the projection.
     max_states : int
@@ -66,9 +65,9 @@ class StructuredDPP(StructuredModel):
     Immutable. The dual kernel is computed on first use, in :math:`O(R(|E|D + MD^2))` for R factors with
     :math:`|E|` allowed entries; questions about k structures then cost :math:`O(kRD + kD^2)`.
 
-    C adds up structures of all qualities, so that eigenvalues below some rounding units of its trace count as zero. If
-    the graph has one part, small ones keep their relative accuracy whatever the range of qualities. They also do where
-    the scales lie along the coordinates of the features, and these are nonnegative or all on one factor.
+    C is a sum over structures of all qualities, so eigenvalues below a few rounding units of its trace count as zero.
+    If the graph has one part, small ones are relatively accurate whatever the range of qualities. They are also
+    accurate if coordinates of the features differ in scale and are nonnegative or all on one factor.
 
     Examples
     --------
@@ -102,8 +101,8 @@ class StructuredDPP(StructuredModel):
         if graph.n_features == 0:
             raise KernelError("no factor of the graph has features; without them no two structures differ")
         held = graph.copy() if projection is None else graph.project(projection, rng=rng)
-        nobody = np.zeros((0, graph.n_parts), dtype=np.int64)
-        self._set(StructureSpace(held, max_states=max_states), 0.0, None, nobody)
+        excluded = np.zeros((0, graph.n_parts), dtype=np.int64)
+        self._set(StructureSpace(held, max_states=max_states), 0.0, None, excluded)
 
     def _set(
         self, space: StructureSpace, log_factor: float, basis: FloatArray | None, excluded: IntArray
@@ -150,9 +149,9 @@ class StructuredDPP(StructuredModel):
             C = np.exp(self._space.log_Z + self._log_factor) * self._scaled_kernel
         if not np.isfinite(C).all() or (not C.any() and self._scaled_kernel.any()):
             raise KernelError(
-                f"the dual kernel is of the order of exp({self._space.log_Z + self._log_factor:.0f}), no "
-                "floating-point number; rescale(expected_size) gives a model with a moderate one, and all other "
-                "questions are answered as they are"
+                f"the dual kernel is of the order of exp({self._space.log_Z + self._log_factor:.0f}), outside the "
+                "range of floating-point numbers; rescale(expected_size) gives a model with a moderate one, and all "
+                "other methods work without it"
             )
         return np.array(C)
 
@@ -168,7 +167,7 @@ class StructuredDPP(StructuredModel):
         """Eigenvalues of C in units of Z, ascending; the vectors of those above a floor; that floor."""
         graph = self._space.graph
         if graph.n_parts == 1:
-            # The structures can be listed, and their rows keep what C loses where qualities differ in scale.
+            # The structures can be listed; their rows keep digits that C loses if qualities differ in scale.
             values = np.zeros(self._scaled_kernel.shape[0])
             sigma, vectors = graded_right_vectors(self._rows())
             squares = sigma**2
@@ -188,7 +187,7 @@ class StructuredDPP(StructuredModel):
         graph = self._space.graph
         Y = np.arange(graph.n_values[0])[:, None]
         whole, phi = graph.features(Y), self._features(Y)
-        # What is left of a row in the span of those that appear is rounding.
+        # Rows in the span of the included structures have only rounding errors left.
         gone = row_norms_squared(phi) <= (64.0 * EPS) ** 2 * row_norms_squared(whole)
         with np.errstate(under="ignore"):
             q = np.exp(graph.log_quality(Y) - 0.5 * self._space.log_Z)
@@ -196,7 +195,7 @@ class StructuredDPP(StructuredModel):
         return np.asarray(q[:, None] * phi, dtype=np.float64)
 
     def _sums_positive_terms(self) -> bool:
-        """Whether entries of C are sums without cancellation, so that small ones are right relative to themselves."""
+        """Whether entries of C are sums without cancellation, so that small ones are relatively accurate."""
         if self._basis is not None or len(self._excluded):
             return False
         held = [f.potential.features for f in self._space.graph.factors if f.potential.features is not None]
@@ -296,7 +295,7 @@ class StructuredDPP(StructuredModel):
         return self.marginal([np.asarray(y), np.asarray(z)])
 
     def listed(self, max_structures: int = 5_000) -> tuple[DPP, IntArray]:
-        """The same law as a plain DPP, and the structures its items stand for; for small spaces only.
+        """The same law as a plain DPP, and the structures of its items; for small spaces only.
 
         Parameters
         ----------
@@ -317,7 +316,7 @@ class StructuredDPP(StructuredModel):
     def condition(
         self, include: Any = (), exclude: Any = (), *, parts: Mapping[int | str, Any] | None = None
     ) -> StructuredDPP:
-        r"""The law of the other structures, given what appears, what does not, and where all pass.
+        r"""The law of the other structures, given included and excluded structures and values of parts.
 
         Parameters
         ----------
@@ -345,7 +344,7 @@ class StructuredDPP(StructuredModel):
         model = self
         if parts is not None:
             restricted = StructureSpace(self._space.graph.restrict(parts), max_states=self._space.max_states)
-            # An excluded structure that the restriction forbids would be subtracted from a sum it is not in.
+            # An excluded structure that the restriction forbids is not in the sum, so it must not be subtracted.
             kept = restricted.graph.log_quality(self._excluded) > -np.inf
             model = self._with(space=restricted, excluded=self._excluded[kept])
         fresh = outside[(model._space.graph.log_quality(outside) > -np.inf) & ~model._is_excluded(outside)]
@@ -373,8 +372,8 @@ class StructuredDPP(StructuredModel):
     def scale_quality(self, log_gamma: SupportsFloat) -> StructuredDPP:
         r"""The model with the quality of every structure multiplied by :math:`\gamma`, given by its logarithm.
 
-        L is multiplied by :math:`\gamma^2`; messages are shared. Where ``rescale`` makes draws of different models
-        alike in size, one :math:`\gamma` for all lets qualities say how many structures there are.
+        L is multiplied by :math:`\gamma^2`; messages are shared. ``rescale`` gives draws of different models the same
+        expected size; one :math:`\gamma` for all lets the qualities determine the sizes.
         """
         given = float(log_gamma)
         if not math.isfinite(given):

@@ -1,4 +1,4 @@
-r"""Semirings: what message passing adds and multiplies ([KuleszaTaskar2012]_, section 6.2).
+r"""Semirings: the addition and multiplication of message passing ([KuleszaTaskar2012]_, section 6.2).
 
 An element of a semiring is a row of numbers, so that a message is an array of shape (n, width), n elements. One
 engine (:mod:`diverset.structured.messages`) then computes
@@ -8,17 +8,14 @@ engine (:mod:`diverset.structured.messages`) then computes
 for all of them. In most semirings :math:`\oplus` is plain addition of rows; passing a message through a factor
 without features is then one matrix product, whatever the width.
 
-===================  =====================================  ==========================================================
-class                element                                sums up to
-===================  =====================================  ==========================================================
-`SumProduct`         p                                      :math:`\sum_y p(y)`
-`MaxProduct`         p                                      :math:`\max_y p(y)`
-`LogSum`             log p                                  :math:`\log \sum_y p(y)`
-`SecondOrder`        p, pa, pb, pab                         :math:`\sum_y p(y) a(y) b(y)`, a and b additive
-`VectorSecondOrder`  p, :math:`p\phi, p\phi\phi^\top`       :math:`\sum_y p(y) \phi(y)\phi(y)^\top`: the dual kernel
-`Squares`            p, and pa, pa² for each of m features  :math:`\sum_y p(y) a_n(y)^2` for each n: one per vector
-`SquaredNorm`        p, :math:`p\phi, p\|\phi\|^2`          :math:`\sum_y p(y) \|\phi(y)\|^2`: part marginals
-===================  =====================================  ==========================================================
+=============  =====================================  ================================================================
+class          element                                sums up to
+=============  =====================================  ================================================================
+`SumProduct`   p                                      :math:`\sum_y p(y)`
+`MaxProduct`   p                                      :math:`\max_y p(y)`
+`Squares`      p, and pa, pa² for each of m features  :math:`\sum_y p(y) a_n(y)^2` for each n: one per vector
+`SquaredNorm`  p, :math:`p\phi, p\|\phi\|^2`          :math:`\sum_y p(y) \|\phi(y)\|^2`: part marginals
+=============  =====================================  ================================================================
 """
 
 from __future__ import annotations
@@ -32,17 +29,7 @@ from diverset._typing import FloatArray, IntArray
 from diverset.numerics.linalg import block_length
 from diverset.structured.operators import PairWeights
 
-__all__ = [
-    "LogSum",
-    "MaxProduct",
-    "SecondOrder",
-    "Semiring",
-    "SquaredNorm",
-    "Squares",
-    "SumProduct",
-    "VectorSecondOrder",
-    "reduce_groups",
-]
+__all__ = ["MaxProduct", "Semiring", "SquaredNorm", "Squares", "SumProduct", "reduce_groups"]
 
 
 def reduce_groups(operation: np.ufunc, x: FloatArray, offsets: IntArray, empty: float) -> FloatArray:
@@ -55,7 +42,7 @@ def reduce_groups(operation: np.ufunc, x: FloatArray, offsets: IntArray, empty: 
 
 
 class Semiring(abc.ABC):
-    """Elements as rows; addition here is that of rows, which :class:`MaxProduct` and :class:`LogSum` replace."""
+    """Operations on elements stored as rows; :class:`MaxProduct` overrides the addition."""
 
     #: Numbers per element.
     width: int = 1
@@ -73,7 +60,7 @@ class Semiring(abc.ABC):
         return self.lift(np.ones(n), None)
 
     def zero(self, n: int) -> FloatArray:
-        """Neutral elements of the sum: what is forbidden."""
+        """Neutral elements of the sum, which stand for forbidden values."""
         return np.zeros((n, self.width))
 
     def total(self, x: FloatArray) -> FloatArray:
@@ -85,11 +72,11 @@ class Semiring(abc.ABC):
         return reduce_groups(np.add, x, offsets, 0.0)
 
     def through(self, W: PairWeights, x: FloatArray, *, up: bool) -> FloatArray:
-        """A message passed through a factor without features, towards the root or away from it."""
+        """Pass a message through a factor without features, towards the root or away from it."""
         return W.apply(x) if up else W.apply_transposed(x)
 
     def rescale(self, x: FloatArray) -> float:
-        """Divide elements by their largest weight, in place, and return its logarithm; by 1 where all are zero."""
+        """Divide elements in place by their largest weight and return its logarithm; do nothing if all are zero."""
         top = float(x[:, 0].max(initial=0.0))
         if not top > 0.0:
             return 0.0
@@ -117,11 +104,11 @@ class MaxProduct(SumProduct):
         return np.asarray(x.max(axis=0, keepdims=True))
 
     def grouped(self, x: FloatArray, offsets: IntArray) -> FloatArray:
-        """Maxima of groups; 0, as of nothing allowed, for an empty one."""
+        """Maxima of groups; 0 for an empty group."""
         return reduce_groups(np.maximum, x, offsets, 0.0)
 
     def through(self, W: PairWeights, x: FloatArray, *, up: bool) -> FloatArray:
-        """Largest products; the maximum away from the root reads W by columns."""
+        """Largest products. Away from the root, W is read in blocks of rows."""
         if up:
             return W.apply_max(x[:, 0])[:, None]
         out = np.zeros(W.shape[1])
@@ -132,127 +119,10 @@ class MaxProduct(SumProduct):
         return out[:, None]
 
 
-class LogSum(Semiring):
-    """Sums and products of numbers given by their logarithms; ``-inf`` is zero."""
-
-    def lift(self, weights: FloatArray, features: FloatArray | None) -> FloatArray:
-        """Logarithms of the weights."""
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(weights)[:, None])
-
-    def times(self, x: FloatArray, y: FloatArray) -> FloatArray:
-        """Sum of logarithms."""
-        return x + y
-
-    def zero(self, n: int) -> FloatArray:
-        """Minus infinity."""
-        return np.full((n, 1), -np.inf)
-
-    def total(self, x: FloatArray) -> FloatArray:
-        """Logarithm of the sum."""
-        return np.asarray(np.logaddexp.reduce(x, axis=0, keepdims=True))
-
-    def grouped(self, x: FloatArray, offsets: IntArray) -> FloatArray:
-        """Logarithms of the sums of groups."""
-        return reduce_groups(np.logaddexp, x, offsets, -np.inf)
-
-    def through(self, W: PairWeights, x: FloatArray, *, up: bool) -> FloatArray:
-        """The product with W of numbers scaled to at most 1."""
-        top = float(x.max())
-        if top == -np.inf:
-            return self.zero(W.shape[0] if up else W.shape[1])
-        y = super().through(W, np.exp(x - top), up=up)
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(y) + top)
-
-    def rescale(self, x: FloatArray) -> float:
-        """Shift to a largest entry of 0, in place."""
-        top = float(x.max(initial=-np.inf))
-        if top == -np.inf:
-            return 0.0
-        x -= top
-        return top
-
-
-class SecondOrder(Semiring):
-    r"""Four numbers :math:`(p, pa, pb, pab)`, for two additive functions a and b: features of width 2.
-
-    .. math::  (p, \phi, \psi, c) \otimes (p', \phi', \psi', c')
-               = (pp',\ p\phi' + p'\phi,\ p\psi' + p'\psi,\ pc' + p'c + \phi\psi' + \phi'\psi)
-
-    ([LiEisner2009]_; [KuleszaTaskar2012]_, section 6.2.4).
-    """
-
-    width = 4
-
-    def lift(self, weights: FloatArray, features: FloatArray | None) -> FloatArray:
-        """The element of p, a and b."""
-        x = np.zeros((len(weights), 4))
-        x[:, 0] = weights
-        if features is not None:
-            x[:, 1:3] = weights[:, None] * features
-            x[:, 3] = weights * features[:, 0] * features[:, 1]
-        return x
-
-    def times(self, x: FloatArray, y: FloatArray) -> FloatArray:
-        """As above."""
-        p, a, b, c = x.T
-        q, d, e, f = y.T
-        return np.stack([p * q, p * d + q * a, p * e + q * b, p * f + q * c + a * e + d * b], axis=1)
-
-
-class VectorSecondOrder(Semiring):
-    r"""All pairs of features at once: :math:`(p, p\phi, p\phi\phi^\top)`, rows of :math:`1 + D + D^2` numbers.
-
-    The plain way to the dual kernel, :math:`O(D^2)` per allowed joint value of every factor ([KuleszaTaskar2012]_,
-    section 6.3.1).
-
-    Parameters
-    ----------
-    n_features : int
-        D.
-    """
-
-    def __init__(self, n_features: int) -> None:
-        self.n_features = n_features
-        self.width = 1 + n_features + n_features**2
-
-    def _split(self, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        D = self.n_features
-        return x[:, :1], x[:, 1 : 1 + D], x[:, 1 + D :].reshape(len(x), D, D)
-
-    def _join(self, p: FloatArray, phi: FloatArray, C: FloatArray) -> FloatArray:
-        return np.concatenate([p, phi, C.reshape(len(p), -1)], axis=1)
-
-    def lift(self, weights: FloatArray, features: FloatArray | None) -> FloatArray:
-        """The element of p and the features."""
-        p = weights[:, None]
-        phi = np.zeros((len(p), self.n_features)) if features is None else features
-        return self._join(p, p * phi, p[:, :, None] * phi[:, :, None] * phi[:, None, :])
-
-    def times(self, x: FloatArray, y: FloatArray) -> FloatArray:
-        """The product of :class:`SecondOrder` for every pair of features."""
-        p, phi, C = self._split(x)
-        q, psi, E = self._split(y)
-        outer = phi[:, :, None] * psi[:, None, :]
-        second = p[:, :, None] * E + q[:, :, None] * C + outer + outer.transpose(0, 2, 1)
-        return self._join(p * q, p * psi + q * phi, second)
-
-    def matrix(self, x: FloatArray) -> FloatArray:
-        """The last component of a single element, (D, D)."""
-        return np.asarray(self._split(x)[2][0])
-
-
 class Squares(Semiring):
-    r"""Each of m features by itself: :math:`(p, pa_1, \dots, pa_m, pa_1^2, \dots, pa_m^2)`, which share p.
+    r"""Each of m features by itself: :math:`(p, pa_1, \dots, pa_m, pa_1^2, \dots, pa_m^2)` with a common p.
 
-    With the features :math:`a_n = v_n^\top\phi` this is what a structure is drawn with: the law of one structure is a
-    mixture over n of :math:`q^2(y) (v_n^\top \phi(y))^2`.
-
-    Parameters
-    ----------
-    m : int
-        Number of features.
+    With :math:`a_n = v_n^\top\phi`, structures are drawn from a mixture over n of :math:`q^2(y) (v_n^\top \phi(y))^2`.
     """
 
     def __init__(self, m: int) -> None:
@@ -269,7 +139,7 @@ class Squares(Semiring):
         return x
 
     def times(self, x: FloatArray, y: FloatArray) -> FloatArray:
-        """The product of :class:`SecondOrder` with a = b, for each feature."""
+        """Weights multiply; first and second moments follow the product rule, feature by feature."""
         m = self.m
         z = np.empty((len(x), self.width))
         # Blocks that stay in the cache through all passes.
@@ -284,13 +154,7 @@ class Squares(Semiring):
 
 
 class SquaredNorm(Semiring):
-    r"""Features as one vector, of which only the length counts: :math:`(p, p\phi, p\|\phi\|^2)`.
-
-    Parameters
-    ----------
-    n_features : int
-        D.
-    """
+    r"""Squared length of a vector of D features: :math:`(p, p\phi, p\|\phi\|^2)`."""
 
     def __init__(self, n_features: int) -> None:
         self.n_features = n_features
@@ -306,7 +170,7 @@ class SquaredNorm(Semiring):
         return x
 
     def times(self, x: FloatArray, y: FloatArray) -> FloatArray:
-        """Weights multiply, vectors add, and their inner product counts twice."""
+        """Weights multiply, vectors add, and their inner product enters twice."""
         p, q = x[:, :1], y[:, :1]
         z = p * y
         z[:, 1:] += q * x[:, 1:]

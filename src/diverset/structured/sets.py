@@ -20,25 +20,28 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from diverset._typing import FloatArray, IntArray
 from diverset.errors import DiversetError
 from diverset.numerics.linalg import null_basis
-from diverset.sampling.eigenvectors import EigenvectorLaw
+from diverset.sampling.eigenvector_law import EigenvectorLaw
 from diverset.structured.messages import pass_both_ways
 from diverset.structured.semirings import SquaredNorm
-from diverset.structured.space import StructureSpace
 from diverset.structured.walk import WalkPlan, draw_structures, pick
+
+if TYPE_CHECKING:
+    from diverset.structured.model import StructureSpace
 
 __all__ = ["METHODS", "NaiveWalk", "SetSampler"]
 
 METHODS = ("rejection", "walk", "naive")
 
-#: Bytes of messages that draws of one call may share.
+#: Largest number of bytes of messages that the draws of one call share.
 _SHARED_BYTES = 1 << 29
-#: A structure whose vector is this close to those kept is one of them, up to rounding.
+#: Relative squared residual below which a structure counts as dependent on those kept.
 _SAME = 1e-12
 
 
@@ -47,13 +50,6 @@ class NaiveWalk:
     r"""State of Algorithm 9: parts are drawn in their order, each by message passing with those before held fixed.
 
     The law is that of all columns of V at once, :math:`\frac1m\sum_v q^2(y)(v^\top\phi(y))^2`.
-
-    Parameters
-    ----------
-    space : StructureSpace
-        The structures.
-    V : ndarray of shape (D, m)
-        The vectors v.
     """
 
     space: StructureSpace
@@ -78,18 +74,9 @@ class NaiveWalk:
 
 
 class SetSampler:
-    """Draws sets of structures.
+    """Draws sets of structures, none of them among `excluded`, (e, n_parts).
 
-    Parameters
-    ----------
-    space : StructureSpace
-        The structures.
-    law : EigenvectorLaw
-        Which eigenvectors take part: of a DPP or k-DPP.
-    V : ndarray of shape (D, r)
-        Eigenvectors as above, in features of the graph.
-    excluded : ndarray of shape (e, n_parts)
-        Structures that must not be drawn.
+    The law says which columns of V, (D, r), take part: eigenvectors scaled as above, of a DPP or k-DPP.
     """
 
     def __init__(self, space: StructureSpace, law: EigenvectorLaw, V: FloatArray, excluded: IntArray) -> None:
@@ -101,7 +88,7 @@ class SetSampler:
         if method == "rejection":
             return self._by_rejection(size, rng)
         if method in ("walk", "naive"):
-            return [_sorted(self._one_by_one(self.law.draw(rng), rng, method)) for _ in range(size)]
+            return [_sorted([y for _, y in self.steps(self.law.draw(rng), rng, method)]) for _ in range(size)]
         raise DiversetError(f"method is {method!r}; choose one of auto, {', '.join(METHODS)}")
 
     # Algorithm 11 ----------------------------------------------------------------------------------------
@@ -109,7 +96,7 @@ class SetSampler:
     def steps(
         self, J: IntArray, rng: np.random.Generator, method: str = "walk"
     ) -> Iterator[tuple[FloatArray, IntArray]]:
-        """The main loop: before each structure the vectors of the span that is left, (D, m), and the structure."""
+        """Algorithm 11: yields the vectors of the span before each structure, (D, m), and the structure."""
         V = self.V[:, J]
         while V.shape[1]:
             y = self._structure(V, rng, method)
@@ -118,9 +105,6 @@ class SetSampler:
             yield V, y
             x = self.space.graph.features(y)[0] @ V
             V = V @ null_basis(x[None])
-
-    def _one_by_one(self, J: IntArray, rng: np.random.Generator, method: str) -> list[IntArray]:
-        return [y for _, y in self.steps(J, rng, method)]
 
     def _structure(self, V: FloatArray, rng: np.random.Generator, method: str) -> IntArray:
         """One structure with probability (1/m) sum over v of its mass."""
@@ -135,7 +119,7 @@ class SetSampler:
         return np.asarray(self.space.decode(np.array([state.fixed]))[0])
 
     def _by_mass(self, V: FloatArray, rng: np.random.Generator) -> int:
-        """A column of V with probability proportional to its mass: not all are 1 where structures are excluded."""
+        """A column of V with probability proportional to its mass, which differs from 1 after exclusions."""
         mass = np.einsum("in,ij,jn->n", V, self.space.moment, V)
         return int(rng.choice(len(mass), p=mass / mass.sum()))
 
@@ -146,7 +130,7 @@ class SetSampler:
         draws: list[IntArray] = []
         start = 0
         while start < size:
-            # As many sets as have their messages fit in memory together, and one at least.
+            # As many sets, at least one, as have messages that fit in memory together.
             columns: IntArray = chosen[start]
             stop = start + 1
             while stop < size and self._fits(len(together := np.union1d(columns, chosen[stop]))):
@@ -170,11 +154,12 @@ class SetSampler:
         basis: list[list[FloatArray]] = [[] for _ in chosen]
         active = [s for s, J in enumerate(chosen) if len(J)]
         while active:
-            # Half of the proposals expected; what is left over when the set is full is not looked at.
+            # Half of the expected proposals; those left when the set is full are ignored.
             counts = [_proposals(len(chosen[s]), len(kept[s])) for s in active]
-            functions = [
-                rng.choice(places[s], size=c, p=_shares(mass[places[s]])) for s, c in zip(active, counts, strict=True)
-            ]
+            functions = []
+            for s, count in zip(active, counts, strict=True):
+                shares = mass[places[s]]
+                functions.append(rng.choice(places[s], size=count, p=shares / shares.sum()))
             values = draw_structures(plan, np.concatenate(functions), rng)
             structures = self.space.decode(values)
             X = self.space.graph.features(structures) @ self.V[:, columns]
@@ -190,7 +175,7 @@ class SetSampler:
     def _consider(
         self, y: IntArray, x: FloatArray, uniform: float, kept: list[IntArray], basis: list[FloatArray]
     ) -> None:
-        """Keep a proposal with probability equal to the part of its vector that is new."""
+        """Keep a proposal with probability equal to the share of its squared length that is new."""
         if len(kept) == len(x) or tuple(y.tolist()) in self.excluded:
             return
         length = float(x @ x)
@@ -206,15 +191,11 @@ class SetSampler:
 
 
 def _proposals(m: int, kept: int) -> int:
-    """Half of the number expected until m structures are kept, given how many are."""
+    """Half of the expected number of proposals until m structures are kept, given how many are kept now."""
     return math.ceil(0.5 * m * sum(1.0 / j for j in range(1, m - kept + 1)))
 
 
-def _shares(mass: FloatArray) -> FloatArray:
-    return np.asarray(mass / mass.sum())
-
-
 def _sorted(rows: list[IntArray]) -> IntArray:
-    """Rows in ascending order, the first part counting most."""
+    """Rows in lexicographic order."""
     Y = np.array(rows, dtype=np.int64).reshape(len(rows), -1 if rows else 0)
     return Y[np.lexsort(Y.T[::-1])] if len(rows) else Y

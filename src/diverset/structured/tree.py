@@ -2,7 +2,7 @@ r"""A factor graph made ready for message passing: a rooted tree with weights :m
 
 Part 0 is the root. Factors of one part are merged into their part, since qualities multiply and features add; a
 forest becomes a tree by one more part with a single value, the hub, tied to the root of each component by a factor
-that says nothing. Every other factor has one *parent* part, nearer to the root, and one or more *children*.
+of ones. Every other factor has one *parent* part, nearer to the root, and one or more *children*.
 
 The order of the factors is depth first, as a stack gives it: a factor comes after the one that has its parent as a
 child, and all that hangs below a factor comes before its next sibling. Read backwards, it is the order in which
@@ -48,18 +48,7 @@ class PairNode:
 class TableNode:
     """Any other factor: its allowed joint values, sorted by the value of the parent.
 
-    Parameters
-    ----------
-    parent, children
-        Parts.
-    offsets : ndarray of shape (M_parent + 1,)
-        Where the joint values with each value of the parent begin.
-    at_parent : ndarray of shape (n,)
-        Value of the parent.
-    at_children : tuple of ndarray of shape (n,)
-        Values of the children.
-    weights : ndarray of shape (n,)
-    features : ndarray of shape (n, D), optional
+    Those with value v of the parent are in the rows offsets[v] to offsets[v + 1] of the other arrays.
     """
 
     parent: int
@@ -75,25 +64,14 @@ class TableNode:
 class FactorTree:
     """Rooted factor tree; :func:`tree_of` makes one.
 
-    Parameters
-    ----------
-    n_values : tuple of int
-        Of each part, the hub included.
-    root : int
-        Where messages gather.
-    unary : tuple of Unary
-        For each part.
-    nodes : tuple of PairNode or TableNode
-        The factors of two parts or more, depth first from the root.
-    n_features : int
-        D.
-    log_scale : float
-        Logarithm of what all weights were divided by.
+    Weights are divided by ``exp(log_scale)``.
     """
 
+    #: Number of values of each part, the hub included.
     n_values: tuple[int, ...]
     root: int
     unary: tuple[Unary, ...]
+    #: The factors of two parts or more, depth first from the root.
     nodes: tuple[PairNode | TableNode, ...]
     n_features: int
     log_scale: float
@@ -104,7 +82,7 @@ class FactorTree:
         below: list[list[int]] = [[] for _ in self.n_values]
         for i, node in enumerate(self.nodes):
             below[node.parent].append(i)
-        # The stack gives back last what was pushed first.
+        # A stack returns first what was pushed last.
         return tuple(tuple(reversed(b)) for b in below)
 
     def with_features(self, V: FloatArray) -> FactorTree:
@@ -132,7 +110,7 @@ T = TypeVar("T")
 
 
 class _Builder:
-    """Weights of each potential, made once however many factors share it."""
+    """Weights of each potential, computed once even if several factors share it."""
 
     def __init__(self, power: float) -> None:
         self.power = power
@@ -146,7 +124,7 @@ class _Builder:
 
     def weights(self, q: FloatArray) -> FloatArray:
         w = q * q if self.power == 2.0 else q**self.power
-        # What would be subnormal has no digits left, and slows every product.
+        # Subnormal numbers have few digits and slow down every product.
         if self.power != 1.0:
             w[w < 1e-300] = 0.0
         return np.asarray(w)
@@ -183,8 +161,7 @@ class _Builder:
             elif p.dense is not None:
                 w = self.weights(p.dense[tuple(index)])
             else:
-                q = np.exp(p.log_quality_at(index.T) - p.log_max)
-                w = self.weights(q)
+                w = self.weights(np.exp(p.log_quality_at(index.T) - p.log_max))
             phi = p.features
             if phi is not None and p.values is None:
                 phi = phi[tuple(index)]
@@ -203,12 +180,10 @@ class _Builder:
             return Unary(), 0.0
 
         def make() -> tuple[Unary, float]:
-            dense = [p.dense for p in potentials if p.dense is not None]
-            q = None
-            for factor in dense:
-                q = factor if q is None else q * factor
-            features = None
+            q = features = None
             for p in potentials:
+                if p.dense is not None:
+                    q = p.dense if q is None else q * p.dense
                 if p.features is not None:
                     features = p.features if features is None else features + p.features
             if q is None:
@@ -221,35 +196,10 @@ class _Builder:
         return self.once((*(id(p) for p in potentials), "unary"), make)
 
 
-def _components(graph: FactorGraph, joining: list[Factor]) -> list[int]:
-    """Lowest part of each connected component."""
-    neighbours: list[set[int]] = [set() for _ in graph.n_values]
-    for factor in joining:
-        for r in factor.parts:
-            neighbours[r].update(factor.parts)
-    roots, seen = [], set()
-    for start in range(graph.n_parts):
-        if start in seen:
-            continue
-        roots.append(start)
-        stack = [start]
-        while stack:
-            r = stack.pop()
-            if r not in seen:
-                seen.add(r)
-                stack.extend(neighbours[r] - seen)
-    return roots
-
-
 def tree_of(graph: FactorGraph, power: float = 2.0) -> FactorTree:
-    """The tree of a forest of factors, with weights that are qualities to this power.
+    """The tree of a graph without cycles, with weights :math:`q^{power}`.
 
-    Parameters
-    ----------
-    graph : FactorGraph
-        Without cycles; :func:`~diverset.structured.junction.junction_tree` makes such a graph of any.
-    power : float
-        2 for the DPP, whose kernel multiplies two qualities; 1 for the quality model itself.
+    The power is 2 for the DPP, whose kernel multiplies two qualities, and 1 for the quality model.
     """
     if not graph.is_forest:
         raise DiversetError("the graph has cycles; junction_tree(graph) joins its parts to a tree")
@@ -263,7 +213,7 @@ def tree_of(graph: FactorGraph, power: float = 2.0) -> FactorTree:
     log_scale = sum(log for _, log in unary) + power * sum(f.potential.log_max for f in graph.factors)
     merged = [u for u, _ in unary]
     n_values, root = list(graph.n_values), 0
-    roots = _components(graph, joining)
+    roots = np.unique(graph._components[: graph.n_parts], return_index=True)[1].tolist()
     if len(roots) > 1:
         root = graph.n_parts
         n_values.append(1)
@@ -291,7 +241,7 @@ def tree_of(graph: FactorGraph, power: float = 2.0) -> FactorTree:
 
 
 def _node(builder: _Builder, factor: Factor, parent: int) -> PairNode | TableNode:
-    """A factor seen from the part it hangs on."""
+    """The node of a factor whose parent is this part."""
     p = factor.potential
     axis = factor.parts.index(parent)
     children = tuple(r for r in factor.parts if r != parent)

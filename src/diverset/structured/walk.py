@@ -2,9 +2,9 @@ r"""Drawing structures: a walk over the factor tree ([KuleszaTaskar2012]_, secti
 
 A structure y is drawn with probability proportional to :math:`q^2(y)\, a(y)^2`, for an additive function
 :math:`a(y) = v^\top\phi(y)`. Messages towards the root are passed once, in the :class:`~.semirings.Squares` semiring.
-The walk then fixes the root and, depth first, the children of one factor after the other. What matters at each
-factor is one element of the semiring for all the rest of the tree: the sum A of a over the parts fixed so far, and the
-message of every factor that waits on the stack with its parent fixed. With :math:`(1, A', S')` their product and
+The walk then fixes the root and, depth first, the children of one factor after the other. At each factor, one element
+of the semiring represents the rest of the tree: the sum A of a over the parts fixed so far, and the message of every
+factor that waits on the stack with its parent fixed. With :math:`(1, A', S')` their product and
 :math:`(p, \alpha, \gamma)` the message from below a candidate value,
 
 .. math::  \Pr(\text{value}) \propto \gamma + 2A'\alpha + S'p.
@@ -13,28 +13,28 @@ This is where a tree differs from a chain: a fixed value changes A and with it t
 their common parent was fixed before. Passing down the tree with the messages of the first pass would be wrong.
 
 Several structures are drawn at once, each for its own function a, since all walks visit the factors in the same
-order. :class:`StructureWalk` is the plain twin: one structure, one step at a time.
+order.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from diverset._typing import FloatArray, IntArray
 from diverset.structured.messages import Messages, pass_up
 from diverset.structured.semirings import Squares
-from diverset.structured.tree import FactorTree, PairNode, TableNode
+from diverset.structured.tree import FactorTree, PairNode
 
-__all__ = ["Candidates", "StructureWalk", "WalkPlan", "draw_structures"]
+__all__ = ["Candidates", "WalkPlan", "draw_structures"]
 
-#: Candidates that walks side by side weigh at once: some ten arrays of this length.
+#: Candidates that are weighed at once: about ten arrays of this length.
 _CANDIDATES = 1 << 20
 
 
 def branching_factors(tree: FactorTree) -> list[int]:
-    """Factors that wait on the stack while another is walked: those whose message is needed at a fixed parent."""
+    """Factors that wait on the stack while another is walked, so that their messages are needed."""
     waiting = []
     groups = [[tree.root], *(node.children for node in tree.nodes)]
     for parts in groups:
@@ -45,15 +45,7 @@ def branching_factors(tree: FactorTree) -> list[int]:
 
 @dataclass(frozen=True, eq=False)
 class WalkPlan:
-    """What walks for the m functions :math:`a_n` share: the tree and its messages.
-
-    Parameters
-    ----------
-    tree : FactorTree
-        With m features, the functions.
-    messages : Messages
-        In the semiring of `Squares(m)`, with those of the branching factors kept.
-    """
+    """The tree, with m features, and its `Squares(m)` messages, shared by walks for the m functions :math:`a_n`."""
 
     tree: FactorTree
     messages: Messages
@@ -78,26 +70,18 @@ class WalkPlan:
 class Candidates:
     """Joint values that the next parts of several walks can take.
 
-    Parameters
-    ----------
-    offsets : ndarray of shape (n_walks + 1,)
-        Where the candidates of each walk begin.
-    parts : tuple of int
-        The parts.
-    values : tuple of ndarray of shape (offsets[-1],)
-        A value of each for every candidate.
-    p, a, c : ndarray of shape (offsets[-1],)
-        Elements of what hangs below, with the factor's own weight and features.
-    own : ndarray of shape (offsets[-1],)
-        The functions a of the candidate itself: of its factor and its values.
+    The candidates of walk i are offsets[i] to offsets[i + 1] of the other arrays.
     """
 
     offsets: IntArray
     parts: tuple[int, ...]
+    #: For each part, its value in every candidate.
     values: tuple[IntArray, ...]
+    #: Elements (p, a, c) of all factors below, with the weight and features of this one.
     p: FloatArray
     a: FloatArray
     c: FloatArray
+    #: The function a of the candidate itself: of its factor and its values.
     own: FloatArray
 
 
@@ -146,7 +130,7 @@ def factor_candidates(plan: WalkPlan, i: int, at: IntArray, n: IntArray) -> Cand
 
 
 def weights_of(candidates: Candidates, A: FloatArray, S: FloatArray) -> FloatArray:
-    """Masses of the candidates beside an outside element (1, A, S) for each walk; a sum of squares, never below 0."""
+    """Masses of the candidates beside an outside element (1, A, S) for each walk, clipped at 0."""
     count = np.diff(candidates.offsets)
     mass = candidates.c + 2.0 * np.repeat(A, count) * candidates.a + np.repeat(S, count) * candidates.p
     return np.maximum(mass, 0.0)
@@ -158,16 +142,16 @@ def pick(weights: FloatArray, offsets: IntArray, uniforms: FloatArray) -> IntArr
     first, last = cumulative[offsets[:-1]], cumulative[offsets[1:]]
     chosen = np.searchsorted(cumulative, first + uniforms * (last - first), side="right") - 1
     chosen = np.clip(chosen, offsets[:-1], offsets[1:] - 1)
-    # Rounding at the edge of a group may hit a candidate without weight: take the heaviest of the group.
+    # Rounding at the edge of a group may select a candidate of weight zero: take the heaviest of the group.
     for b in np.flatnonzero(weights[chosen] <= 0.0):
         chosen[b] = offsets[b] + int(np.argmax(weights[offsets[b] : offsets[b + 1]]))
     return np.asarray(chosen)
 
 
 def pick_several(weights: FloatArray, uniforms: FloatArray) -> IntArray:
-    """Independent indices from the same weights."""
+    """Independent indices drawn from the same weights."""
     cumulative = np.cumsum(weights)
-    # The last one with weight stands for a uniform that rounds up to the total.
+    # A uniform that rounds up to the total gives the last index with positive weight.
     last = int(np.flatnonzero(weights)[-1])
     return np.asarray(np.minimum(np.searchsorted(cumulative, uniforms * cumulative[-1], side="right"), last))
 
@@ -178,85 +162,17 @@ def _times(x: tuple[FloatArray, FloatArray], y: tuple[FloatArray, FloatArray]) -
 
 
 def _at_parent(plan: WalkPlan, i: int, at: IntArray, n: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Element of all that hangs below factor i, with its parent fixed, divided by its weight."""
+    """Element of all factors below factor i, with its parent fixed, divided by its weight."""
     x = plan.messages.factors[i]
     p = x[at, 0]
     return x[at, 1 + n] / p, x[at, 1 + plan.m + n] / p
 
 
-@dataclass(frozen=True, eq=False)
-class StructureWalk:
-    """State of one walk: which parts are fixed, and the factors that wait.
-
-    Written as steps, so that a test can follow every branch: ``weights()`` is the law of the next joint value,
-    ``pick(j)`` the state after candidate j, until ``done``. Structures are ``values``, hub and all.
-
-    Parameters
-    ----------
-    plan : WalkPlan
-        What walks share.
-    n : int
-        Which of the functions :math:`a_n`.
-    """
-
-    plan: WalkPlan
-    n: int
-    fixed: dict[int, int] = field(default_factory=dict)
-    A: float = 0.0
-    #: Factors that wait, each with the element (A, S) of those below it on the stack.
-    stack: tuple[tuple[int, float, float], ...] = ()
-    started: bool = False
-
-    @property
-    def done(self) -> bool:
-        """Whether all parts are fixed."""
-        return self.started and not self.stack
-
-    def candidates(self) -> Candidates:
-        """Joint values the next parts can take."""
-        if not self.started:
-            return root_candidates(self.plan, self.n)
-        i = self.stack[-1][0]
-        at = np.array([self.fixed[self.plan.tree.nodes[i].parent]])
-        return factor_candidates(self.plan, i, at, np.array([self.n]))
-
-    def weights(self) -> FloatArray:
-        """Probabilities of the candidates."""
-        A, S = (0.0, 0.0) if not self.started else self.stack[-1][1:]
-        # The outside: what is fixed times what waits.
-        outside = _times((np.array([self.A]), np.array([self.A**2])), (np.array([A]), np.array([S])))
-        mass = weights_of(self.candidates(), *outside)
-        return np.asarray(mass / mass.sum())
-
-    def pick(self, j: int) -> StructureWalk:
-        """State after candidate j."""
-        chosen = self.candidates()
-        fixed = dict(self.fixed) | {r: int(v[j]) for r, v in zip(chosen.parts, chosen.values, strict=True)}
-        waiting, base = self.stack[:-1], self.stack[-1][1:] if self.stack else (0.0, 0.0)
-        stack, last = list(waiting), None
-        element = (np.array([base[0]]), np.array([base[1]]))
-        for r in chosen.parts:
-            for i in self.plan.tree.below[r]:
-                if last is not None:
-                    at = np.array([fixed[self.plan.tree.nodes[last].parent]])
-                    element = _times(element, _at_parent(self.plan, last, at, np.array([self.n])))
-                stack.append((i, float(element[0][0]), float(element[1][0])))
-                last = i
-        A = self.A + float(chosen.own[j])
-        return StructureWalk(self.plan, self.n, fixed, A, tuple(stack), True)
-
-
 def draw_structures(plan: WalkPlan, n: IntArray, rng: np.random.Generator, *, constant: float = 0.0) -> IntArray:
-    """One structure for each entry of n, the number of its function; `constant` is added to all functions.
+    """Draw one structure for each entry of n, the index of its function; `constant` is added to all functions.
 
-    Returns
-    -------
-    ndarray of shape (len(n), n_parts of the tree)
-        Values of all parts, the hub included.
-
-    Notes
-    -----
-    The walks go through the factors side by side. O(R row) for each, row the candidates at a factor.
+    Returns the values of all parts of the tree, (len(n), n_parts). The walks go through the factors side by side, in
+    time proportional to the number of candidates.
     """
     tree = plan.tree
     fixed = np.zeros((len(n), len(tree.n_values)), dtype=np.int64)
@@ -287,8 +203,12 @@ def draw_structures(plan: WalkPlan, n: IntArray, rng: np.random.Generator, *, co
         node, uniforms = tree.nodes[i], rng.random(len(n))
         outside = _times((A, A * A), waiting)
         A = A.copy()
-        # So many walks at a time that their candidates stay in bounds.
-        step = max(1, _CANDIDATES // _most_candidates(tree, node))
+        # Walks are handled in blocks with a bounded number of candidates.
+        if isinstance(node, PairNode):
+            most = tree.n_values[node.children[0]]
+        else:
+            most = int(np.diff(node.offsets).max())
+        step = max(1, _CANDIDATES // most)
         for start in range(0, len(n), step):
             some = slice(start, start + step)
             candidates = factor_candidates(plan, i, fixed[some, node.parent], n[some])
@@ -299,10 +219,3 @@ def draw_structures(plan: WalkPlan, n: IntArray, rng: np.random.Generator, *, co
                 fixed[some, r] = v[chosen]
         push(node.children, waiting)
     return fixed
-
-
-def _most_candidates(tree: FactorTree, node: PairNode | TableNode) -> int:
-    """Bound of the number of joint values that one walk weighs at a factor."""
-    if isinstance(node, PairNode):
-        return tree.n_values[node.children[0]]
-    return int(np.diff(node.offsets).max())

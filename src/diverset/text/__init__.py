@@ -1,4 +1,4 @@
-"""Summaries of several documents, and what they are made of.
+"""Summaries of several documents, and the functions they are built from.
 
 ========================================  =============================================================================
 you want                                  start with
@@ -17,23 +17,20 @@ from typing import TYPE_CHECKING
 from diverset._on_use import names_on_use
 from diverset.text.cluster import Budget, Cluster
 from diverset.text.decode import mean_rouge, pairwise_rouge, word_counts
-from diverset.text.lexrank import lexrank
 from diverset.text.rouge import Rouge, rouge, rouge_words
-from diverset.text.sentences import split_sentences
 from diverset.text.summary import Summary
-from diverset.text.words import PRONOUNS, STOP_WORDS, content_words, stem, words
+from diverset.text.tfidf import lexrank
+from diverset.text.words import PRONOUNS, STOP_WORDS, content_words, split_sentences, stem, words
 
 if TYPE_CHECKING:
-    from diverset.text.learning import oracle_summary
     from diverset.text.rivals import Begin, LexRank, Oracle, Random, RelevanceMMR, Submodular
-    from diverset.text.summarizer import Summarizer, default_summarizer
-else:  # learning is not loaded for a summary by the model that comes with the package
+    from diverset.text.summarizer import Summarizer, default_summarizer, oracle_summary
+else:  # a summary by the default model needs none of the learning modules
     __getattr__, __dir__ = names_on_use(
         __name__,
         {
-            "learning": ["oracle_summary"],
             "rivals": ["Begin", "LexRank", "Oracle", "Random", "RelevanceMMR", "Submodular"],
-            "summarizer": ["Summarizer", "default_summarizer"],
+            "summarizer": ["Summarizer", "default_summarizer", "oracle_summary"],
         },
     )
 

@@ -8,19 +8,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC
 from functools import cached_property
-from importlib import import_module
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from diverset._typing import BoolArray, IntArray
 from diverset.errors import DiversetError
+from diverset.io.documents import read_documents
 from diverset.numerics.validation import check_count, check_size
-from diverset.text.sentences import sentences_and_headings
-from diverset.text.terms import Terms, stems_of
-from diverset.text.words import count_words, words
+from diverset.text.tfidf import Terms, stems_of
+from diverset.text.words import count_words, sentences_and_headings, words
 
-__all__ = ["Budget", "Cluster", "as_cluster", "read_budget"]
+__all__ = ["Budget", "Cluster"]
 
 
 @dataclass(frozen=True)
@@ -36,8 +35,8 @@ class Cluster:
     names : sequence of str
         Names of the documents; numbers from 1 by default.
     dates : sequence of str, datetime, numpy.datetime64 or None
-        When the documents were written: ISO 8601, or dates of Python or NumPy. Where all documents have one, summaries
-        are in this order.
+        When the documents were written: ISO 8601, or dates of Python or NumPy. If all documents have a date, the
+        sentences of summaries are in this order.
 
     Examples
     --------
@@ -52,7 +51,7 @@ class Cluster:
     references: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     dates: tuple[np.datetime64 | None, ...] = ()
-    _headings: tuple[tuple[bool, ...], ...] = field(default=(), repr=False, compare=False)
+    _headings: tuple[bool, ...] = field(default=(), repr=False, compare=False)
 
     def __init__(
         self,
@@ -64,17 +63,17 @@ class Cluster:
         if isinstance(documents, str):
             documents = [documents]
         parts = [_sentences(document, t) for t, document in enumerate(documents)]
-        cut = tuple(tuple(sentence for sentence, _ in part) for part in parts)
-        given = (references,) if isinstance(references, str) else tuple(references)
-        if names and len(names) != len(cut):
-            raise DiversetError(f"{len(names)} names for {len(cut)} documents; give one each")
-        if len(dates) and len(dates) != len(cut):
-            raise DiversetError(f"{len(dates)} dates for {len(cut)} documents; give one each, or None")
-        object.__setattr__(self, "documents", cut)
-        object.__setattr__(self, "references", given)
-        object.__setattr__(self, "names", tuple(names) or tuple(str(t + 1) for t in range(len(cut))))
-        object.__setattr__(self, "dates", tuple(map(_date, dates)) or (None,) * len(cut))
-        object.__setattr__(self, "_headings", tuple(tuple(heading for _, heading in part) for part in parts))
+        if len(names) not in (0, len(parts)):
+            raise DiversetError(f"{len(names)} names for {len(parts)} documents; give one each")
+        if len(dates) not in (0, len(parts)):
+            raise DiversetError(f"{len(dates)} dates for {len(parts)} documents; give one each, or None")
+        vars(self).update(  # the class is frozen
+            documents=tuple(tuple(sentence for sentence, _ in part) for part in parts),
+            references=(references,) if isinstance(references, str) else tuple(references),
+            names=tuple(names) or tuple(str(t + 1) for t in range(len(parts))),
+            dates=tuple(map(_date, dates)) or (None,) * len(parts),
+            _headings=tuple(heading for part in parts for _, heading in part),
+        )
 
     def __len__(self) -> int:
         return len(self.sentences)
@@ -102,22 +101,18 @@ class Cluster:
     @cached_property
     def position(self) -> IntArray:
         """Place of each sentence in its document, from 0."""
-        places = [np.arange(len(document), dtype=np.int64) for document in self.documents]
-        return np.concatenate([np.zeros(0, dtype=np.int64), *places])
+        return np.array([place for document in self.documents for place in range(len(document))], dtype=np.int64)
 
     @cached_property
     def is_heading(self) -> BoolArray:
-        """Which sentences are headlines or entries of a menu.
-
-        Documents given as lists of sentences have none. If half of the text or more looks like headings, it is
-        written without full stops, and none of them counts as one.
-        """
-        marked = np.array([heading for document in self._headings for heading in document], dtype=bool)
+        """Which sentences are headlines or entries of a menu; none if they make up half of the text or more."""
+        marked = np.array(self._headings, dtype=bool)
+        # Writers who use no full stops would have nothing but headings.
         lengths = np.fromiter(map(len, self.sentences), dtype=np.int64, count=len(self))
         return marked if 2 * lengths[marked].sum() < lengths.sum() else np.zeros(len(self), dtype=bool)
 
     def restrict(self, most: int) -> Cluster:
-        """The cluster with the first `most` sentences of each document."""
+        """Return the cluster with the first `most` sentences of each document."""
         return Cluster([document[:most] for document in self.documents], self.references, self.names, self.dates)
 
 
@@ -128,9 +123,8 @@ def _sentences(document: Any, number: int) -> list[tuple[str, bool]]:
     try:
         return [(kept, False) for sentence in document if (kept := " ".join(sentence.split()))]
     except (TypeError, AttributeError):
-        raise DiversetError(
-            f"document {number} is a {type(document).__name__}; give a text or a list of sentences"
-        ) from None
+        kind = type(document).__name__
+        raise DiversetError(f"document {number} is a {kind}; give a text or a list of sentences") from None
 
 
 def _date(given: Any) -> np.datetime64 | None:
@@ -141,27 +135,26 @@ def _date(given: Any) -> np.datetime64 | None:
     try:
         found = np.datetime64(given, "s")
     except (ValueError, TypeError):
-        raise DiversetError(
-            f"the date {given!r} is not understood; write it as 2020-01-31 or 2020-01-31T12:00"
-        ) from None
+        form = "2020-01-31 or 2020-01-31T12:00"
+        raise DiversetError(f"the date {given!r} is not understood; write it as {form}") from None
     return None if np.isnat(found) else found
 
 
-def as_cluster(documents: Any) -> Cluster:
-    """A cluster itself, or one made of texts, of a frame, or of the files at a path.
+def as_cluster(documents: Any, **options: Any) -> Cluster:
+    """A cluster itself, or one made of texts, of a frame, or of files, read with the options of `read_documents`.
 
-    A string is a path if a file or folder of that name exists, else the text of one document.
+    A string is a path if a file or folder of that name exists, else the text of one document; lists of paths are files.
     """
     if isinstance(documents, Cluster):
         return documents
-    is_path = isinstance(documents, os.PathLike) or (isinstance(documents, str) and _exists(documents))
-    if is_path or (hasattr(documents, "columns") and hasattr(documents, "to_dict")):
-        return cast(Cluster, import_module("diverset.io.documents").read_cluster(documents))
-    return Cluster(documents)
-
-
-def _exists(text: str) -> bool:
-    return 0 < len(text) < 4096 and "\n" not in text and "\0" not in text and os.path.exists(text)
+    several = documents if isinstance(documents, list | tuple) and documents else [documents]
+    is_path = all(isinstance(each, os.PathLike) for each in several)
+    if isinstance(documents, str) and 0 < len(documents) < 4096 and not {"\n", "\0"} & set(documents):
+        is_path = os.path.exists(documents)
+    if not is_path and not (hasattr(documents, "columns") and hasattr(documents, "to_dict")):
+        return Cluster(documents)
+    found = read_documents(documents, **options)
+    return Cluster([each.text for each in found], names=[each.name for each in found], dates=[d.date for d in found])
 
 
 UNITS = ("bytes", "words", "sentences")
@@ -183,19 +176,16 @@ class Budget:
     limit: int
 
     def __post_init__(self) -> None:
-        if self.unit not in ("bytes", "words", "sentences"):
+        if self.unit not in UNITS:
             raise DiversetError(f"unit is {self.unit!r}; choose bytes, words or sentences")
         check_size(self.limit, name="limit")
 
     def lengths(self, sentences: Sequence[str]) -> IntArray:
         """Length of each sentence."""
-        if self.unit == "bytes":
-            sizes: Iterable[int] = (len(sentence.encode("utf-8", "replace")) for sentence in sentences)
-        elif self.unit == "words":
-            sizes = (count_words(sentence) for sentence in sentences)
-        else:
-            sizes = (1 for _ in sentences)
-        return np.fromiter(sizes, dtype=np.int64, count=len(sentences))
+        if self.unit == "sentences":
+            return np.ones(len(sentences), dtype=np.int64)
+        size = count_words if self.unit == "words" else lambda sentence: len(sentence.encode("utf-8", "replace"))
+        return np.fromiter(map(size, sentences), dtype=np.int64, count=len(sentences))
 
     @property
     def separator(self) -> int:
@@ -213,8 +203,7 @@ class Budget:
 
     def allows(self, text: str | Sequence[str]) -> bool:
         """Whether a text, or sentences to be joined, are within the limit."""
-        parts = [text] if isinstance(text, str) else text
-        return not parts or int(self.costs(parts).sum()) <= self.room
+        return int(self.costs([text] if isinstance(text, str) else text).sum()) <= self.room
 
     def crop(self, text: str) -> str:
         """Longest beginning of a text within the limit; it ends at a word if one word fits."""
@@ -230,9 +219,9 @@ class Budget:
 
 def read_budget(max_bytes: Any = None, max_words: Any = None, max_sentences: Any = None) -> Budget:
     """The limit that is not None; 100 words if all are."""
-    given = {unit: value for unit, value in zip(UNITS, (max_bytes, max_words, max_sentences), strict=True)}
-    named = {unit: value for unit, value in given.items() if value is not None}
+    given = zip(UNITS, (max_bytes, max_words, max_sentences), strict=True)
+    named = {unit: value for unit, value in given if value is not None} or {"words": 100}
     if len(named) > 1:
         raise DiversetError(f"give one limit, not {' and '.join(f'max_{unit}' for unit in named)}")
-    unit, value = next(iter(named.items()), ("words", 100))
+    [(unit, value)] = named.items()
     return Budget(unit, check_count(value, name=f"max_{unit}"))

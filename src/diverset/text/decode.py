@@ -1,38 +1,158 @@
-r"""Decoding by expected ROUGE: the words and word pairs that draws from the model agree on.
-
-Draws stand for what people might have written. A summary Y that holds the word w :math:`c_w` times has
-
-.. math::  h(Y) = \sum_w a_w \sum_{t=1}^{c_w} \Pr(w \text{ occurs } t \text{ times or more})
-           + b \sum_{(v, w) \in Y} \Pr(v w \text{ occurs})
-
-expected hits, where probabilities are shares of the draws, :math:`a_w` is 1, or 0.5 for a stop word, and b is 0.5. h is
-monotone and submodular. The decoder maximises
-
-.. math::  F(Y) = \frac{2 h(Y)}{|Y| + m}
-
-with :math:`|Y|` the number of words and m 0.8 of the mean length of a draw, because people write shorter summaries than
-the limit allows. This is ROUGE-1F plus half of ROUGE-2F with the lengths of all draws replaced by one. Because of the
-denominator a sentence that says little is not added even if it fits.
-"""
+"""The law of summaries, and decoding by expected ROUGE; the formulas are in ``docs/summaries.rst``."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.linalg
 from scipy import sparse
 
-from diverset._typing import Array, BoolArray, FloatArray, IntArray
-from diverset.numerics.validation import check_rows
-from diverset.text.law import Draws
-from diverset.text.terms import Terms
+from diverset._typing import Array, BoolArray, FloatArray, IntArray, RNGLike
+from diverset.numerics.validation import as_generator, check_rows, is_sparse
+from diverset.sampling.eigenvector_law import EigenvectorLaw
+from diverset.sampling.rejection import Proposals, RejectionSampler, alias_tables
+from diverset.text.tfidf import Terms
 
-__all__ = ["covering_summary", "least_risk", "mean_rouge", "pairwise_rouge", "word_counts"]
+__all__ = ["mean_rouge", "pairwise_rouge", "word_counts"]
+
+_BATCH = 2000  # draws made at a time
+_EXPECTED = 0.85  # expected cost of a draw before it is accepted or rejected, as a share of the room
+_FULL = 0.5  # draws are kept if they use at least this share of the room
+_PILOT, _FEWEST = 2000, 0.02  # draws from which the least cost is found, and the share of them that must fit
+_UNREAD, _MOST_READ = 0.1, 2000  # added to the diagonal for read sentences; how many, the nearest, are compared
+
+
+def indicator(sets: Sequence[IntArray], n: int) -> Any:
+    """Sets as rows of zeros and ones: CSR of float32, of shape (n_sets, n)."""
+    ends = np.cumsum([0, *map(len, sets)])
+    members = np.concatenate([np.zeros(0, dtype=np.int64), *sets])
+    return sparse.csr_matrix((np.ones(len(members), dtype=np.float32), members, ends), (len(sets), n))
+
+
+class Draws(NamedTuple):
+    """Sets drawn from a DPP given that their cost is in a window, and the number of draws made to find them."""
+
+    sets: list[IntArray]
+    n_drawn: int
+
+
+def draw_between(
+    sampler: RejectionSampler, costs: IntArray, low: int, high: int, n_sets: int, *, rng: RNGLike = None, most: int = 0
+) -> Draws:
+    """Draw sets whose cost is from `low` to `high`, exactly, by drawing and rejecting.
+
+    Fewer are returned if such sets are rare: the search ends after `most` draws, by default 10,000 + 200 `n_sets`.
+    """
+    generator = as_generator(rng)
+    limit = most or 10_000 + 200 * n_sets
+    kept, drawn = list[IntArray](), 0
+    while len(kept) < n_sets and drawn < limit:
+        for flat, offsets in sampler.draw_flat(min(_BATCH, limit - drawn), generator):
+            spent = np.diff(np.concatenate([[0], np.cumsum(costs[flat])])[offsets])
+            inside = np.flatnonzero((low <= spent) & (spent <= high))[: n_sets - len(kept)]
+            kept += [flat[offsets[d] : offsets[d + 1]] for d in inside]
+            if len(kept) == n_sets:
+                return Draws(kept, drawn + int(inside[-1]) + 1)
+            drawn += len(spent)
+    return Draws(kept, drawn)
+
+
+class SummaryLaw:
+    r"""Law of a summary: :math:`L_{ij} = a\, q_i s_{ij} q_j`, given that the sentences cost from ``low`` to ``room``.
+
+    The factor a makes a draw cost 85% of the room on average before it is accepted or rejected. ``low`` is half the
+    room, or half of the cost of all sentences; it is halved as long as fewer than 2% of the draws would be accepted.
+    """
+
+    def __init__(self, quality: FloatArray, similarity: FloatArray, costs: IntArray, room: int) -> None:
+        self.quality, self.similarity, self.costs, self.room = quality, similarity, costs, room
+
+    @cached_property
+    def _spectrum(self) -> tuple[FloatArray, FloatArray]:
+        L = self.quality[:, None] * self.similarity * self.quality
+        values, vectors = scipy.linalg.eigh(L, driver="evd", check_finite=False)
+        return np.maximum(values, 0.0), vectors
+
+    @cached_property
+    def scale(self) -> float:
+        r"""The factor a, by bisection: the expected cost is :math:`\sum_n w_n a \lambda_n / (1 + a \lambda_n)`."""
+        values, vectors = self._spectrum
+        weights = self.costs @ vectors**2
+        reachable = 0.95 * float(weights[values > 1e-12 * values.max(initial=0.0)].sum())
+        wanted = min(_EXPECTED * self.room, reachable)
+        low, high = -60.0, 60.0
+        for _ in range(80):
+            middle = 0.5 * (low + high)
+            scaled = np.exp(middle) * values
+            if weights @ (scaled / (1.0 + scaled)) < wanted:
+                low = middle
+            else:
+                high = middle
+        return float(np.exp(0.5 * (low + high)))
+
+    @cached_property
+    def L(self) -> FloatArray:
+        """Likelihood kernel, scaled to the room."""
+        return self.scale * self.quality[:, None] * self.similarity * self.quality
+
+    @cached_property
+    def sampler(self) -> RejectionSampler:
+        """Sampler of the DPP with kernel L, without the condition on costs: microseconds a draw."""
+        values, vectors = self._spectrum
+        V = np.ascontiguousarray(vectors[:, values > 0.0])
+        law = EigenvectorLaw.of(np.log(self.scale * values[values > 0.0]))
+        return RejectionSampler(Proposals(V, *alias_tables(V)), law)
+
+    @property
+    def half(self) -> int:
+        """Half of the room, or of the cost of all sentences if that is less."""
+        return max(1, int(_FULL * min(self.room, int(self.costs.sum()))))
+
+    @cached_property
+    def low(self) -> int:
+        """Least cost of a summary."""
+        low = self.half
+        pilot = draw_between(self.sampler, self.costs, 1, self.room, _PILOT, rng=0, most=_PILOT)
+        spent = np.array([int(self.costs[items].sum()) for items in pilot.sets])
+        while low > 1 and (spent >= low).sum() < _FEWEST * _PILOT:
+            low //= 2
+        return low
+
+    def draw(self, n_sets: int, rng: RNGLike = None) -> Draws:
+        """Independent, exact draws from the law, by rejection; fewer than `n_sets` if very few sets fit."""
+        return draw_between(self.sampler, self.costs, self.low, self.room, n_sets, rng=rng)
+
+
+def cosines(vectors: Any, others: Any) -> FloatArray:
+    """Inner products of unit vectors, dense or CSR, as a dense array."""
+    found = vectors @ others.T
+    return np.asarray(found.toarray() if is_sparse(found) else found, dtype=np.float64)
+
+
+def given_read(vectors: Any, read: Any) -> FloatArray:
+    r"""Similarity of sentences if others, A, were read: :math:`S - S_{\cdot A}(S_{AA} + 0.1 I)^{-1} S_{A\cdot}`.
+
+    This is the Schur complement of conditioning on inclusion. With the term 0.1 I every read sentence keeps a part of
+    its own: otherwise a few hundred read sentences would span the vector of any new one. The diagonal of the result is
+    the part of each sentence that is new: 1 if it shares no word with the read ones, 0.09 for a copy.
+    """
+    S, cross = cosines(vectors, vectors), cosines(vectors, read)
+    if cross.shape[1] > _MOST_READ:
+        nearest = np.argsort(-cross.max(axis=0), kind="stable")[:_MOST_READ]
+        cross, read = cross[:, nearest], read[nearest]
+    known = cosines(read, read)
+    known[np.diag_indices_from(known)] += _UNREAD
+    factor = scipy.linalg.cholesky(known, lower=True)
+    W = scipy.linalg.solve_triangular(factor, cross.T, lower=True)
+    S -= W.T @ W
+    return S
 
 
 def word_counts(sentences: Sequence[str]) -> Any:
-    """How often each word is in each sentence, as ROUGE counts: CSR of shape (n_sentences, n_words).
+    """Count how often each word is in each sentence, as ROUGE counts: CSR of shape (n_sentences, n_words).
 
     In English text the words are ROUGE's; words of other scripts, which it drops, count as well.
     """
@@ -41,12 +161,9 @@ def word_counts(sentences: Sequence[str]) -> Any:
 
 def _indicators(sets: Sequence[Iterable[int]], counts: Any) -> tuple[Any, FloatArray]:
     """For every set, which words it holds at least t times (CSR of 0 and 1), and its number of words."""
-    # Numbers beyond the sentences would be looked up beyond the array.
+    # SciPy does not check column indices: one that is too large would be read outside the array.
     lists = [check_rows(list(items), counts.shape[0], name=f"set {i}") for i, items in enumerate(sets)]
-    indptr = np.concatenate([[0], np.cumsum([len(items) for items in lists], dtype=np.int64)])
-    members = np.concatenate([np.zeros(0, dtype=np.int64), *lists])
-    chosen = sparse.csr_matrix((np.ones(len(members), dtype=np.int64), members, indptr), (len(lists), counts.shape[0]))
-    together = (chosen @ counts).tocsr()
+    together = (indicator(lists, counts.shape[0]).astype(np.int64) @ counts).tocsr()
     total = np.asarray(together.sum(axis=1), dtype=np.float64).ravel()
     most = np.zeros(counts.shape[1], dtype=np.int64)
     np.maximum.at(most, together.indices, together.data)
@@ -56,30 +173,23 @@ def _indicators(sets: Sequence[Iterable[int]], counts: Any) -> tuple[Any, FloatA
     start = np.repeat(first[together.indices], repeat)
     within = np.arange(len(start)) - np.repeat(np.cumsum(repeat) - repeat, repeat)
     rows = np.concatenate([[0], np.cumsum(total.astype(np.int64))])
-    ones = sparse.csr_matrix(
-        (np.ones(len(start), dtype=np.float32), start + within, rows), (len(lists), int(first[-1]))
-    )
-    return ones, total
+    ones = np.ones(len(start), dtype=np.float32)
+    return sparse.csr_matrix((ones, start + within, rows), (len(lists), int(first[-1]))), total
 
 
 def pairwise_rouge(sets: Sequence[Iterable[int]], counts: Any) -> Array:
-    """ROUGE-1F between all pairs of sets of sentences.
+    """Compute ROUGE-1F between all pairs of sets of sentences.
 
     Parameters
     ----------
     sets : sequence of iterables of int
-        R candidates: positions of sentences.
+        R sets of positions of sentences.
     counts : CSR of shape (n_sentences, n_words)
         From :func:`word_counts`.
 
     Returns
     -------
     ndarray of float32, of shape (R, R)
-        Symmetric.
-
-    Notes
-    -----
-    One product of an R x V matrix of zeros and ones with its transpose; sums of ones are exact in float32.
 
     Examples
     --------
@@ -91,39 +201,21 @@ def pairwise_rouge(sets: Sequence[Iterable[int]], counts: Any) -> Array:
     """
     ones, total = _indicators(sets, counts)
     dense = ones.toarray()
-    hits: Array = dense @ dense.T
     lengths = total.astype(np.float32)
-    hits *= 2.0
-    hits /= np.maximum(lengths[:, None] + lengths, 1.0)
-    return hits
+    return np.asarray(2.0 * (dense @ dense.T) / np.maximum(lengths[:, None] + lengths, 1.0))
 
 
 def mean_rouge(sets: Sequence[Iterable[int]], counts: Any) -> FloatArray:
-    r"""Mean ROUGE-1F of each set of sentences against all of them: :math:`\frac1R \sum_r F(Y^{r'}, Y^r)`.
+    r"""Compute the mean ROUGE-1F of each set of sentences against all sets: :math:`\frac1R \sum_r F(Y^{r'}, Y^r)`.
 
-    Parameters
-    ----------
-    sets : sequence of iterables of int
-        R candidates: positions of sentences.
-    counts : CSR of shape (n_sentences, n_words)
-        From :func:`word_counts`.
-
-    Returns
-    -------
-    ndarray of shape (R,)
-        Means of the rows of :func:`pairwise_rouge`, which is not formed.
+    These are the means of the rows of :func:`pairwise_rouge`, which is not formed, with the same arguments.
 
     Notes
     -----
-    O(RwM) for candidates of w words of which M lengths occur, instead of O(R^2 w): with
-    :math:`N_\ell(w, t)` the number of candidates of :math:`\ell` words that hold w at least t times, the score is
-    :math:`\frac1R \sum_\ell \frac{2}{\ell' + \ell} \sum_{(w, t)} N_\ell(w, t)`, over the words of the candidate.
+    O(RwM) for sets of w words with M different lengths, instead of O(R^2 w): with :math:`N_\ell(w, t)` the number of
+    sets of :math:`\ell` words that hold w at least t times, the score of a set of :math:`\ell'` words is
+    :math:`\frac1R \sum_\ell \frac{2}{\ell' + \ell} \sum_{(w, t)} N_\ell(w, t)`, over its words.
 
-    Examples
-    --------
-    >>> counts = word_counts(["a red cat", "a black dog", "red red wine"])
-    >>> mean_rouge([[0], [0, 1], [2]], counts).round(3)
-    array([0.667, 0.63 , 0.519])
     """
     ones, total = _indicators(sets, counts)
     lengths, group = np.unique(total, return_inverse=True)
@@ -132,45 +224,39 @@ def mean_rouge(sets: Sequence[Iterable[int]], counts: Any) -> FloatArray:
     held = (by_length @ ones).toarray()
     hits = np.asarray(ones.astype(np.float64) @ held.T)
     weights = 2.0 / np.maximum(total[:, None] + lengths, 1.0)
-    scores: FloatArray = np.einsum("rl,rl->r", hits, weights) / max(R, 1)
-    return scores
+    return np.asarray(np.einsum("rl,rl->r", hits, weights) / max(R, 1))
 
 
 def least_risk(sets: Sequence[IntArray], counts: Any) -> int:
-    """Number of the draw of highest mean ROUGE-1F against all draws (minimum Bayes risk); the first of equals."""
+    """Position of the draw of highest mean ROUGE-1F against all draws (minimum Bayes risk); the first of equals."""
     scores = mean_rouge(sets, counts)
-    # The order of summation must not decide between equals.
+    # With a tolerance, so that rounding errors do not decide between equals.
     return int(np.argmax(scores >= scores.max() - 1e-12))
 
 
 _STOP_WEIGHT = 0.5
 _PAIR_WEIGHT = 0.5
 _HUMAN_LENGTH = 0.8
-#: A word is expected this many times at most.
-_MOST_REPEATED = 5
-#: Sentences of a higher similarity repeat each other.
-_SAME_FACT = 0.6
-#: Rounds of swaps at most.
-_ROUNDS = 20
+_MOST_REPEATED = 5  # further occurrences of a word in a draw are not counted
+_SAME_FACT = 0.6  # sentences of a higher similarity repeat each other
+_ROUNDS = 20  # largest number of rounds of swaps
 
 
 class _Hits:
     """Expected hits of sets of sentences."""
 
     def __init__(self, draws: Draws, terms: Terms) -> None:
-        self.counts, self.pairs = terms.counts, terms.pairs
-        chosen = draws.indicator(len(terms.stems))
+        self.counts, self.pairs = terms.counts, terms.pairs[0]
+        chosen = indicator(draws.sets, len(terms.stems))
         held = chosen @ self.counts.astype(np.float32)
-        share = [
-            np.bincount(held.indices[held.data >= t], minlength=held.shape[1]) for t in range(1, _MOST_REPEATED + 1)
-        ]
+        times = range(1, _MOST_REPEATED + 1)
+        share = [np.bincount(held.indices[held.data >= t], minlength=held.shape[1]) for t in times]
         weights = np.where(terms.is_stop, _STOP_WEIGHT, 1.0) / max(len(draws.sets), 1)
         # Entry (w, t): expected hits of a text that holds w t times.
         self.expected = np.vstack([np.zeros(held.shape[1]), np.cumsum(share, axis=0) * weights]).T
         paired = chosen @ self.pairs.astype(np.float32)
-        self.pair_share = (
-            _PAIR_WEIGHT * np.bincount(paired.indices, minlength=paired.shape[1]) / max(len(draws.sets), 1)
-        )
+        holders = np.bincount(paired.indices, minlength=paired.shape[1])
+        self.pair_share = _PAIR_WEIGHT * holders / max(len(draws.sets), 1)
         self.lengths = terms.lengths.astype(np.float64)
         self.human = _HUMAN_LENGTH * float((chosen @ self.lengths).mean()) if draws.sets else 0.0
         self._rows = np.repeat(np.arange(self.counts.shape[0]), np.diff(self.counts.indptr))
@@ -201,25 +287,11 @@ def covering_summary(
     needs: IntArray | None = None,
     similarity: FloatArray | None = None,
 ) -> IntArray:
-    r"""Sentences of highest F, among all sets rather than among the draws, in ascending order.
+    """Sentences of highest F, among all sets rather than among the draws, in ascending order.
 
     Sentences are added one at a time while F grows. Then single sentences are added, dropped or swapped while that
-    raises F.
-
-    Parameters
-    ----------
-    draws : Draws
-        Draws of the law of summaries.
-    terms : Terms
-        Words of the sentences.
-    costs, room
-        Costs of the sentences, and the largest cost of the set.
-    allowed : ndarray of bool, optional
-        Sentences that may be taken; all by default.
-    needs : ndarray of int64, optional
-        For each sentence the one that must be taken before it, or -1. A sentence that needs itself is never taken.
-    similarity : ndarray of shape (n, n), optional
-        No two sentences with a similarity above 0.6 are taken.
+    raises F. `room` is the largest cost of the set. Only `allowed` sentences are taken, a sentence i only together with
+    the sentence ``needs[i]`` (-1 for none; never if that is i itself), and no two with a `similarity` above 0.6.
     """
     hits = _Hits(draws, terms)
     n = len(costs)

@@ -1,24 +1,7 @@
-r"""Quality of sentences: features, learned weights, and the file that holds them.
+"""Quality of sentences: features, learned weights, and the file that holds them.
 
-Every feature is measured within the cluster, then standardised there to mean 0 and variance 1 and clipped at four
-standard deviations. A weight therefore means the same for news, reviews and short opinions, and nothing but weights is
-learned. With n sentences and :math:`n_w` of them that hold a stem w:
-
-===========  ==================================================================================================
-group        features
-===========  ==================================================================================================
-centrality   cosine to the mean of all sentences (square root); LexRank
-frequency    mean of :math:`n_w / n` over content words (square root); sum of :math:`\sqrt{n_w / n}`; share of
-             stop words
-pairs        the same mean over pairs of neighbouring words; mean share of documents that hold the pair, over
-             pairs in two sentences or more
-position     1 / (1 + place) in the document; place relative to the document's length (0 for one document)
-length       logarithm of the number of words; its squared distance to the mean; under 6 words; over 35 words
-person       share of pronouns; share of first-person pronouns
-form         begins with a pronoun that points back; quotation; question; exclamation; ends as a sentence does;
-             begins in lower case
-names        share of capitalised words after the first; share of numbers
-===========  ==================================================================================================
+``docs/summaries.rst`` describes the features. Each is standardised within the cluster, so a weight means the same for
+news, reviews and short opinions, and only weights are learned.
 """
 
 from __future__ import annotations
@@ -29,8 +12,8 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
-from typing import Any, NoReturn
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -40,24 +23,10 @@ from diverset.errors import DiversetError
 from diverset.io.files import atomic_write, open_file
 from diverset.numerics.validation import check_nonnegative
 from diverset.text.cluster import Cluster
-from diverset.text.lexrank import lexrank
-from diverset.text.sentences import ENDINGS, opens_dependent
-from diverset.text.terms import STOP_STEMS
-from diverset.text.words import PRONOUNS
+from diverset.text.tfidf import STOP_STEMS, lexrank
+from diverset.text.words import ENDINGS, PRONOUNS, opens_dependent
 
-__all__ = [
-    "FEATURE_GROUPS",
-    "FEATURE_NAMES",
-    "TRAININGS",
-    "QualityWeights",
-    "columns_of",
-    "default_entries",
-    "default_weights",
-    "feature_matrix",
-    "parse_model",
-    "read_model",
-    "write_model",
-]
+__all__ = ["FEATURE_GROUPS", "FEATURE_NAMES", "QualityWeights", "feature_matrix"]
 
 _GROUPS = {
     "centrality": ("centroid", "lexrank"),
@@ -72,41 +41,43 @@ _GROUPS = {
 FEATURE_GROUPS = tuple(_GROUPS)
 FEATURE_NAMES = tuple(name for names in _GROUPS.values() for name in names)
 _FIRST_PERSON = frozenset("i me my mine myself we us our ours".split())
-_LARGEST = 4.0
 
 
 def feature_matrix(cluster: Cluster) -> FloatArray:
-    """Standardised features of the sentences of a cluster, of shape (n, n_features), in the order of the table."""
-    n, terms = len(cluster), cluster.terms
+    """Standardised features of the sentences of a cluster, of shape (n, n_features), in the order of FEATURE_NAMES."""
+    n, n_documents, terms = len(cluster), len(cluster.documents), cluster.terms
     if n == 0:
         return np.zeros((0, len(FEATURE_NAMES)))
-    sentences = cluster.sentences
     length = np.maximum(terms.lengths, 1).astype(np.float64)
-    several = float(len(cluster.documents) > 1)
+    several = float(n_documents > 1)
 
     def share(is_counted: Callable[[str], bool]) -> FloatArray:
         return np.array([sum(map(is_counted, found)) for found in cluster.words]) / length
 
     def where(holds: Callable[[str], Any]) -> FloatArray:
-        return np.array([bool(holds(sentence)) for sentence in sentences], dtype=np.float64)
+        return np.array([bool(holds(sentence)) for sentence in cluster.sentences], dtype=np.float64)
 
-    vectors = terms.vectors
-    frequency = np.asarray(terms.held.mean(axis=0)).ravel() * ~terms.is_stop
-    n_content = np.maximum(terms.held @ (~terms.is_stop).astype(np.float64), 1.0)
-    n_pairs = np.maximum(np.diff(terms.pairs.indptr), 1)
-    holders = np.asarray(terms.pairs.sum(axis=0)).ravel()
-    document_share = _document_share(cluster, terms.pairs) * (holders > 1) * ~terms.pair_is_stop
+    vectors, held = terms.vectors, terms.counts.sign()
+    pairs, of_stop_words = terms.pairs
+    frequency = np.asarray(held.mean(axis=0)).ravel() * ~terms.is_stop
+    n_content = np.maximum(held @ (~terms.is_stop).astype(np.float64), 1.0)
+    n_pairs = np.maximum(np.diff(pairs.indptr), 1)
+    holders = np.asarray(pairs.sum(axis=0)).ravel()
+    members = sparse.csr_matrix((np.ones(n), (cluster.document_of, np.arange(n))), shape=(n_documents, n))
+    document_share = np.bincount((members @ pairs).tocsr().indices, minlength=pairs.shape[1]) / n_documents
+    document_share = document_share * (holders > 1) * ~of_stop_words
     log_length = np.log(length)
-    place = np.array([len(document) for document in cluster.documents if len(document)])
-    last = np.repeat(np.maximum(place - 1, 1), place)
+    pieces = [text.split() for text in cluster.sentences]
+    sizes = np.bincount(cluster.document_of)
+    last = np.repeat(np.maximum(sizes - 1, 1), sizes)
     columns = [
         np.sqrt(np.maximum(vectors @ np.asarray(vectors.mean(axis=0)).ravel(), 0.0)),
         lexrank(features=vectors),
-        np.sqrt(terms.held @ frequency / n_content),
-        terms.held @ np.sqrt(frequency),
+        np.sqrt(held @ frequency / n_content),
+        held @ np.sqrt(frequency),
         np.array([sum(stem in STOP_STEMS for stem in found) for found in terms.stems]) / length,
-        np.sqrt(terms.pairs @ (holders / n * ~terms.pair_is_stop) / n_pairs),
-        terms.pairs @ document_share / n_pairs,
+        np.sqrt(pairs @ (holders / n * ~of_stop_words) / n_pairs),
+        pairs @ document_share / n_pairs,
         several / (1.0 + cluster.position),
         several * cluster.position / last,
         log_length,
@@ -121,7 +92,7 @@ def feature_matrix(cluster: Cluster) -> FloatArray:
         where(lambda text: "!" in text),
         where(lambda text: text.endswith(ENDINGS)),
         where(lambda text: text[:1].islower()),
-        np.array([_capitals(text) for text in sentences]),
+        np.array([sum(piece[:1].isupper() for piece in each[1:]) / max(len(each), 1) for each in pieces]),
         share(str.isdigit),
     ]
     F = np.column_stack(columns).astype(np.float64)
@@ -130,21 +101,7 @@ def feature_matrix(cluster: Cluster) -> FloatArray:
     flat = spread <= 1e-9 * np.maximum(np.abs(F).max(axis=0), 1e-300)
     F = (F - F.mean(axis=0)) / np.where(flat, 1.0, spread)
     F[:, flat] = 0.0
-    clipped: FloatArray = np.clip(F, -_LARGEST, _LARGEST)
-    return clipped
-
-
-def _document_share(cluster: Cluster, pairs: Any) -> FloatArray:
-    """Share of the documents that hold each pair."""
-    n, D = len(cluster), len(cluster.documents)
-    members = sparse.csr_matrix((np.ones(n), (cluster.document_of, np.arange(n))), shape=(D, n))
-    together = (members @ pairs).tocsr()
-    return np.bincount(together.indices, minlength=pairs.shape[1]) / D
-
-
-def _capitals(sentence: str) -> float:
-    pieces = sentence.split()
-    return sum(piece[:1].isupper() for piece in pieces[1:]) / max(len(pieces), 1)
+    return np.asarray(np.clip(F, -4.0, 4.0))
 
 
 def columns_of(groups: Iterable[str]) -> BoolArray:
@@ -156,32 +113,16 @@ def columns_of(groups: Iterable[str]) -> BoolArray:
 
 
 TRAININGS = ("regression", "dpp", "logistic", "dpp-budget")
-#: Standard deviation of :math:`2 \log q` within a cluster, for weights by regression.
-_SHARPNESS = 0.5
-#: In a cluster of several documents, sentences count less from this place of their document on.
-_EARLY = 5
+_SHARPNESS = 0.5  # standard deviation of 2 log q within a cluster, for weights by regression
+_EARLY = 5  # in a cluster of several documents, sentences after this place of their document count less
 
 
 @dataclass(frozen=True, eq=False)
 class QualityWeights:
-    r"""Quality of sentences: a log-linear function of their features.
+    r"""Quality of sentences: :math:`2 \log q_i = \theta^T f_i` less the penalty of :func:`late_penalty`.
 
-    .. math::  2 \log q_i = \theta^T f_i - \beta \log\max(1, r_i / 5)
-
-    with :math:`r_i` the place of the sentence in its document, from 1; the second term is for clusters of several
-    documents. Weights by regression are defined up to scale, so :math:`\theta^T f` is given the standard deviation 0.5
-    in every cluster.
-
-    Parameters
-    ----------
-    coef : ndarray of shape (1 + n_features,)
-        Weights: of a constant, then of the features of the groups.
-    training : {"regression", "dpp", "logistic", "dpp-budget"}
-        How they were learned.
-    groups : tuple of str
-        Feature groups in use.
-    late : float
-        The weight :math:`\beta`.
+    `coef` holds the weights, of a constant and of the features of the `groups`. Weights by regression are defined up to
+    scale, so :math:`\theta^T f` is given the standard deviation 0.5 in every cluster.
     """
 
     coef: FloatArray
@@ -213,35 +154,26 @@ class QualityWeights:
         if self.training == "regression" and len(score):
             score = _SHARPNESS * (score - score.mean()) / max(float(score.std()), 1e-9)
         score = score - late_penalty(cluster, self.late)
-        quality: FloatArray = np.exp(0.5 * np.clip(score, -200.0, 200.0))
-        return quality
+        return np.asarray(np.exp(0.5 * np.clip(score, -200.0, 200.0)))
 
 
 def late_penalty(cluster: Cluster, late: float) -> FloatArray:
-    r"""The term :math:`\beta \log\max(1, r_i / 5)` of each sentence; zeros for a single document."""
+    r"""Penalty `late` :math:`\log\max(1, r / 5)` of each sentence, at place r of its document; 0 for one document."""
     if len(cluster.documents) < 2:
         return np.zeros(len(cluster))
     return late * np.log(np.maximum(1.0, (cluster.position + 1) / _EARLY))
 
 
 @cache
-def default_entries() -> dict[str, Any]:
-    """Entries of the model that comes with the package."""
-    return parse_model((files("diverset") / "data" / "summarizer.json").read_bytes(), "the default model")
-
-
-@cache
 def default_weights() -> QualityWeights:
     """Weights of the model that comes with the package."""
-    return QualityWeights.from_entries(default_entries())
+    return QualityWeights.from_entries(read_model(DEFAULT_MODEL))
 
 
+DEFAULT_MODEL = Path(__file__).parents[1] / "data" / "summarizer.json"
 _NAME = "diverset summarizer"
 VERSION = 3
-#: Largest size of a file in bytes.
-_LONGEST = 1 << 20
-#: No weight, limit or setting is larger.
-_LARGEST_NUMBER = 1e9
+_LONGEST, _LARGEST_NUMBER = 1 << 20, 1e9  # largest size of a file in bytes, and of a number in it
 _TEXTS = frozenset(("format", "sha256", "card", "training"))
 _NUMBERS = frozenset("late prior_variance oracle_scaling max_bytes max_words max_sentences".split())
 
@@ -268,48 +200,32 @@ def read_model(path: str | os.PathLike[str]) -> dict[str, Any]:
         raw = file.read(_LONGEST + 1)
     if len(raw) > _LONGEST:
         raise DiversetError(f"{path} is not a summarizer file: it has more than {_LONGEST:,} bytes")
-    return parse_model(raw, str(path))
-
-
-def parse_model(raw: bytes, name: str) -> dict[str, Any]:
-    """Entries of a file; messages call it `name`."""
     try:
-        stored: Any = json.loads(raw.decode("utf-8"), parse_constant=_refuse)
+        stored: Any = json.loads(raw.decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        raise DiversetError(f"{name} is not a summarizer file, or is damaged: {error}") from None
+        raise DiversetError(f"{path} is not a summarizer file, or is damaged: {error}") from None
     entries: dict[str, Any] = stored if isinstance(stored, dict) else {}
     given = entries.get("format")
     if not isinstance(given, str) or not given.startswith(_NAME + " "):
-        raise DiversetError(f"{name} is not a summarizer file: its format is {str(given)[:40]!r}")
+        raise DiversetError(f"{path} is not a summarizer file: its format is {str(given)[:40]!r}")
     if given != f"{_NAME} {VERSION}":
-        raise DiversetError(
-            f"{name} has format {given[:40]!r}; this diverset reads version {VERSION}: fit the model and save it again"
-        )
-    # Before the checksum, which writes the entries out: nested lists would exhaust the stack there.
+        remedy = f"this diverset reads version {VERSION}: fit the model and save it again"
+        raise DiversetError(f"{path} has format {given[:40]!r}; {remedy}")
+    # Before the checksum, which writes out the entries: deeply nested lists would exhaust the stack there.
     for key, value in entries.items():
         if not _is_valid(key, value):
-            raise DiversetError(f"{name} is damaged: its entry {key[:40]!r} is {str(value)[:40]!r}")
+            raise DiversetError(f"{path} is damaged: its entry {key[:40]!r} is {str(value)[:40]!r}")
     if entries.get("sha256") != _checksum(entries):
-        raise DiversetError(f"{name} is damaged: its checksum is not that of its entries")
+        raise DiversetError(f"{path} is damaged: its checksum is not that of its entries")
     return entries
 
 
 def _is_valid(key: str, value: Any) -> bool:
     """Whether a file may have an entry: a text, a finite number, a short list of numbers or of texts."""
+    if key in ("coef", "groups"):
+        kind = "late" if key == "coef" else "card"
+        return isinstance(value, list) and len(value) <= 100 and all(_is_valid(kind, part) for part in value)
     if key in _TEXTS:
         return isinstance(value, str)
-    if key in _LISTS:
-        kind = _LISTS[key]
-        return isinstance(value, list) and len(value) <= 100 and all(kind(part) for part in value)
-    return key in _NUMBERS and _is_number(value)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _LARGEST_NUMBER
-
-
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no number of JSON")
-
-
-_LISTS: dict[str, Callable[[Any], bool]] = {"coef": _is_number, "groups": lambda part: isinstance(part, str)}
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return key in _NUMBERS and is_number and abs(value) <= _LARGEST_NUMBER

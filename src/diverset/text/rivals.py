@@ -1,31 +1,32 @@
-r"""Systems to compare with, behind the same ``summarize`` ([KuleszaTaskar2012]_, section 4.2)."""
+r"""Baselines with the same method ``summarize`` ([KuleszaTaskar2012]_, section 4.2)."""
 
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 
-from diverset._typing import IntArray, RNGLike
+from diverset._typing import FloatArray, IntArray, RNGLike
 from diverset.errors import DiversetError
 from diverset.learn._estimator import Estimator
-from diverset.numerics.validation import check_nonnegative
+from diverset.numerics.validation import as_generator, check_nonnegative
 from diverset.text.cluster import Budget, Cluster, as_cluster, read_budget
-from diverset.text.learning import oracle_summary
-from diverset.text.lexrank import lexrank
-from diverset.text.summarizer import Summarizer
+from diverset.text.decode import cosines
+from diverset.text.summarizer import Summarizer, fill, oracle_summary
 from diverset.text.summary import Summary, finish
+from diverset.text.tfidf import lexrank
 
 __all__ = ["Begin", "LexRank", "Oracle", "Random", "RelevanceMMR", "Submodular"]
 
 
 class _Rival(Estimator, abc.ABC):
-    """A way to choose sentences that needs no training."""
+    """A baseline that needs no training."""
 
     def fit(self, clusters: Iterable[Cluster]) -> Any:
-        """Learn nothing and return the object."""
+        """Do nothing: there is nothing to learn."""
         return self
 
     @abc.abstractmethod
@@ -48,31 +49,21 @@ class _Rival(Estimator, abc.ABC):
 
 
 class Begin(_Rival):
-    """Lead: the first sentences of the first document, then of the next, each if it fits.
-
-    Examples
-    --------
-    >>> Begin().summarize(["One two. Three four.", "Five six."], max_words=3).text
-    'One two.'
-    """
+    """Lead: the first sentences of the first document, then of the next, each if it fits."""
 
     def _choose(self, cluster: Cluster, budget: Budget, rng: RNGLike) -> list[int]:
-        return _fill(-np.arange(len(cluster)), cluster, budget)
+        return fill(budget, cluster.sentences, lambda Y: -np.arange(float(len(cluster))))
 
 
 class Random(_Rival):
-    """Random sentences, each if it fits.
-
-    Examples
-    --------
-    >>> Random().summarize(["One. Two. Three."], max_sentences=1, rng=0).text
-    'Three.'
-    """
+    """Random sentences, each if it fits."""
 
     def _choose(self, cluster: Cluster, budget: Budget, rng: RNGLike) -> list[int]:
-        return _fill(-np.argsort(np.random.default_rng(rng).permutation(len(cluster))), cluster, budget)
+        order = as_generator(rng).permutation(len(cluster))
+        return fill(budget, cluster.sentences, lambda Y: -np.argsort(order).astype(np.float64))
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class LexRank(_Rival):
     """The most central sentences by continuous LexRank ([ErkanRadev2004]_), without those that repeat chosen ones.
 
@@ -82,15 +73,15 @@ class LexRank(_Rival):
         A sentence is skipped if its cosine to a chosen one is above this.
     """
 
-    def __init__(self, *, redundancy: float = 0.5) -> None:
-        self.redundancy = redundancy
+    redundancy: float = 0.5
 
     def _choose(self, cluster: Cluster, budget: Budget, rng: RNGLike) -> list[int]:
         limit = check_nonnegative(self.redundancy, name="redundancy")
         central = lexrank(features=cluster.terms.vectors)
-        return _fill(central, cluster, budget, lambda nearest: np.where(nearest > limit, -np.inf, central))
+        return fill(budget, cluster.sentences, lambda Y: np.where(_nearest(cluster, Y) > limit, -np.inf, central))
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Submodular(_Rival):
     r"""SUBMOD1: the graph cut of [LinBilmes2010]_, by cost-scaled greedy choice.
 
@@ -105,37 +96,27 @@ class Submodular(_Rival):
         The weight :math:`\lambda`.
     scaling : float
         The exponent r of the costs.
-
-    Notes
-    -----
-    f is submodular, not monotone. O(n^2) for the similarities, then O(n) for each sentence taken.
     """
 
-    def __init__(self, *, redundancy: float = 4.0, scaling: float = 0.3) -> None:
-        self.redundancy = redundancy
-        self.scaling = scaling
+    redundancy: float = 4.0
+    scaling: float = 0.3
 
     def _choose(self, cluster: Cluster, budget: Budget, rng: RNGLike) -> list[int]:
         vectors = cluster.terms.vectors
-        weight = check_nonnegative(self.redundancy, name="redundancy")
+        weight = 1.0 + check_nonnegative(self.redundancy, name="redundancy")
         costs = budget.costs(cluster.sentences)
         scale = costs.astype(np.float64) ** check_nonnegative(self.scaling, name="scaling", most=50.0)
-        S = (vectors @ vectors.T).toarray()
+        S = cosines(vectors, vectors)
         degree = S.sum(axis=1) - np.diagonal(S)
-        chosen: list[int] = []
-        gain = degree.copy()
-        free, room, value = costs <= budget.room, budget.room, 0.0
-        while free.any():
-            best = int(np.where(free, gain / scale, -np.inf).argmax())
-            if gain[best] <= 0.0:
-                break  # and gains only fall
-            free[best] = False
-            chosen.append(best)
-            value += float(gain[best])
-            room -= int(costs[best])
-            # An item near the set no longer gains that edge, cuts it, and pays for it from both ends.
-            gain = gain - (2.0 + 2.0 * weight) * S[best]
-            free &= costs <= room
+
+        def score(Y: list[int]) -> FloatArray:
+            # The edges to sentences of the set are no longer cut, and count as redundancy from both ends.
+            gain = degree - 2.0 * weight * S[Y].sum(axis=0)
+            return np.where(gain > 0.0, gain / scale, -np.inf)
+
+        chosen = fill(budget, cluster.sentences, score)
+        inner = S[np.ix_(chosen, chosen)]
+        value = degree[chosen].sum() - weight * (inner.sum() - inner.trace())
         fits = np.where(costs <= budget.room, degree, -np.inf)
         single = int(fits.argmax())
         return [single] if fits[single] > value else chosen
@@ -148,6 +129,7 @@ class Oracle(_Rival):
         return oracle_summary(cluster.sentences, cluster.references, budget)
 
 
+@dataclass(eq=False, repr=False)
 class RelevanceMMR(_Rival):
     r"""LR+MMR: maximal marginal relevance with the quality of a trained summarizer.
 
@@ -163,9 +145,9 @@ class RelevanceMMR(_Rival):
         Weight of quality, from 0 to 1.
     """
 
-    def __init__(self, summarizer: Summarizer | None = None, *, alpha: float = 0.5) -> None:
-        self.summarizer = summarizer
-        self.alpha = alpha
+    summarizer: Summarizer | None = None
+    _: KW_ONLY
+    alpha: float = 0.5
 
     def fit(self, clusters: Iterable[Cluster]) -> RelevanceMMR:
         """Fit the summarizer."""
@@ -177,29 +159,13 @@ class RelevanceMMR(_Rival):
             raise DiversetError("this RelevanceMMR has no fitted summarizer; call fit(clusters) or pass one")
         alpha = check_nonnegative(self.alpha, name="alpha")
         quality = self.summarizer.quality_of(cluster)
-        # A sentence without content words is like no other, so that only quality would count.
+        # A sentence without content words has similarity 0 to all others, so only its quality would count.
         silent = np.diff(cluster.terms.vectors.indptr) == 0
         relevance = np.where(silent, -np.inf, alpha * quality / quality.max())
-        return _fill(relevance, cluster, budget, lambda nearest: relevance - (1.0 - alpha) * nearest)
+        return fill(budget, cluster.sentences, lambda Y: relevance - (1.0 - alpha) * _nearest(cluster, Y))
 
 
-def _fill(scores: Any, cluster: Cluster, budget: Budget, rescore: Callable[[Any], Any] | None = None) -> list[int]:
-    """Sentences of the highest score, one at a time, until none fits or all scores are infinitely low.
-
-    `rescore` gives the scores anew from the largest cosine of each sentence to the chosen ones.
-    """
-    vectors, costs = cluster.terms.vectors, budget.costs(cluster.sentences)
-    room, free, nearest = budget.room, costs <= budget.room, np.zeros(len(cluster))
-    chosen: list[int] = []
-    while free.any():
-        best = int(np.where(free, scores, -np.inf).argmax())
-        if not free[best] or scores[best] == -np.inf:
-            break
-        chosen.append(best)
-        room -= int(costs[best])
-        free &= costs <= room
-        free[best] = False
-        if rescore is not None:
-            np.maximum(nearest, (vectors @ vectors[best].T).toarray().ravel(), out=nearest)
-            scores = rescore(nearest)
-    return chosen
+def _nearest(cluster: Cluster, Y: list[int]) -> FloatArray:
+    """Largest cosine of each sentence to those of a set."""
+    vectors = cluster.terms.vectors
+    return np.asarray(cosines(vectors, vectors[Y]).max(axis=1, initial=0.0))

@@ -1,38 +1,26 @@
-r"""ROUGE: overlap of a summary with human summaries, in words and sequences of words ([Lin2004]_).
+"""ROUGE: overlap of a summary with human summaries, in words and sequences of words ([Lin2004]_).
 
-The scores are those of the Perl program ROUGE 1.5.5 with its options ``-m`` (stemming) and ``-2 4 -u`` (skip-bigrams
-with up to four words between, and unigrams), down to its habits:
-
-* Words are runs of ASCII letters and digits, in lower case; those of more than three letters are replaced by their
-  base form if WordNet lists them as irregular, else by their Porter stem. Stop words stay.
-* N-grams and skip-bigrams cross the borders of sentences; longest common subsequences do not.
-* The last word of a text takes no part in ROUGE-SU4 as a unigram.
-* Scores against several references are summed hits over summed counts; ``combine="best"`` takes the reference of
-  highest recall instead.
-* A limit in bytes does not count the spaces between sentences, and for ROUGE-L it applies to each sentence separately.
+The scores are those of the Perl program ROUGE 1.5.5, including the peculiarities listed in ``docs/summaries.rst``.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from functools import cache
-from importlib.resources import files
+from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from diverset.errors import DiversetError
 from diverset.numerics.validation import check_count
-from diverset.text.words import stem
+from diverset.text.words import base_form
 
-__all__ = ["METRICS", "Rouge", "rouge", "rouge_words"]
+__all__ = ["Rouge", "rouge", "rouge_words"]
 
 METRICS = ("rouge-1", "rouge-2", "rouge-l", "rouge-su4")
 _ASCII_WORD = re.compile(rb"[a-z0-9]+")
 _WHITE = re.compile(rb"[ \t\n\r\f\v]+")
-#: Words between the two of a skip-bigram at most.
-_SKIP = 4
-#: Each byte with its bits in reverse.
+_SKIP = 4  # largest number of words between the two of a skip-bigram
 _REVERSED_BYTES = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 
 
@@ -62,12 +50,12 @@ class _Text:
     """A text as ROUGE reads it: all its words, and those of each sentence, within the limit."""
 
     def __init__(self, text: str | Sequence[str], stemming: bool, max_words: int | None, max_bytes: int | None) -> None:
-        sentences = _sentences_of(text)
-        whole, apart = sentences, sentences
+        parts = text.split("\n") if isinstance(text, str) else [part.replace("\n", " ") for part in text]
+        whole = apart = [part.encode("utf-8", "replace") for part in parts if part]
         if max_words is not None:
-            whole = apart = _first_words(sentences, max_words)
+            whole = apart = _first_words(whole, max_words)
         elif max_bytes is not None:
-            whole, apart = _first_bytes(sentences, max_bytes), _first_bytes_each(sentences, max_bytes)
+            whole, apart = _first_bytes(whole, max_bytes), _first_bytes(whole, max_bytes, each=True)
         self.words = _words_of(b" ".join(whole), stemming)
         self.sentences = [_words_of(sentence, stemming) for sentence in apart]
 
@@ -82,7 +70,7 @@ def rouge(
     max_words: int | None = None,
     max_bytes: int | None = None,
 ) -> dict[str, Rouge]:
-    """Scores of a summary against one or more references.
+    """Score a summary against one or more references.
 
     Parameters
     ----------
@@ -91,23 +79,19 @@ def rouge(
     references : str, or sequence of texts
         One reference as a string, or several, each a string or a sequence of sentences.
     metrics : iterable of {"rouge-1", "rouge-2", "rouge-l", "rouge-su4"}
-        Which scores.
+        Scores to compute.
     stemming : bool
-        Compare stems, as ROUGE's option ``-m``.
+        Compare stems, as option ``-m``.
     combine : {"average", "best"}
         How several references count together: summed hits over summed counts, or the one of highest recall.
     max_words, max_bytes : int, optional
-        Cut summary and references to this many words (between white space) or bytes, as options ``-l`` and ``-b``.
+        Truncate summary and references to this many words (between white space) or bytes, as options ``-l`` and ``-b``.
 
     Returns
     -------
     dict of str to Rouge
-        Precision, recall and F of each metric; 0 if a text is empty.
-
-    Notes
-    -----
-    Linear in the texts; ROUGE-L also takes a number of operations on bits that is the product of their lengths, 0.2 s
-    for texts of 64 KB. Equal to ROUGE 1.5.5 up to its rounding to five digits (``tests/text/test_rouge.py``).
+        Precision, recall and F of each metric, equal to those of ROUGE 1.5.5 up to its rounding to five digits; 0 if a
+        text is empty.
 
     Examples
     --------
@@ -129,40 +113,12 @@ def rouge(
 
 
 def rouge_words(text: str, *, stemming: bool = True) -> list[str]:
-    """The words of a text that ROUGE compares.
+    """Return the words of a text that ROUGE compares: their stems, unless `stemming` is False.
 
-    Parameters
-    ----------
-    text : str
-        Any text.
-    stemming : bool
-        Stems instead of the words themselves.
-
-    Examples
-    --------
     >>> rouge_words("The children went to non-smoking hotels.")
     ['the', 'child', 'go', 'to', 'non', 'smoke', 'hotel']
     """
     return _words_of(text.encode("utf-8", "replace"), stemming)
-
-
-def base_form(word: str) -> str:
-    """The form under which ROUGE counts a lower-case word."""
-    if len(word) <= 3:
-        return word
-    irregular = _irregular().get(word)
-    return stem(word) if irregular is None else irregular
-
-
-@cache
-def _irregular() -> dict[str, str]:
-    text = (files("diverset") / "data" / "wordnet_exceptions.txt").read_text(encoding="utf-8")
-    return dict(line.split() for line in text.splitlines() if not line.startswith("#"))
-
-
-def _sentences_of(text: str | Sequence[str]) -> list[bytes]:
-    parts = text.split("\n") if isinstance(text, str) else [part.replace("\n", " ") for part in text]
-    return [part.encode("utf-8", "replace") for part in parts if part]
 
 
 def _words_of(text: bytes, stemming: bool) -> list[str]:
@@ -173,7 +129,7 @@ def _words_of(text: bytes, stemming: bool) -> list[str]:
 def _first_words(sentences: list[bytes], limit: int) -> list[bytes]:
     kept, room = [], limit
     for sentence in sentences:
-        # A blank at the start of a line makes an empty first word, and it counts.
+        # A blank at the start of a line makes an empty first word, which counts.
         pieces = _WHITE.split(sentence.rstrip(b" \t\n\r\f\v")) if sentence.strip() else []
         kept.append(b" ".join(pieces[:room]) if len(pieces) >= room else sentence)
         room -= len(pieces)
@@ -182,23 +138,14 @@ def _first_words(sentences: list[bytes], limit: int) -> list[bytes]:
     return kept
 
 
-def _first_bytes(sentences: list[bytes], limit: int) -> list[bytes]:
+def _first_bytes(sentences: list[bytes], limit: int, *, each: bool = False) -> list[bytes]:
+    """The first bytes of all sentences together, or of `each` up to the first sentence over the limit."""
     kept, room = [], limit
     for sentence in sentences:
         kept.append(sentence[:room])
-        room -= len(sentence)
-        if room <= 0:
+        if len(sentence) >= room:
             break
-    return kept
-
-
-def _first_bytes_each(sentences: list[bytes], limit: int) -> list[bytes]:
-    """Whole sentences up to the first one that is longer than the limit."""
-    kept = []
-    for sentence in sentences:
-        kept.append(sentence[:limit])
-        if len(sentence) >= limit:
-            break
+        room = limit if each else room - len(sentence)
     return kept
 
 
@@ -207,24 +154,20 @@ def _hits_of(metric: str, ours: _Text, theirs: list[_Text]) -> list[_Hits]:
         return [_subsequence_hits(ours, text) for text in theirs]
     if metric not in METRICS:
         raise DiversetError(f"metric {metric!r} is not known; choose from {', '.join(METRICS)}")
-    units: Callable[[list[str]], Counter[Any]] = _skip_bigrams if metric == "rouge-su4" else _n_grams(int(metric[-1]))
-    mine = units(ours.words)
-    found = []
-    for text in theirs:
-        other = units(text.words)
-        found.append(_Hits((mine & other).total(), mine.total(), other.total()))
-    return found
+    units = _skip_bigrams if metric == "rouge-su4" else partial(_n_grams, n=int(metric[-1]))
+    mine, others = units(ours.words), [units(text.words) for text in theirs]
+    return [_Hits((mine & other).total(), mine.total(), other.total()) for other in others]
 
 
 def _combined(found: list[_Hits], combine: str) -> _Hits:
     if combine == "best":
-        # Recall is rounded to five digits, as in the Perl program; of equal references the first counts.
+        # Recall is rounded to five digits, as in the Perl program; the first of equal references is taken.
         return max(found, key=lambda hits: round(hits.score().recall, 5))
-    return _Hits(sum(h.hits for h in found), sum(h.summary for h in found), sum(h.reference for h in found))
+    return _Hits(*map(sum, zip(*found, strict=True)))
 
 
-def _n_grams(n: int) -> Callable[[list[str]], Counter[Any]]:
-    return lambda words: Counter(zip(*(words[i:] for i in range(n)), strict=False))
+def _n_grams(words: list[str], n: int) -> Counter[Any]:
+    return Counter(zip(*(words[i:] for i in range(n)), strict=False))
 
 
 def _skip_bigrams(words: list[str]) -> Counter[Any]:
@@ -235,18 +178,10 @@ def _skip_bigrams(words: list[str]) -> Counter[Any]:
 
 
 def _subsequence_hits(ours: _Text, theirs: _Text) -> _Hits:
-    """ROUGE-L: words of the reference that are in a longest common subsequence with some sentence of ours.
-
-    Each word of either text counts once at most.
-    """
-    left, right = Counter(ours.words), Counter(theirs.words)
-    hits = 0
-    for word in _in_common_subsequences(theirs.sentences, ours.sentences):
-        if left[word] > 0 and right[word] > 0:
-            left[word] -= 1
-            right[word] -= 1
-            hits += 1
-    return _Hits(hits, len(ours.words), sum(len(sentence) for sentence in theirs.sentences))
+    """ROUGE-L: words of the reference in a longest common subsequence with some sentence, each at most once."""
+    found = Counter(_in_common_subsequences(theirs.sentences, ours.sentences))
+    hits = (found & Counter(ours.words) & Counter(theirs.words)).total()
+    return _Hits(hits, len(ours.words), sum(map(len, theirs.sentences)))
 
 
 def _in_common_subsequences(references: list[list[str]], sentences: list[list[str]]) -> list[str]:
@@ -256,9 +191,7 @@ def _in_common_subsequences(references: list[list[str]], sentences: list[list[st
     references and a guard bit after each reference, where carries stop. With :math:`T_{ij}` the length for i words of
     the reference and j of the sentence, bits are :math:`T_{ij} - T_{i-1,j}`, found by an addition for each j (Hyyro
     2004). Of several longest subsequences the one is taken that is found from the end, stepping back in the reference
-    where T stays the same; with the bits reversed, the next such step is the lowest bit.
-
-    O(mn / 64) for texts of m and n words.
+    where T stays the same; with the bits reversed, the next such step is the lowest bit. O(mn / 64) for m and n words.
     """
     order, guards, places = [""], 1, dict[str, int]()
     for reference in references:

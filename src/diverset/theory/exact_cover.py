@@ -1,7 +1,7 @@
-r"""Why finding the mode is hard: exact 3-cover as a DPP ([KuleszaTaskar2012]_, Theorem 2.9).
+r"""Exact 3-cover as a DPP: why finding the most probable set is NP-hard ([KuleszaTaskar2012]_, Theorem 2.9).
 
-An instance has a set of 3q elements and a list of triples; the question is whether q of the triples cover every element
-exactly once. With a feature per element, :math:`B_{is} = 1/\sqrt3` if triple i contains s, and
+An instance is a set of 3q elements and a list of triples. The question is whether q of the triples cover every element
+exactly once. With one feature per element, :math:`B_{is} = 1/\sqrt3` if triple i contains s, and
 :math:`L = \gamma B B^*`, :math:`1 < \gamma \le 9/8`, disjoint triples are orthogonal items, and
 
 .. math::
@@ -9,11 +9,9 @@ exactly once. With a feature per element, :math:`B_{is} = 1/\sqrt3` if triple i 
     \max_Y \det L_Y = \gamma^q \text{ if there is a cover}, \qquad
     \max_Y \det L_Y \le \gamma^{q-1} \text{ if there is none.}
 
-So whoever finds the mode, even to within a factor :math:`8/9 + \varepsilon`, answers an NP-complete question. Here the
-construction serves as a source of test cases whose answer is known.
+So finding the mode, even to within a factor :math:`8/9 + \varepsilon`, answers an NP-complete question. The
+construction is a source of test cases with known answers.
 """
-
-from __future__ import annotations
 
 import math
 import operator
@@ -26,7 +24,7 @@ from diverset._typing import RNGLike
 from diverset.core import DPP
 from diverset.errors import DiversetError
 from diverset.inference.result import Selection
-from diverset.numerics.validation import as_number, check_count
+from diverset.numerics.validation import as_generator, as_number, check_count
 
 __all__ = ["exact_cover_dpp", "find_exact_cover", "has_exact_cover", "random_x3c"]
 
@@ -47,11 +45,9 @@ def _check_triples(triples: Iterable[Sequence[int]], n: int) -> list[Triple]:
         try:
             members = tuple(sorted(operator.index(s) for s in triple))
         except TypeError:
-            raise DiversetError(
-                f"triples[{i}] is {triple!r}; it must name three different elements by number"
-            ) from None
+            members = ()
         if len(members) != 3 or len(set(members)) != 3:
-            raise DiversetError(f"triples[{i}] is {tuple(triple)}; it must name three different elements")
+            raise DiversetError(f"triples[{i}] is {triple!r}; it must name three different elements by number")
         if members[0] < 0 or members[2] >= n:
             raise DiversetError(f"triples[{i}] is {tuple(triple)}; elements are numbered 0 to {n - 1}")
         checked.append(members)
@@ -66,21 +62,16 @@ def _check_gamma(gamma: SupportsFloat) -> float:
 
 
 def exact_cover_dpp(n_elements: int, triples: Iterable[Sequence[int]], gamma: SupportsFloat = 9 / 8) -> DPP:
-    r"""DPP over triples whose most probable set answers whether there is an exact cover.
+    r"""DPP with :math:`L_{ij} = \gamma |C_i \cap C_j| / 3`, whose mode shows whether there is an exact cover.
 
     Parameters
     ----------
     n_elements : int
         Number of elements, a multiple of 3; they are numbered from 0.
     triples : iterable of (int, int, int)
-        Triple i is item i.
+        Triple :math:`C_i` is item i.
     gamma : float
         Squared length of an item; above 1, at most 9/8.
-
-    Returns
-    -------
-    DPP
-        :math:`L_{ij} = \gamma |C_i \cap C_j| / 3`.
 
     Examples
     --------
@@ -100,22 +91,20 @@ def exact_cover_dpp(n_elements: int, triples: Iterable[Sequence[int]], gamma: Su
 def has_exact_cover(selection: Selection, n_elements: int, gamma: SupportsFloat = 9 / 8) -> bool:
     r"""Whether there is an exact cover, by the value of the most probable set of :func:`exact_cover_dpp`.
 
-    Yes if its log-determinant is above :math:`(q-1)\log\gamma`, where :math:`3q` is the number of elements; no if its
-    upper bound is below :math:`q\log\gamma`.
+    For :math:`3q` elements there is one if its log-determinant is above :math:`(q-1)\log\gamma`, and none if its upper
+    bound is below :math:`q\log\gamma`.
 
     Parameters
     ----------
     selection : Selection
         From :func:`diverset.map_exact`, or any method that gives an upper bound.
-    n_elements : int
-        Number of elements.
-    gamma : float
-        As given to :func:`exact_cover_dpp`.
+    n_elements, gamma
+        As in :func:`exact_cover_dpp`.
 
     Raises
     ------
     DiversetError
-        If the selection is not good enough, nor its bound tight enough, to decide.
+        If neither the value nor the bound of the selection decides the question.
 
     Examples
     --------
@@ -137,9 +126,9 @@ def has_exact_cover(selection: Selection, n_elements: int, gamma: SupportsFloat 
 
 
 def find_exact_cover(n_elements: int, triples: Iterable[Sequence[int]]) -> list[int] | None:
-    """An exact cover, as ascending positions of triples, or None: plain backtracking, no determinants.
+    """Find an exact cover by backtracking: ascending positions of triples, or None if there is no cover.
 
-    Always continues with the uncovered element that the fewest triples can still cover. Exponential.
+    Each step covers an element that the fewest remaining triples contain. The cost is exponential.
 
     Examples
     --------
@@ -165,7 +154,7 @@ def find_exact_cover(n_elements: int, triples: Iterable[Sequence[int]]) -> list[
 
 
 def random_x3c(n_elements: int, n_triples: int, *, solvable: bool, rng: RNGLike = None) -> list[Triple]:
-    """Random instance of exact 3-cover: different triples, with a cover or without one.
+    """Random instance of exact 3-cover: different ascending triples in random order, with or without a cover.
 
     Parameters
     ----------
@@ -177,11 +166,6 @@ def random_x3c(n_elements: int, n_triples: int, *, solvable: bool, rng: RNGLike 
         True hides a random cover among random triples; False draws triples until there is no cover.
     rng : int, Generator or None
         Seed or generator.
-
-    Returns
-    -------
-    list of (int, int, int)
-        Ascending triples, in random order.
 
     Examples
     --------
@@ -196,7 +180,7 @@ def random_x3c(n_elements: int, n_triples: int, *, solvable: bool, rng: RNGLike 
         raise DiversetError(f"n_triples is {count}; {n} elements have only {possible} triples")
     if solvable and count < n // 3:
         raise DiversetError(f"n_triples is {count}; a cover of {n} elements takes {n // 3}")
-    generator = np.random.default_rng(rng)
+    generator = as_generator(rng)
 
     def fill(triples: set[Triple]) -> list[Triple]:
         while len(triples) < count:
@@ -212,6 +196,4 @@ def random_x3c(n_elements: int, n_triples: int, *, solvable: bool, rng: RNGLike 
         triples = fill(set())
         if find_exact_cover(n, triples) is None:
             return triples
-    raise DiversetError(
-        f"{_ATTEMPTS} draws of {count} triples over {n} elements all had a cover; ask for fewer triples"
-    )
+    raise DiversetError(f"{_ATTEMPTS} draws of {count} triples over {n} elements all had a cover; take fewer triples")

@@ -1,11 +1,9 @@
-r"""Explorers of two open questions, by enumeration ([KuleszaTaskar2012]_, sections 7.1 and 7.2).
+r"""Two open questions, studied by enumeration ([KuleszaTaskar2012]_, sections 7.1 and 7.2).
 
-Is the entropy of a DPP concave in its marginal kernel K? Lyons conjectured it [Lyons2003]_, and no counterexample is
-known: :func:`entropy_on_line` and :func:`search_concavity` look for one. Is there a quick way to
-:math:`\sum_Y \det(L_Y)^p`, p > 1? None is known: :func:`log_power_sum` lists all sets.
+Is the entropy of a DPP concave in its marginal kernel K? Lyons conjectured that it is [Lyons2003]_, and no
+counterexample is known: :func:`entropy_on_line` and :func:`search_concavity` search for one. Can
+:math:`\sum_Y \det(L_Y)^p`, p > 1, be computed efficiently? No method is known: :func:`log_power_sum` lists all sets.
 """
-
-from __future__ import annotations
 
 import math
 from dataclasses import dataclass
@@ -16,7 +14,7 @@ from numpy.typing import ArrayLike
 from diverset._typing import FloatArray, RNGLike
 from diverset.core import DPP, entropy, law
 from diverset.errors import DiversetError
-from diverset.numerics.validation import check_count, check_positive
+from diverset.numerics.validation import as_generator, check_count, check_positive
 
 __all__ = ["ConcavitySearch", "entropy_on_line", "log_power_sum", "random_marginal_kernel", "search_concavity"]
 
@@ -29,16 +27,16 @@ def entropy_on_line(K0: ArrayLike, K1: ArrayLike, n_points: int = 21) -> tuple[F
     K0, K1 : array_like of shape (n_items, n_items)
         Marginal kernels of at most 16 items.
     n_points : int
-        How many values of t, at least 3.
+        Number of values of t, at least 3.
 
     Returns
     -------
     t, H : ndarray of shape (n_points,)
-        Where, and the entropies in nats.
+        The values of t, and the entropies in nats.
 
     Examples
     --------
-    One item: the entropy of a coin, which is concave.
+    The entropy of one item is concave:
 
     >>> t, H = entropy_on_line([[0.0]], [[1.0]], n_points=3)
     >>> H.round(4)
@@ -46,7 +44,7 @@ def entropy_on_line(K0: ArrayLike, K1: ArrayLike, n_points: int = 21) -> tuple[F
     """
     first, last = DPP.from_marginal(K0), DPP.from_marginal(K1)
     if first.n_items != last.n_items:
-        raise DiversetError(f"K0 is over {first.n_items} items and K1 over {last.n_items}; a line joins kernels alike")
+        raise DiversetError(f"K0 is over {first.n_items} items and K1 over {last.n_items}; both need the same items")
     if first.n_items > 16:
         raise DiversetError(f"the kernels are over {first.n_items} items; entropies are exact for at most 16")
     if check_count(n_points, name="n_points") < 3:
@@ -57,11 +55,8 @@ def entropy_on_line(K0: ArrayLike, K1: ArrayLike, n_points: int = 21) -> tuple[F
 
 
 def random_marginal_kernel(n_items: int, *, rng: RNGLike = None) -> FloatArray:
-    """Random K with uniform eigenvectors and, each, a uniform eigenvalue in [0, 1] or one of its ends.
-
-    A third of the eigenvalues are 0 or 1: the boundary is where a concave function is most easily caught out.
-    """
-    n, generator = check_count(n_items, name="n_items"), np.random.default_rng(rng)
+    """Random K with uniform eigenvectors; each eigenvalue is uniform in [0, 1], or 0 or 1 with probability 1/3."""
+    n, generator = check_count(n_items, name="n_items"), as_generator(rng)
     Q, R = np.linalg.qr(generator.standard_normal((n, n)))
     Q = Q * np.sign(np.diagonal(R))
     kappa = generator.random(n)
@@ -73,19 +68,18 @@ def random_marginal_kernel(n_items: int, *, rng: RNGLike = None) -> FloatArray:
 
 @dataclass(frozen=True)
 class ConcavitySearch:
-    """What a search over random lines found.
+    """Result of a search over random lines.
 
     Parameters
     ----------
     n_lines : int
-        Lines looked at.
+        Number of lines.
     largest : float
-        The largest second difference of the entropy, divided by the squared step: an estimate of its curvature.
-        Concavity says that none is positive.
+        Largest second difference of the entropy over the squared step, which concavity makes nonpositive.
     rounding : float
-        What rounding alone can make of it.
+        Bound of the effect of rounding on `largest`.
     curvatures : ndarray of shape (n_lines,)
-        The largest on each line.
+        Largest value on each line.
     """
 
     n_lines: int
@@ -100,22 +94,18 @@ class ConcavitySearch:
 
 
 def search_concavity(n_items: int, n_lines: int = 100, *, n_points: int = 11, rng: RNGLike = None) -> ConcavitySearch:
-    """Look for a line along which the entropy is not concave in K.
+    """Search for a line along which the entropy is not concave in K, in O(2^n) for every point of every line.
 
     Parameters
     ----------
     n_items : int
-        At most 16.
+        Number of items, at most 16.
     n_lines : int
-        Lines between two kernels from :func:`random_marginal_kernel`.
+        Number of lines between two kernels from :func:`random_marginal_kernel`.
     n_points : int
-        Values on each line.
+        Number of points on each line.
     rng : int, Generator or None
         Seed or generator.
-
-    Notes
-    -----
-    O(2^n) for every point of every line.
 
     Examples
     --------
@@ -123,7 +113,7 @@ def search_concavity(n_items: int, n_lines: int = 100, *, n_points: int = 11, rn
     >>> found.counterexample, found.largest < -0.1
     (False, True)
     """
-    generator = np.random.default_rng(rng)
+    generator = as_generator(rng)
     count = check_count(n_lines, name="n_lines")
     curvatures = np.empty(count)
     for line in range(count):
@@ -131,7 +121,7 @@ def search_concavity(n_items: int, n_lines: int = 100, *, n_points: int = 11, rn
         t, H = entropy_on_line(K0, K1, n_points)
         curvatures[line] = float((np.diff(H, 2) / (t[1] - t[0]) ** 2).max())
     step = 1.0 / (n_points - 1)
-    # Entropies are below n log 2 and carry rounding in proportion, in four terms of each difference.
+    # Entropies are at most n log 2, with proportional rounding errors, in four terms of each difference.
     rounding = 4.0 * n_items * 64.0 * float(np.finfo(float).eps) / step**2
     return ConcavitySearch(count, float(curvatures.max()), rounding, curvatures)
 
@@ -139,7 +129,7 @@ def search_concavity(n_items: int, n_lines: int = 100, *, n_points: int = 11, rn
 def log_power_sum(dpp: DPP, p: float) -> float:
     r"""Logarithm of :math:`\sum_{Y} \det(L_Y)^p`, by listing all sets of at most 20 items.
 
-    For p = 1 it is :math:`\log\det(L + I)`; other powers appear in Hellinger's distance and Rényi's entropies.
+    For p = 1 it is :math:`\log\det(L + I)`. Other powers appear in the Hellinger distance and Rényi entropies.
 
     Parameters
     ----------
@@ -148,23 +138,17 @@ def log_power_sum(dpp: DPP, p: float) -> float:
     p : float
         Positive power.
 
-    Notes
-    -----
-    :math:`\det L_Y = \det(L + I) \Pr(Y)`, so that the sum is that of the powers of the law. O(2^n).
-
     Examples
     --------
-    Orthogonal items: the sum is a product.
+    For orthogonal items the sum is a product.
 
-    >>> import diverset as dv
-    >>> round(math.exp(log_power_sum(dv.DPP([[2.0, 0.0], [0.0, 3.0]]), 2)), 6)  # (1 + 4)(1 + 9)
+    >>> round(math.exp(log_power_sum(DPP([[2.0, 0.0], [0.0, 3.0]]), 2)), 6)  # (1 + 4)(1 + 9)
     50.0
     """
     power = check_positive(p, name="p")
     if not math.isfinite(dpp.log_normalizer):
-        raise DiversetError("the DPP has no likelihood kernel L, so that no sum over its determinants is defined")
+        raise DiversetError("the DPP has no likelihood kernel L, so its determinants are not defined")
     weights = law(dpp)
-    weights = weights[weights > 0.0]
-    # Relative to the largest, whose power cannot underflow.
+    # det L_Y = det(L + I) Pr(Y). Relative to the largest probability, whose power cannot underflow.
     top = float(weights.max())
     return power * (dpp.log_normalizer + math.log(top)) + math.log(float(((weights / top) ** power).sum()))

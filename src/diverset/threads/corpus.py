@@ -13,10 +13,12 @@ import numpy as np
 
 from diverset._typing import Array, BoolArray, FloatArray, IntArray
 from diverset.errors import DiversetError, LabelError
+from diverset.io.documents import read_documents
+from diverset.io.files import plural
 from diverset.numerics.validation import check_nonnegative, check_rows, check_size
 from diverset.text.words import STOP_WORDS, words
 
-__all__ = ["Corpus", "content_terms", "example_news", "headline", "is_noise", "read_times"]
+__all__ = ["Corpus", "content_terms", "example_news", "headline", "is_noise", "read_corpus", "read_times"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,3 +169,47 @@ def example_news() -> tuple[Corpus, list[str | None]]:
     texts = [f"{row['title']}. {row['text']}" for row in rows]
     corpus = Corpus(texts, [row["date"] for row in rows], [row["id"] for row in rows], [row["title"] for row in rows])
     return corpus, [row["story"] for row in rows]
+
+
+def read_corpus(sources: Any, **options: Any) -> tuple[Corpus, IntArray, list[str]]:
+    """Read the documents that have a text and a date; also their rows in the input, and remarks on the others.
+
+    The options are those of ``read_documents``. A title is put before its text.
+    """
+    notes: list[str] = []
+    documents = read_documents(sources, notes=notes, **options)
+    if not documents:
+        raise DiversetError("there are no documents")
+    texts = [d.text if isinstance(d.text, str) else " ".join(d.text) for d in documents]
+    full = [i for i, d in enumerate(documents) if texts[i].strip() or d.title]
+    if not full:
+        raise DiversetError(f"{documents[0].where}: the text is empty, and so are all others")
+    kept = [i for i in full if documents[i].date is not None]
+    undated = [i for i in full if documents[i].date is None]
+    if not kept:
+        first = documents[undated[0]]
+        raise DiversetError(f"{first.where}: {first.reason}; no document has a date (--time names a column of dates)")
+    for left, why in ((sorted(set(range(len(texts))) - set(full)), "the text is empty"), (undated, "")):
+        if left:
+            first = documents[left[0]]
+            notes.append(f"{plural(len(left), 'document')} left out: {first.where}: {why or first.reason}")
+    seen: dict[Any, int] = {}
+    for i in kept:
+        if seen.setdefault(documents[i].id, i) != i:
+            raise DiversetError(
+                f"{documents[seen[documents[i].id]].where} and {documents[i].where} have the same id, "
+                f"{documents[i].id!r}; ids tell documents apart"
+            )
+    some = [documents[i] for i in kept]
+    return (
+        Corpus(
+            [f"{d.title}. {texts[i]}" if d.title else texts[i] for i, d in zip(kept, some, strict=True)],
+            np.array([d.date for d in some]),
+            [d.id for d in some],
+            [d.title or headline(texts[i]) for i, d in zip(kept, some, strict=True)],
+            [d.url for d in some] if any(d.url for d in some) else None,
+            [d.source for d in some] if any(d.source for d in some) else None,
+        ),
+        np.array([d.row for d in some] if len({d.row for d in some}) == len(some) else kept, dtype=np.int64),
+        notes,
+    )

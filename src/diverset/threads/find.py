@@ -18,7 +18,7 @@ import numpy as np
 from diverset._typing import BoolArray, FloatArray, IntArray, RNGLike
 from diverset.errors import DiversetError, LabelError, SizeError
 from diverset.numerics.validation import as_generator, as_number, check_count, check_nonnegative
-from diverset.threads.corpus import Corpus
+from diverset.threads.corpus import Corpus, read_corpus
 from diverset.threads.events import Similar, cluster, pile_vectors, similar_documents, spectral_plane
 from diverset.threads.found import FoundThreads
 from diverset.threads.paths import EventModel, EventPaths
@@ -132,8 +132,6 @@ def find_threads(
     if isinstance(corpus, Corpus):
         documents, rows = corpus, np.arange(len(corpus))
     else:
-        from diverset.io.documents import read_corpus
-
         columns = {"time": time, "text": text, "title": title, "label": label}
         reading = {"day_first": day_first, "date_format": date_format, "encoding": encoding}
         documents, rows, notes = read_corpus(corpus, **columns, **reading)

@@ -102,19 +102,20 @@ def test_a_window_on_a_larger_graph(method):
 def test_entries_are_expected_passages_of_a_random_walk(name):
     """K_ef sqrt(w_e / w_f): signed passages of f by a walk from the tail of e until it reaches the head."""
     trees = SpanningTrees(GRAPHS[name])
-    graph = trees._graph
-    n, w = graph.n_nodes, graph.weights
+    position = {node: i for i, node in enumerate(trees.nodes)}
+    tails, heads = np.array([[position[node] for node in edge] for edge in trees.edges]).T
+    n, w = len(trees.nodes), trees.weights
     P = np.zeros((n, n))
-    for u, v, weight in zip(graph.tails, graph.heads, w, strict=True):
+    for u, v, weight in zip(tails, heads, w, strict=True):
         P[u, v] += weight
         P[v, u] += weight
     degree = P.sum(axis=1)
     P /= degree[:, None]
-    for e, (u, v) in enumerate(zip(graph.tails, graph.heads, strict=True)):
+    for e, (u, v) in enumerate(zip(tails, heads, strict=True)):
         others = [i for i in range(n) if i != v]
         visits = np.zeros(n)
         visits[others] = np.linalg.inv(np.eye(n - 1) - P[np.ix_(others, others)])[others.index(u)]
-        passages = (visits / degree)[graph.tails] * w - (visits / degree)[graph.heads] * w
+        passages = (visits / degree)[tails] * w - (visits / degree)[heads] * w
         assert passages * np.sqrt(w[e] / w) == pytest.approx(trees.kernel[e], abs=1e-12)
 
 

@@ -9,7 +9,7 @@ import pytest
 import diverset as dv
 import reference
 from branches import every_branch
-from diverset.theory.classics import NonIntersectingWalks, walks
+from diverset.theory.classics import NonIntersectingWalks, lattices
 
 
 def families(classic):
@@ -57,7 +57,7 @@ def test_all_times_at_once():
 
 @pytest.mark.parametrize("name", CASES)
 def test_every_family_is_drawn_alike(name, monkeypatch):
-    monkeypatch.setattr(walks, "_chance", lambda wins, total, choices: choices.decide(wins / total))
+    monkeypatch.setattr(lattices, "_chance", lambda wins, total, choices: choices.decide(wins / total))
     starts, ends, T = CASES[name]
     classic = NonIntersectingWalks(starts, ends, T)
     law = Counter()

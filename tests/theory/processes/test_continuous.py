@@ -9,8 +9,8 @@ from scipy.stats import chisquare
 
 from diverset.errors import DiversetError, KernelError, NoLikelihoodKernelError, SizeError
 from diverset.numerics import poisson_binomial
+from diverset.theory._projection import ProjectionWalk
 from diverset.theory.processes import Box, ContinuousDPP, pair_correlation
-from diverset.theory.processes.continuous import ProjectionWalk
 from reference import det
 
 TORUS = Box.unit(2, torus=True)
@@ -249,7 +249,7 @@ def test_densities_integrate_to_one():
         (lambda: ContinuousDPP(CIRCLE, [0, 0], [0.1, 0.2]), DiversetError, "twice"),
         (lambda: ContinuousDPP(CIRCLE, [0, 1], [0.1, 1.2]), KernelError, "eigenvalues has 1.2"),
         (lambda: ContinuousDPP(CIRCLE, [0.5, 1], [0.1, 0.2]), DiversetError, "whole numbers"),
-        (lambda: ContinuousDPP(CIRCLE, [0, 1], [0.1]), DiversetError, "for each mode"),
+        (lambda: ContinuousDPP(CIRCLE, [0, 1], [0.1]), DiversetError, r"expected \(m, 1\), \(m,\)"),
         (lambda: ContinuousDPP.projection(CIRCLE, 3).sample(n_points=2), SizeError, "k is 2"),
         (lambda: ContinuousDPP.projection(CIRCLE, 3).log_density([]), NoLikelihoodKernelError, "eigenvalue is 1"),
     ],

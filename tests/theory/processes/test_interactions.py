@@ -15,7 +15,7 @@ from diverset.theory.processes import (
     Strauss,
     VerySoftCore,
 )
-from diverset.theory.processes.discs import added_volume, union_volume
+from diverset.theory.processes.interactions import added_volume, union_volume
 from reference import subsets
 
 R = np.array([0.01, 0.1, 0.29, 0.3, 0.31, 1.0, 3.0])

@@ -1,25 +1,14 @@
-r"""Classics of mathematics that turn out to be determinantal ([KuleszaTaskar2012]_, section 2.1.1).
+r"""Determinantal processes of classical mathematics ([KuleszaTaskar2012]_, section 2.1.1).
 
-Each is here twice: as an exact sampler of the object itself, which knows no kernel, and as a DPP with its kernel, which
-knows no object.
+Each process comes in two forms: an exact sampler of the random object itself, which uses no kernel, and a DPP given by
+its kernel, which uses no object.
 
-===================================  ======================================  ==================================
-:class:`Descents`                    places where a random sequence falls    one-dependent, not symmetric
-:class:`Carries`                     carries in adding up random digits      the same
-:class:`NonIntersectingWalks`        places of walks that never meet         Karlin-McGregor, Eynard-Mehta
-:class:`SpanningTrees`               edges of a random spanning tree         transfer currents, a projection
-:class:`AztecDiamond`                particles of a random domino tiling     inverse Kasteleyn; Krawtchouk
-:class:`PoissonizedPlancherel`       rows of a random partition              discrete Bessel
-:class:`Ginibre`                     eigenvalues, in the plane               projection, powers of z
-:class:`GUE`                         eigenvalues, on the line                projection, Hermite functions
-:class:`CUE`                         eigenvalues, on the circle              projection, Fourier modes
-:class:`MultivariateJacobi`          points in a cube, for integration       projection, Jacobi polynomials
-===================================  ======================================  ==================================
-
-The first six are finite: ``sample`` makes the object and reads the set off it, ``dpp`` is a :class:`~diverset.DPP` or
-:class:`~diverset.NonsymmetricDPP` over the same labels. Eigenvalues are points of a continuous space: there
-``sample_eigenvalues`` goes by matrices, and ``sample`` by the kernel. :class:`BetaHermite`, :class:`BetaLaguerre` and
-:class:`BetaJacobi` draw eigenvalues with any power of their distances, from tridiagonal matrices.
+Sets of items: :class:`Descents`, :class:`Carries`, :class:`NonIntersectingWalks`, :class:`SpanningTrees`,
+:class:`AztecDiamond` and :class:`PoissonizedPlancherel`. ``sample`` draws the object and derives the set; ``dpp`` is a
+:class:`~diverset.DPP` or :class:`~diverset.NonsymmetricDPP` with the same labels. Points of a continuous space:
+:class:`Ginibre`, :class:`GUE`, :class:`CUE` and :class:`MultivariateJacobi`. ``sample`` uses the kernel, and
+``sample_eigenvalues`` draws random matrices. :class:`BetaHermite`, :class:`BetaLaguerre` and :class:`BetaJacobi` draw
+eigenvalues with any power of their distances, from tridiagonal matrices.
 
 >>> from diverset.theory import classics
 >>> falls = classics.Descents(8, values=10)
@@ -27,16 +16,12 @@ The first six are finite: ``sample`` makes the object and reads the set off it, 
 (array([0, 1, 5]), array([1, 2, 3, 6]))
 """
 
-from diverset.theory.classics.aztec import AztecDiamond, Tiling, krawtchouk_dpp
-from diverset.theory.classics.base import Classic
-from diverset.theory.classics.beta import BetaEnsemble, BetaHermite, BetaJacobi, BetaLaguerre
-from diverset.theory.classics.descents import Carries, Descents, one_dependent_kernel
+from diverset.theory.classics.base import Classic, ProjectionProcess
 from diverset.theory.classics.jacobi import MultivariateJacobi
-from diverset.theory.classics.matrices import CUE, GUE, Ginibre
-from diverset.theory.classics.plancherel import PoissonizedPlancherel, rsk_shape
-from diverset.theory.classics.projection import ProjectionProcess
+from diverset.theory.classics.lattices import AztecDiamond, NonIntersectingWalks, Tiling, krawtchouk_dpp
+from diverset.theory.classics.matrices import CUE, GUE, BetaEnsemble, BetaHermite, BetaJacobi, BetaLaguerre, Ginibre
+from diverset.theory.classics.sequences import Carries, Descents, PoissonizedPlancherel, one_dependent_kernel, rsk_shape
 from diverset.theory.classics.trees import SpanningTrees
-from diverset.theory.classics.walks import NonIntersectingWalks
 
 __all__ = [
     "CUE",

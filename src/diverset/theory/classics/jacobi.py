@@ -1,16 +1,8 @@
-r"""The multivariate Jacobi ensemble: n points in a cube, and integrals by their help.
-
-Products of orthonormal Jacobi polynomials, one for each coordinate, are orthonormal for the product measure
-:math:`\mu(dx) = \prod_i (1-x_i)^{a_i} (1+x_i)^{b_i}\,dx_i` on :math:`[-1, 1]^d`. The projection onto n of
-them draws points that serve as nodes of a quadrature with random errors of order :math:`n^{-1/2 - 1/(2d)}` for smooth
-functions, smaller than those of independent points ([BardenetHardy2020]_; [GautierBardenetValko2019]_).
-"""
-
-from __future__ import annotations
+"""The multivariate Jacobi ensemble: n points in a cube, and quadrature with them."""
 
 import math
 from collections.abc import Callable
-from itertools import product
+from itertools import count, product
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,7 +11,7 @@ from scipy.special import eval_jacobi, gammaln
 from diverset._typing import Array, FloatArray, IntArray, RNGLike
 from diverset.errors import DiversetError
 from diverset.numerics.validation import as_finite, check_count
-from diverset.theory.classics.projection import ProjectionProcess
+from diverset.theory.classics.base import ProjectionProcess
 
 __all__ = ["MultivariateJacobi"]
 
@@ -32,22 +24,19 @@ class MultivariateJacobi(ProjectionProcess):
     .. math::  K(x, y) = \sum_{k} \varphi_k(x) \varphi_k(y) \sqrt{w(x) w(y)}, \qquad
                \varphi_k(x) = \prod_i p_{k_i}^{(a_i, b_i)}(x_i)
 
-    over the first n degrees k in the order of their largest entry, then lexicographic.
+    over the first n degrees k, ordered by their largest entry, then lexicographically. The polynomials are orthonormal
+    for :math:`\mu(dx) = \prod_i (1-x_i)^{a_i} (1+x_i)^{b_i}\,dx_i`. Points are nodes of a quadrature with errors of
+    order :math:`n^{-1/2 - 1/(2d)}` for smooth functions ([BardenetHardy2020]_; [GautierBardenetValko2019]_).
+    :class:`ProjectionProcess` describes the draws. Proposals take a uniform degree k, then each coordinate from
+    :math:`p_k^2 w`, by rejection from the arcsine law with the bound of [ChowGatteschiWong1994]_, as in
+    [GautierBardenetValko2019]_.
 
     Parameters
     ----------
     n_points : int
-        Number of points, and of polynomials.
+        Number of points and of polynomials.
     parameters : array_like of shape (d, 2)
-        Exponents a and b of every coordinate, between -1/2 and 1/2. Zeros are the uniform measure, -1/2 is
-        Chebyshev's.
-
-    Notes
-    -----
-    Points are drawn by the chain rule (:class:`ProjectionProcess`). Proposals have the density K(x, x)/n: a degree k at
-    random, then each coordinate from :math:`p_k^2 w`, by rejection from the arcsine law with the bound of
-    [ChowGatteschiWong1994]_, as in [GautierBardenetValko2019]_. A draw takes about :math:`n H_n` proposals of
-    :math:`O(n^2)`.
+        Exponents a and b of every coordinate, between -1/2 and 1/2. Zeros give the uniform measure, -1/2 Chebyshev's.
 
     Examples
     --------
@@ -69,7 +58,9 @@ class MultivariateJacobi(ProjectionProcess):
         worst = float(np.abs(self.parameters).max())
         if worst > 0.5:
             raise DiversetError(f"parameters has an exponent of size {worst:g}; the sampler needs them within 1/2")
-        self.degrees = _first_degrees(self.n_points, self.dim)
+        side = next(m for m in count(1) if m**self.dim >= self.n_points)
+        degrees = sorted(product(range(side), repeat=self.dim), key=max)[: self.n_points]
+        self.degrees: IntArray = np.array(degrees, dtype=np.int64)
 
     def __repr__(self) -> str:
         return f"MultivariateJacobi(n_points={self.n_points}, dim={self.dim})"
@@ -117,8 +108,6 @@ class MultivariateJacobi(ProjectionProcess):
                 points[where, i] = _draw_squared(int(k), a, b, len(where), rng)
         return points
 
-    # integrals ---------------------------------------------------------------------------------------------
-
     def integral(
         self, f: Callable[[FloatArray], ArrayLike], *, estimator: str = "bardenet-hardy", rng: RNGLike = None
     ) -> float:
@@ -129,8 +118,8 @@ class MultivariateJacobi(ProjectionProcess):
         f : callable
             Takes points of shape (n_points, dim) and returns n_points numbers.
         estimator : {"bardenet-hardy", "ermakov-zolotukhin"}
-            The first is :math:`\sum_i f(x_i) / K(x_i, x_i)`, K for the measure :math:`\mu`. The second interpolates f
-            at the points by the n polynomials and integrates the result; it is exact for their combinations, and its
+            The first is :math:`\sum_i f(x_i) / K(x_i, x_i)`, with K taken for the measure :math:`\mu`. The second
+            integrates the interpolant of f by the n polynomials. It is exact for their linear combinations, and its
             variance is :math:`\lVert f\rVert^2 - \sum_k \langle f, \varphi_k\rangle^2` times the total mass.
         rng : int, Generator or None
             Seed or generator of the draw.
@@ -142,34 +131,16 @@ class MultivariateJacobi(ProjectionProcess):
         Phi = self.polynomials(points)
         if estimator == "bardenet-hardy":
             return float((values / (Phi**2).sum(axis=1)).sum())
-        # The first polynomial is constant: its coefficient is the integral, but for that constant.
+        # The first polynomial is constant, so its coefficient is the integral up to that constant.
         return float(np.linalg.solve(Phi, values)[0]) * math.sqrt(self.total_mass)
-
-
-def _first_degrees(n: int, dim: int) -> IntArray:
-    """The first n tuples of degrees by their largest entry, then lexicographic."""
-    top = math.ceil(n ** (1.0 / dim)) + 1
-    tuples: list[tuple[int, ...]] = []
-    for largest in range(top + 1):
-        tuples += [k for k in product(range(largest + 1), repeat=dim) if max(k) == largest]
-        if len(tuples) >= n:
-            break
-    return np.array(tuples[:n], dtype=np.int64)
 
 
 def _log_norm(k: int, a: float, b: float) -> float:
     r"""Logarithm of :math:`\int (P_k^{(a,b)})^2 (1-x)^a (1+x)^b dx`."""
-    if k == 0:
-        # The general formula is 0/0 for a + b = -1.
-        return (a + b + 1.0) * math.log(2.0) + float(gammaln(a + 1.0) + gammaln(b + 1.0) - gammaln(a + b + 2.0))
-    return float(
-        (a + b + 1.0) * math.log(2.0)
-        - math.log(2.0 * k + a + b + 1.0)
-        + gammaln(k + a + 1.0)
-        + gammaln(k + b + 1.0)
-        - gammaln(k + a + b + 1.0)
-        - gammaln(k + 1.0)
-    )
+    # The general formula is 0/0 for k = 0 and a + b = -1.
+    last = gammaln(a + b + 2.0) if k == 0 else math.log(2.0 * k + a + b + 1.0) + gammaln(k + a + b + 1.0)
+    gammas = gammaln(k + a + 1.0) + gammaln(k + b + 1.0) - gammaln(k + 1.0)
+    return float((a + b + 1.0) * math.log(2.0) + gammas - last)
 
 
 def _orthonormal(k: int, a: float, b: float, x: FloatArray) -> FloatArray:
@@ -177,7 +148,7 @@ def _orthonormal(k: int, a: float, b: float, x: FloatArray) -> FloatArray:
 
 
 def _log_bound(k: int, a: float, b: float) -> float:
-    r"""Logarithm of a bound of :math:`\pi (1-x)^{a+1/2}(1+x)^{b+1/2} p_k(x)^2`, for k at least 1."""
+    r"""Logarithm of an upper bound of :math:`\pi (1-x)^{a+1/2}(1+x)^{b+1/2} p_k(x)^2`, for k at least 1."""
     q, middle = max(a, b), k + (a + b + 1.0) / 2.0
     # sin^(a+1/2) cos^(b+1/2) |P_k| is at most Gamma(q+1) / Gamma(1/2) binom(k+q, k) (k + (a+b+1)/2)^(-q-1/2).
     half = float(gammaln(k + q + 1.0) - gammaln(k + 1.0) - 0.5 * math.log(math.pi) - (q + 0.5) * math.log(middle))

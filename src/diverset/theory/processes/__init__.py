@@ -1,33 +1,34 @@
-r"""Point processes beside the DPP, to hold against it ([KuleszaTaskar2012]_, section 2.5).
+r"""Point processes to compare with DPPs ([KuleszaTaskar2012]_, section 2.5).
 
-Points in a :class:`Box`, with edges or closed to a torus: Poisson, Matérn's three thinned processes, random sequential
-adsorption, Gibbs processes by birth and death, Halton and Sobol points, and DPPs in continuous space
-(:class:`ContinuousDPP`). On finite ground sets: Gibbs processes, and sets weighted by permanents, immanants,
-:math:`\alpha`-determinants and hyperdeterminants. Summary statistics compare them.
+In a :class:`Box`, with edges or closed to a torus: Poisson points, Matérn's three thinned processes, random sequential
+adsorption, Gibbs processes, Halton and Sobol points, and DPPs in continuous space (:class:`ContinuousDPP`). On finite
+ground sets: Gibbs processes, and sets weighted by permanents, immanants, :math:`\alpha`-determinants and
+hyperdeterminants. Summary statistics compare them.
 
-Only the DPP has a normaliser, marginals and exact draws at a polynomial cost. The others are drawn by a recipe or a
-Markov chain, or, for a few items, by listing every subset (:class:`TabulatedProcess`).
+Only the DPP has a normaliser, marginals and exact draws at polynomial cost. The other processes are drawn by a direct
+construction or a Markov chain, or, for a few items, by listing every subset (:class:`TabulatedProcess`).
 """
 
 from diverset.theory.processes.birth_death import PatternChain, birth_death_chain
-from diverset.theory.processes.characters import character, class_size, partitions
 from diverset.theory.processes.continuous import ContinuousDPP
-from diverset.theory.processes.generalized import (
+from diverset.theory.processes.finite import (
     AlphaPermanental,
+    TabulatedProcess,
     alpha_determinantal,
     hyperdeterminantal,
     immanantal,
     permanental,
 )
 from diverset.theory.processes.gibbs import FiniteGibbs, GibbsProcess
-from diverset.theory.processes.hard_core import (
-    adsorption,
-    matern_intensity,
-    matern_pair_correlation,
-    matern_process,
-    matern_survivors,
+from diverset.theory.processes.immanants import (
+    alpha_determinant,
+    character,
+    class_size,
+    hyperdeterminant,
+    immanant,
+    partitions,
+    permanent,
 )
-from diverset.theory.processes.immanants import alpha_determinant, hyperdeterminant, immanant, permanent
 from diverset.theory.processes.interactions import (
     AreaInteraction,
     Interaction,
@@ -37,7 +38,14 @@ from diverset.theory.processes.interactions import (
     Strauss,
     VerySoftCore,
 )
-from diverset.theory.processes.poisson import poisson
+from diverset.theory.processes.poisson import (
+    adsorption,
+    matern_intensity,
+    matern_pair_correlation,
+    matern_process,
+    matern_survivors,
+    poisson,
+)
 from diverset.theory.processes.pseudolikelihood import GibbsFit, fit_finite_gibbs, fit_gibbs
 from diverset.theory.processes.quasirandom import (
     IntegrationErrors,
@@ -47,9 +55,7 @@ from diverset.theory.processes.quasirandom import (
     sobol,
     star_discrepancy,
 )
-from diverset.theory.processes.summaries import nearest_neighbour_g, pair_correlation, ripley_k, ripley_l
-from diverset.theory.processes.tabulated import TabulatedProcess
-from diverset.theory.processes.window import Box
+from diverset.theory.processes.window import Box, nearest_neighbour_g, pair_correlation, ripley_k, ripley_l
 
 __all__ = [
     "AlphaPermanental",

@@ -1,9 +1,7 @@
 """Steps of the birth, death and move walk, for pair interactions in a box.
 
-The plain twin is :class:`diverset.theory.processes.birth_death.BirthDeathWalk`. The loop takes the numbers of
-``rng.random()``, so both make the same steps from the same generator.
-
-The module is compiled by Cython and also runs uncompiled.
+:class:`diverset.theory.processes.birth_death.BirthDeathWalk` is the plain version. Both use the numbers of
+``rng.random()`` in the same order, so they make the same steps. The module also runs uncompiled.
 """
 
 try:
@@ -60,20 +58,10 @@ def _log_psi(
 @cython.final
 @cython.cclass
 class Pairs:
-    """Target of the walk: points in a box that repel each other in pairs.
+    """Target of the walk: points in a box with a pair interaction.
 
-    Parameters
-    ----------
-    log_activity : float
-        Log of the intensity without interaction.
-    sides : ndarray of shape (dim,)
-        Sides of the box.
-    torus : bool
-        Whether opposite faces are glued.
-    kind : int
-        The interaction, by its number above.
-    parameters : sequence of float
-        Strauss: log gamma, radius and hard core; soft core: sigma and power; otherwise sigma.
+    `kind` is the number of the interaction. Its parameters are log gamma, radius and hard core for Strauss, sigma and
+    power for the soft core, and sigma otherwise.
     """
 
     log_activity: cython.double
@@ -137,7 +125,10 @@ def run(
     move: cython.double,
     target: Pairs,
 ):
-    """Make steps until done or the store is full; returns steps, points, moves accepted and log-weight gained."""
+    """Make `steps` steps, or fewer if the store is full.
+
+    Returns the numbers of steps made, points and accepted moves, and the gain of log-weight.
+    """
     dim: cython.Py_ssize_t = target.sides.shape[0]
     place: cython.double[:, ::1] = np.zeros((1, dim))
     log_volume: cython.double = 0.0

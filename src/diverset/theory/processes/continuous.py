@@ -1,39 +1,31 @@
-r"""DPPs in continuous space, through the spectra of their kernels.
-
-On a torus with sides a, a stationary kernel :math:`C(x - y)` has the Fourier functions
-:math:`\varphi_k(x) = e^{2\pi i\, k \cdot x / a} / \sqrt{|W|}` as eigenfunctions, k running over whole numbers, and
-
-.. math::  C(x - y) = \sum_k \kappa_k\, \varphi_k(x) \overline{\varphi_k(y)}, \qquad 0 \le \kappa_k \le 1.
-
-All of a DPP's spectral theory carries over: the number of points is a sum of independent trials with probabilities
-:math:`\kappa_k`, and a draw first takes each mode with that probability, then points from the projection onto the modes
-taken ([HoughEtAl2006]_; [LavancierMollerRubak2015]_).
-"""
+"""DPPs in continuous space, through the spectra of their kernels."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import overload
+from typing import cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import logit
 
 from diverset._typing import Array, FloatArray, IntArray, RNGLike
 from diverset.errors import DiversetError, KernelError, NoLikelihoodKernelError
 from diverset.numerics import poisson_binomial
-from diverset.numerics.validation import as_finite, check_count, check_finite, check_positive, check_size
-from diverset.sampling.eigenvectors import EigenvectorLaw
-from diverset.theory.processes.window import Box
+from diverset.numerics.validation import as_finite, as_real, check_count, check_finite, check_positive, check_size
+from diverset.sampling.eigenvector_law import EigenvectorLaw
+from diverset.theory._projection import ProjectionWalk, draw_one_or_list
+from diverset.theory.processes.window import Box, lattice
 
-__all__ = ["ContinuousDPP", "ProjectionWalk"]
+__all__ = ["ContinuousDPP"]
 
-#: Part of the expected number of points that modes left out may carry.
+#: Share of the expected number of points that may belong to neglected modes.
 _TAIL = 1e-10
 _MAX_MODES = 200_000
-#: Distance, in scales of a kernel, at which its square no longer matters: the margin around a box with edges.
+#: Distance, in scales of a Gaussian kernel, at which its square is negligible: the margin around a box with edges.
 _FADED = 6.0
-#: Candidates at a time, at most.
+#: Largest number of candidates per batch.
 _BATCH = 64
 
 
@@ -44,30 +36,38 @@ def _check_scale(scale: float) -> float:
     return alpha
 
 
+def _check_top(name: str, intensity: float, scale: float, volume: float) -> float:
+    """Largest eigenvalue of a kernel with this intensity and integral `volume`; raises if it exceeds 1."""
+    rho = check_positive(intensity, name="intensity")
+    if rho * volume > 1.0 + 1e-12:
+        raise KernelError(f"intensity is {rho:g}; a {name} kernel of scale {scale:g} has at most {1.0 / volume:.6g}")
+    return rho * volume
+
+
 class ContinuousDPP:
-    r"""Stationary DPP on a torus, or seen through a box with edges.
+    r"""Stationary DPP on a torus, or restricted to a box with edges; `gaussian`, `cauchy` and `projection` make it.
+
+    On a torus with sides a, a stationary kernel C has eigenfunctions
+    :math:`\varphi_k(x) = e^{2\pi i\, k \cdot x / a} / \sqrt{|W|}` for integer frequencies k:
+
+    .. math::  C(x - y) = \sum_k \kappa_k\, \varphi_k(x) \overline{\varphi_k(y)}, \qquad 0 \le \kappa_k \le 1.
+
+    The number of points is a sum of independent trials with probabilities :math:`\kappa_k`. A draw selects each mode
+    with that probability, then points from the projection onto these modes ([LavancierMollerRubak2015]_).
+    The restriction of a DPP to a part of its space is the DPP with the same kernel there. In a box with edges this
+    is exactly the DPP with the periodic kernel, which the margin makes equal to that in the plane, up to rounding.
 
     Parameters
     ----------
     box : Box
-        Where points are wanted.
+        Window of the points.
     modes : array_like of int, of shape (m, dim)
         Frequencies k, all different.
     eigenvalues : array_like of shape (m,)
         :math:`\kappa_k`, in [0, 1].
     period : sequence of float, optional
-        Sides of the torus on which the modes live, by default those of the box. Larger ones leave a margin, in which
-        points are drawn and dropped.
-
-    See Also
-    --------
-    ContinuousDPP.gaussian, ContinuousDPP.cauchy, ContinuousDPP.projection : the usual kernels.
-
-    Notes
-    -----
-    The restriction of a DPP to a part of its space is the DPP with the same kernel there. So in a box with edges the
-    process is exactly the DPP with the periodic kernel, and the margin makes that one equal to the kernel in the
-    plane, to rounding.
+        Sides of the torus of the modes, by default those of the box. Larger sides leave a margin, whose points are
+        dropped.
 
     Examples
     --------
@@ -88,11 +88,10 @@ class ContinuousDPP:
         k = np.array(modes)
         if k.ndim == 1 and box.dim == 1:
             k = k[:, np.newaxis]
-        kappa = np.array(eigenvalues, dtype=np.float64)
+        kappa = as_real(eigenvalues, name="eigenvalues")
         if k.ndim != 2 or k.shape[1] != box.dim or kappa.shape != (len(k),) or self.period.dim != box.dim:
             raise DiversetError(
-                f"modes has shape {k.shape} and eigenvalues {kappa.shape}; give {box.dim} whole numbers and one "
-                "eigenvalue for each mode"
+                f"modes has shape {k.shape} and eigenvalues {kappa.shape}; expected (m, {box.dim}), (m,)"
             )
         if k.dtype.kind not in "iu":
             raise DiversetError(f"modes holds {k.dtype} values; frequencies are whole numbers")
@@ -113,23 +112,21 @@ class ContinuousDPP:
     def __repr__(self) -> str:
         return f"ContinuousDPP({self.box}, {len(self.modes)} modes, intensity={self.intensity:.6g})"
 
-    # kernels --------------------------------------------------------------------------------------------------------
-
     @classmethod
     def from_spectral_density(
         cls, box: Box, density: Callable[[FloatArray], FloatArray], *, margin: float = 0.0
     ) -> ContinuousDPP:
         r"""Process whose kernel has a given isotropic spectral density.
 
-        :math:`\kappa_k = \hat C(|k / a|)`, so that the kernel is C made periodic (by Poisson summation).
+        :math:`\kappa_k = \hat C(|k / a|)`, so that the kernel is the periodic sum of C (by Poisson summation).
 
         Parameters
         ----------
         box : Box
-            Where.
+            Window of the points.
         density : callable
-            :math:`\hat C`, from lengths of frequency vectors to numbers in [0, 1], falling fast: modes are added, the
-            box of frequencies doubled each time, until those on its faces carry less than 1e-10 of all.
+            :math:`\hat C`, from lengths of frequency vectors to numbers in [0, 1]. The box of frequencies is doubled
+            until its faces have less than 1e-10 of the sum, so the density must decay fast.
         margin : float
             Width of the margin around a box with edges; ignored on a torus.
         """
@@ -140,17 +137,12 @@ class ContinuousDPP:
             count = math.prod(2 * m + 1 for m in limits)
             if count > _MAX_MODES:
                 raise DiversetError(
-                    f"the kernel needs more than {_MAX_MODES} modes in this box; take a larger scale or a smaller box"
+                    f"the kernel needs more than {_MAX_MODES} modes; take a larger scale or a smaller box"
                 )
-            axes = [np.arange(-m, m + 1) for m in limits]
-            k = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, box.dim)
-            length = np.sqrt(((k / np.array(period)) ** 2).sum(axis=1))
-            kappa = np.asarray(density(length), dtype=np.float64)
+            k = lattice(np.arange(-m, m + 1) for m in limits)
+            kappa = as_real(density(np.sqrt(((k / np.array(period)) ** 2).sum(axis=1))), name="the density")
             if kappa.max() > 1.0 + 1e-12:
-                raise KernelError(
-                    f"the kernel has an eigenvalue {kappa.max():.6g}, above 1: no DPP is so dense and so repulsive; "
-                    "lower the intensity or the scale"
-                )
+                raise KernelError(f"the kernel has an eigenvalue {kappa.max():.6g}; lower the intensity or the scale")
             outermost = (np.abs(k) == np.array(limits)).any(axis=1)
             if kappa[outermost].sum() <= _TAIL * kappa.sum():
                 break
@@ -162,74 +154,59 @@ class ContinuousDPP:
     def gaussian(cls, box: Box, *, intensity: float, scale: float) -> ContinuousDPP:
         r"""Gaussian kernel :math:`C(r) = \rho\, e^{-(r/\alpha)^2}`.
 
-        Its spectral density is :math:`\rho (\sqrt\pi \alpha)^d e^{-(\pi \alpha |\xi|)^2}`, so there is a process as
-        long as :math:`\rho \le (\sqrt\pi \alpha)^{-d}` ([LavancierMollerRubak2015]_).
+        Its spectral density is :math:`\rho (\sqrt\pi \alpha)^d e^{-(\pi \alpha |\xi|)^2}`, so the process exists for
+        :math:`\rho \le (\sqrt\pi \alpha)^{-d}` ([LavancierMollerRubak2015]_).
 
         Parameters
         ----------
         box : Box
-            Where.
+            Window of the points.
         intensity : float
-            :math:`\rho`. On a torus that is small for the scale the kernel meets itself, and there is a little more:
-            the attribute ``intensity`` is what there is.
+            :math:`\rho`. On a torus that is small for the scale, the periodic sum of the kernel is a little larger; the
+            attribute ``intensity`` is the exact value.
         scale : float
             :math:`\alpha`; the pair correlation is :math:`1 - e^{-2 (r/\alpha)^2}`.
         """
-        rho, alpha = check_positive(intensity, name="intensity"), _check_scale(scale)
-        top = rho * (math.sqrt(math.pi) * alpha) ** box.dim
-        largest = (math.sqrt(math.pi) * alpha) ** -box.dim
-        if top > 1.0 + 1e-12:
-            raise KernelError(
-                f"intensity is {rho:g} and scale {alpha:g}, but a Gaussian kernel of this scale has at most "
-                f"{largest:.6g} points per unit of volume"
-            )
+        alpha = _check_scale(scale)
+        top = _check_top("Gaussian", intensity, alpha, (math.sqrt(math.pi) * alpha) ** box.dim)
         return cls.from_spectral_density(
-            box,
-            lambda xi: np.minimum(top * np.exp(-((math.pi * alpha * xi) ** 2)), 1.0),
-            margin=_FADED * alpha,
+            box, lambda xi: np.minimum(top * np.exp(-((math.pi * alpha * xi) ** 2)), 1.0), margin=_FADED * alpha
         )
 
     @classmethod
     def cauchy(cls, box: Box, *, intensity: float, scale: float) -> ContinuousDPP:
-        r"""Cauchy kernel :math:`C(r) = \rho\, (1 + (r/\alpha)^2)^{-(d+1)/2}`, whose repulsion reaches far.
+        r"""Cauchy kernel :math:`C(r) = \rho\, (1 + (r/\alpha)^2)^{-(d+1)/2}`, with long-range repulsion.
 
         Its spectral density is :math:`\rho\, \alpha^d c_d\, e^{-2\pi\alpha|\xi|}` with
-        :math:`c_d = \pi^{(d+1)/2} / \Gamma((d+1)/2)`. Arguments as in :meth:`gaussian`. For a torus only: in a box with
-        edges the kernel made periodic would differ from the kernel in the plane.
+        :math:`c_d = \pi^{(d+1)/2} / \Gamma((d+1)/2)`. The parameters are those of :meth:`gaussian`. Torus only: in
+        a box with edges the periodic kernel would differ from the kernel in the plane.
         """
-        rho, alpha = check_positive(intensity, name="intensity"), _check_scale(scale)
+        alpha, d = _check_scale(scale), box.dim
         if not box.torus:
             raise DiversetError("a Cauchy kernel reaches too far for a box with edges; use Box(..., torus=True)")
-        d = box.dim
-        top = rho * alpha**d * math.pi ** ((d + 1) / 2) / math.gamma((d + 1) / 2)
-        if top > 1.0 + 1e-12:
-            raise KernelError(
-                f"intensity is {rho:g} and scale {alpha:g}, but a Cauchy kernel of this scale has at most "
-                f"{rho / top:.6g} points per unit of volume"
-            )
+        volume = alpha**d * math.pi ** ((d + 1) / 2) / math.gamma((d + 1) / 2)
+        top = _check_top("Cauchy", intensity, alpha, volume)
         return cls.from_spectral_density(box, lambda xi: np.minimum(top * np.exp(-2 * math.pi * alpha * xi), 1.0))
 
     @classmethod
     def projection(cls, box: Box, n_points: int) -> ContinuousDPP:
-        """Projection onto the `n_points` modes of lowest frequency: as repulsive as can be, and always so many points.
+        """Projection onto the `n_points` modes of lowest frequency: the most repulsive process with this intensity.
 
-        On a torus; in one dimension and with an odd number these are the eigenvalues of random unitary matrices.
-        Modes of equal frequency are taken in the order of their numbers.
+        On a torus only; always `n_points` points. In one dimension and with an odd number, they are the eigenvalues of
+        random unitary matrices. Modes of equal frequency are taken in the order of their numbers.
         """
         count = check_count(n_points, name="n_points")
         if not box.torus:
             raise DiversetError("a projection lives on the whole torus; use Box(..., torus=True)")
         reach = math.ceil(count ** (1.0 / box.dim)) + 1
-        # No more than all modes lie along one axis.
+        # All modes together may lie along one axis.
         limits = [min(max(1, math.ceil(reach * a / min(box.sides))), count) for a in box.sides]
-        k = np.stack(np.meshgrid(*(np.arange(-m, m + 1) for m in limits), indexing="ij"), axis=-1).reshape(-1, box.dim)
+        k = lattice(np.arange(-m, m + 1) for m in limits)
         squared = ((k * (max(box.sides) / np.array(box.sides))) ** 2).sum(axis=1)
-        # Equal frequencies differ by rounding: twelve significant digits, whatever the unit of length.
+        # Equal frequencies may differ by rounding, so only twelve significant digits are compared.
         digits, exponent = np.frexp(squared)
         lowest = np.argsort(np.ldexp(digits.round(12), exponent), kind="stable")[:count]
         return cls(box, k[lowest], np.ones(count))
-
-    # answers --------------------------------------------------------------------------------------------------------
 
     @property
     def intensity(self) -> float:
@@ -242,7 +219,7 @@ class ContinuousDPP:
         return self.intensity * self.box.volume
 
     def _counting(self) -> FloatArray:
-        """Eigenvalues of the kernel on the box: those of the torus if they are the same, else of the restriction."""
+        """Eigenvalues of the kernel on the box: those on the torus, or those of the restriction to a box with edges."""
         if self.box.sides == self.period.sides:
             return self.eigenvalues
         return self.region_eigenvalues(np.zeros(self.box.dim), self.box.sides)
@@ -256,17 +233,17 @@ class ContinuousDPP:
     @property
     def size_distribution(self) -> FloatArray:
         """Probability of every number of points in the box, from 0."""
-        return _count_law(self._counting())
+        return poisson_binomial.pmf(logit(self._counting()))
 
     def region_eigenvalues(self, lower: ArrayLike, upper: ArrayLike) -> FloatArray:
-        r"""Eigenvalues of the kernel restricted to a box: the number of points there is a sum of trials with these.
+        r"""Eigenvalues of the kernel restricted to a box B: success probabilities of trials that sum to its count.
 
-        They are those of :math:`\sqrt{\kappa_k \kappa_l} \int_B \varphi_k \overline{\varphi_l}`, m by m for m modes.
+        They are those of the matrix :math:`\sqrt{\kappa_k \kappa_l} \int_B \varphi_k \overline{\varphi_l}`.
         """
-        a, b = (as_finite(x, name=f"the {name} corner", shape=(self.box.dim,)) for name, x in
-                (("lower", lower), ("upper", upper)))  # fmt: skip
+        a = as_finite(lower, name="the lower corner", shape=(self.box.dim,))
+        b = as_finite(upper, name="the upper corner", shape=(self.box.dim,))
         sides = np.array(self.period.sides)
-        # Modes that hardly occur change no eigenvalue by more than their own.
+        # A neglected mode changes no eigenvalue by more than its own.
         common = self.eigenvalues > 1e-10
         k, kappa = self.modes[common], self.eigenvalues[common]
         gram = np.ones((len(k), len(k)), dtype=np.complex128)
@@ -281,12 +258,12 @@ class ContinuousDPP:
         """Marginal kernel between points, of shape (n, m)."""
         X, Y = self._functions(self._as_rows(x)), self._functions(self._as_rows(y))
         values: Array = (X * self.eigenvalues) @ Y.conj().T
-        # Where every mode comes with its mirror image the kernel is real, up to rounding.
+        # If modes come in pairs k and -k of equal eigenvalues, the kernel is real up to rounding.
         scale = float(np.abs(values).max(initial=0.0))
         return values.real if np.abs(values.imag).max(initial=0.0) <= 1e-12 * scale else values
 
     def _as_rows(self, points: ArrayLike) -> FloatArray:
-        array = np.asarray(points, dtype=np.float64)
+        array = as_real(points, name="points")
         if array.size == 0 or array.ndim < 2:
             array = array.reshape(-1, self.box.dim) if array.size % self.box.dim == 0 else array[None]
         return as_finite(array, name="points", shape=(None, self.box.dim))
@@ -295,16 +272,14 @@ class ContinuousDPP:
         """Values of the eigenfunctions, of shape (n, modes)."""
         k = self.modes if chosen is None else self.modes[chosen]
         phase = (points / np.array(self.period.sides)) @ k.T
-        values: Array = np.exp(2j * np.pi * phase) / math.sqrt(self.period.volume)
-        return values
+        return np.asarray(np.exp(2j * np.pi * phase) / math.sqrt(self.period.volume))
 
     def pair_correlation(self, steps: ArrayLike) -> FloatArray:
         r"""Pair correlation :math:`g(h) = 1 - |C(h)|^2 / \rho^2` for displacements h, of shape (m, dim)."""
         if self.intensity == 0.0:
-            raise DiversetError("all eigenvalues are 0: there are no points, and so no pairs of them")
+            raise DiversetError("all eigenvalues are 0, so there are no points and no pairs")
         C = self.kernel(self._as_rows(steps), np.zeros((1, self.box.dim)))[:, 0]
-        g: FloatArray = np.maximum(1.0 - np.abs(C) ** 2 / self.intensity**2, 0.0)
-        return g
+        return np.asarray(np.maximum(1.0 - np.abs(C) ** 2 / self.intensity**2, 0.0))
 
     def log_density(self, points: ArrayLike) -> float:
         r"""Log-density of a pattern with respect to the Poisson process of unit intensity, on the torus.
@@ -322,8 +297,6 @@ class ContinuousDPP:
         sign, log_det = np.linalg.slogdet((F * (self.eigenvalues / (1.0 - self.eigenvalues))) @ F.conj().T)
         return base + float(log_det) if abs(sign) > 0.0 else -math.inf
 
-    # draws ----------------------------------------------------------------------------------------------------------
-
     @overload
     def sample(self, size: None = None, *, n_points: int | None = None, rng: RNGLike = None) -> FloatArray: ...
     @overload
@@ -333,42 +306,32 @@ class ContinuousDPP:
     ) -> FloatArray | list[FloatArray]:
         r"""Draw one pattern, or a list of `size` patterns. Exact.
 
+        A pattern has shape (n, dim). n points take about n log n uniform candidates of O(n^2): :math:`O(n^3 \log n)`.
+
         Parameters
         ----------
         size : int, optional
-            How many; a single one, not in a list, by default.
+            Number of patterns; by default a single one, not in a list.
         n_points : int, optional
             Condition on this number of points (a k-DPP in continuous space); on a torus only.
         rng : int, Generator or None
             Seed or generator. The same seed gives the same draws.
-
-        Returns
-        -------
-        ndarray of shape (n, dim), or list of them
-
-        Notes
-        -----
-        Candidates are uniform, and n points take about n log n of them, O(n^2) each: :math:`O(n^3 \log n)`.
         """
         if n_points is not None:
             check_size(n_points, name="n_points")
             if self.box.sides != self.period.sides:
                 raise DiversetError("n_points fixes the number on the whole torus; use Box(..., torus=True)")
-        kappa = self.eigenvalues
-        with np.errstate(divide="ignore"):
-            law = EigenvectorLaw.of(np.log(kappa) - np.log1p(-kappa), n_points)
-        generator = np.random.default_rng(rng)
-        count = 1 if size is None else check_size(size, name="size")
-        draws = [self._draw(law.draw(generator), generator) for _ in range(count)]
-        return draws[0] if size is None else draws
+        law = EigenvectorLaw.of(logit(self.eigenvalues), n_points)
+        draws = draw_one_or_list(lambda generator: self._draw(law.draw(generator), generator), size, rng)
+        return cast("FloatArray | list[FloatArray]", draws)
 
     def _draw(self, chosen: IntArray, rng: np.random.Generator) -> FloatArray:
         walk = ProjectionWalk(len(chosen))
         points = np.zeros((len(chosen), self.box.dim))
-        # Modes are unit vectors at every place: only their directions matter.
+        # At every place the vector of modes has the same length, so only its direction matters.
         size = math.sqrt(self.period.volume / max(len(chosen), 1))
         while not walk.done:
-            # With m of n points to go, one candidate in n / m is accepted on average; the first is taken.
+            # With m of n points to draw, one candidate in n / m is accepted on average; the first one is used.
             batch = min(_BATCH, 2 * len(chosen) // (len(chosen) - len(walk)))
             candidates = self.period.uniform(batch, rng=rng)
             directions = self._functions(candidates, chosen) * size
@@ -379,50 +342,3 @@ class ContinuousDPP:
         if self.box.sides != self.period.sides:
             points = points[(points <= np.array(self.box.sides)).all(axis=1)]
         return points
-
-
-def _count_law(kappa: FloatArray) -> FloatArray:
-    with np.errstate(divide="ignore"):
-        pmf: FloatArray = poisson_binomial.pmf(np.log(kappa) - np.log1p(-kappa))
-    return pmf
-
-
-class ProjectionWalk:
-    """Points drawn one by one from a projection: what is left of each candidate once earlier points are taken out.
-
-    The law of the next point is proportional to the squared length of the part of its vector of modes that is
-    orthogonal to the vectors of the points drawn ([HoughEtAl2006]_, Algorithm 18).
-
-    Parameters
-    ----------
-    n_points : int
-        Number of modes, and of points.
-    """
-
-    def __init__(self, n_points: int) -> None:
-        self._basis = np.zeros((n_points, n_points), dtype=np.complex128)
-        self._count = 0
-
-    def __len__(self) -> int:
-        return self._count
-
-    @property
-    def done(self) -> bool:
-        """Whether all points are drawn."""
-        return self._count == len(self._basis)
-
-    def residuals(self, directions: Array) -> FloatArray:
-        """Squared lengths, in [0, 1], of what is left of unit vectors of shape (m, n_points)."""
-        coordinates = directions @ self._basis[: self._count].conj().T
-        squared = (coordinates.real**2 + coordinates.imag**2).sum(axis=1)
-        left: FloatArray = np.maximum(1.0 - squared, 0.0)
-        return left
-
-    def add(self, direction: Array) -> None:
-        """Take a point in: its direction, orthogonal to those before, joins the basis."""
-        rest = direction
-        for _ in range(2):  # once more, or rounding would let earlier directions back in
-            basis = self._basis[: self._count]
-            rest = rest - (rest @ basis.conj().T) @ basis
-        self._basis[self._count] = rest / np.linalg.norm(rest)
-        self._count += 1

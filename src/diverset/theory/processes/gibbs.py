@@ -1,7 +1,7 @@
 r"""Gibbs point processes, in a box and on finite ground sets ([KuleszaTaskar2012]_, section 2.5.2).
 
-The weight of a pattern is :math:`\exp(-U(X))`: an activity :math:`\psi_1` for each point, times what an interaction
-makes of them together. Normalisers are out of reach, so draws come from the birth and death walk, and fits from
+The weight of a pattern is :math:`\exp(-U(X))`: an activity for each point times the effect of an interaction.
+Normalisers are intractable, so draws come from a Markov chain of births and deaths, and fits from
 :mod:`diverset.theory.processes.pseudolikelihood`.
 """
 
@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from typing import Any
+from dataclasses import astuple
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,14 +20,15 @@ from diverset.errors import DiversetError
 from diverset.numerics.validation import (
     as_finite,
     as_quality,
-    as_real_or_complex,
-    check_count,
+    as_real,
     check_finite,
     check_nonnegative,
     check_size,
     find_positions,
 )
-from diverset.theory.processes.birth_death import PatternChain, birth_death_chain
+from diverset.theory._projection import draw_one_or_list
+from diverset.theory.processes.birth_death import BirthDeathTarget
+from diverset.theory.processes.finite import TabulatedProcess, members
 from diverset.theory.processes.interactions import (
     Interaction,
     LinearCore,
@@ -35,29 +37,26 @@ from diverset.theory.processes.interactions import (
     Strauss,
     VerySoftCore,
 )
-from diverset.theory.processes.tabulated import TabulatedProcess, members
 from diverset.theory.processes.window import Box
 
 __all__ = ["FiniteGibbs", "GibbsProcess"]
 
-#: Steps before the first draw, as a multiple of the points or items there can be.
-_BURN_IN = 50
-#: Points for which it is worked out how long a walk should be.
+#: Largest expected number of points for which the length of a walk has a default.
 _MOST_POINTS = 10**6
 
 
-class GibbsProcess:
+class GibbsProcess(BirthDeathTarget):
     r"""Gibbs process in a box, with density :math:`\propto \prod_x \beta(x) \cdot \psi(X)` to the unit Poisson process.
 
     Parameters
     ----------
     box : Box
-        Where. With edges, there is nothing outside.
+        Window of the points. There are no points outside.
     activity : float or callable
         :math:`\beta`, or a function from points (n, dim) to activities (n,). Without interaction it is the intensity.
     interaction : Interaction, optional
-        :class:`Strauss`, :class:`VerySoftCore`, :class:`SoftCore`, :class:`LinearCore`, :class:`AreaInteraction`, or
-        one of your own. None by default: a Poisson process.
+        :class:`Strauss`, :class:`VerySoftCore`, :class:`SoftCore`, :class:`LinearCore`, :class:`AreaInteraction`, or a
+        subclass of :class:`Interaction`. None, the default, gives a Poisson process.
 
     Examples
     --------
@@ -70,10 +69,7 @@ class GibbsProcess:
     """
 
     def __init__(
-        self,
-        box: Box,
-        activity: float | Callable[[FloatArray], FloatArray],
-        interaction: Interaction | None = None,
+        self, box: Box, activity: float | Callable[[FloatArray], FloatArray], interaction: Interaction | None = None
     ) -> None:
         self.box = box
         self.activity = activity if callable(activity) else check_nonnegative(activity, name="activity")
@@ -82,37 +78,29 @@ class GibbsProcess:
             interaction.check_in(box)
             if not interaction.integrable:
                 raise DiversetError(
-                    f"{interaction} attracts without limit, so no process in a box has it; use gamma <= 1, a hard "
-                    "core, or a finite ground set (FiniteGibbs)"
+                    f"{interaction} attracts without limit; use gamma <= 1, a hard core, or FiniteGibbs"
                 )
 
     def __repr__(self) -> str:
         return f"GibbsProcess({self.box}, activity={self.activity}, interaction={self.interaction})"
 
-    def _activity_at(self, points: FloatArray) -> FloatArray:
-        if callable(self.activity):
-            return np.asarray(self.activity(points), dtype=np.float64)
-        return np.full(len(points), self.activity)
-
     def papangelou(self, u: ArrayLike, points: ArrayLike) -> float:
-        r"""Conditional intensity :math:`\lambda(u; X)` of a point at u, given all the others."""
-        place = as_finite(np.atleast_1d(np.asarray(u, dtype=np.float64)), name="u", shape=(self.box.dim,))
+        r"""Conditional intensity :math:`\lambda(u; X)` of a point at u, given the other points."""
+        place = as_finite(np.atleast_1d(np.asarray(u)), name="u", shape=(self.box.dim,))
         log = self.log_papangelou(place, self.box.as_points(points))
         return math.exp(log) if log < 709.0 else math.inf
 
     def log_weight(self, points: ArrayLike) -> float:
-        """Log-density of a pattern up to a constant; 0 for the empty one."""
+        """Log-density of a pattern up to a constant; 0 for the empty pattern."""
         X = self.box.as_points(points)
         return sum(self.log_papangelou(X[i], X[:i]) for i in range(len(X)))
-
-    # what the walk asks ---------------------------------------------------------------------------------------------
 
     def no_points(self) -> FloatArray:
         """The empty pattern."""
         return np.zeros((0, self.box.dim))
 
     def as_pattern(self, points: Any) -> FloatArray:
-        """Points as given by a user, checked."""
+        """Points given by a user, checked."""
         return self.box.as_points(points, name="start")
 
     def free(self, points: Array) -> float:
@@ -124,90 +112,50 @@ class GibbsProcess:
         return rng.random(self.box.dim) * self.box._sides
 
     def log_papangelou(self, place: FloatArray, points: FloatArray) -> float:
-        """Logarithm of :meth:`papangelou`; trusts its input."""
-        beta = self.activity if not callable(self.activity) else float(self._activity_at(place[np.newaxis])[0])
+        """Logarithm of :meth:`papangelou`; the input is not checked."""
+        beta = (
+            float(as_real(self.activity(place[None]), name="activity")[0]) if callable(self.activity) else self.activity
+        )
         log_beta = math.log(beta) if beta > 0.0 else -math.inf
         if self.interaction is None:
             return log_beta
-        return log_beta + self.interaction.log_effect(place, points, self.box)
+        return log_beta + float(self.interaction.log_effect(place, points, self.box))
 
     def compiled_form(self) -> Any:
-        """Target of the compiled loop, for a constant activity and an interaction that it knows; otherwise None."""
-        from diverset.theory.processes._birth_death_loops import Pairs
+        """Target of the compiled loop, for a constant activity and a supported interaction; otherwise None."""
+        from diverset.theory.processes import _birth_death_loops as loops
 
         if callable(self.activity) or self.activity == 0.0:
             return None
-        form = _compiled_interaction(self.interaction)
-        return None if form is None else Pairs(math.log(self.activity), self.box._sides, self.box.torus, *form)
-
-    # draws ----------------------------------------------------------------------------------------------------------
+        kinds = {Strauss: loops.STRAUSS, VerySoftCore: loops.VERY_SOFT_CORE, SoftCore: loops.SOFT_CORE}
+        kinds[LinearCore] = loops.LINEAR_CORE
+        # No interaction is one that reaches nowhere; subclasses may have other potentials.
+        interaction = Strauss(1.0, 1e-300) if self.interaction is None else self.interaction
+        kind = kinds.get(type(interaction))
+        if kind is None:
+            return None
+        parameters = list(astuple(cast(Any, interaction)))
+        if kind == loops.STRAUSS:
+            parameters[0] = math.log(parameters[0]) if parameters[0] > 0.0 else -math.inf
+        return loops.Pairs(math.log(self.activity), self.box._sides, self.box.torus, kind, parameters)
 
     def _scale(self) -> int:
         if callable(self.activity):
             nodes, cell = self.box.grid(16)
-            return math.ceil(float(self._activity_at(nodes).sum()) * cell) + 1
-        return math.ceil(self.activity * self.box.volume) + 1
-
-    def chain(
-        self,
-        size: int,
-        *,
-        burn_in: int | None = None,
-        thin: int | None = None,
-        start: Any = None,
-        move: float = 0.25,
-        n_chains: int = 1,
-        rng: RNGLike = None,
-    ) -> PatternChain:
-        r"""Run the birth, death and move walk; see :func:`birth_death_chain`.
-
-        By default the burn-in is 50 and the thinning 5 times the number of points that the activity alone would give.
-        """
-        scale = self._scale()
-        if scale > _MOST_POINTS and (burn_in is None or thin is None):
-            raise DiversetError(
-                f"the activity alone would give {scale:.3g} points, and a walk takes many steps for each; lower the "
-                "activity, or give burn_in and thin"
-            )
-        return birth_death_chain(
-            self,
-            size=size,
-            burn_in=_BURN_IN * scale if burn_in is None else burn_in,
-            thin=5 * scale if thin is None else thin,
-            start=start,
-            move=move,
-            n_chains=n_chains,
-            rng=rng,
-        )
+            mean = float(as_real(self.activity(nodes), name="activity").sum()) * cell
+        else:
+            mean = self.activity * self.box.volume
+        if mean > _MOST_POINTS:
+            raise DiversetError(f"the activity alone gives {mean:.3g} points; lower it, or give burn_in and thin")
+        return math.ceil(mean) + 1
 
     def sample(self, size: int | None = None, *, rng: RNGLike = None) -> FloatArray | list[FloatArray]:
-        """Draw one pattern, or a list of `size`, each from a chain of its own. Approximate: see :meth:`chain`."""
-        generator = np.random.default_rng(rng)
-        count = 1 if size is None else check_size(size, name="size")
-        draws = [self.chain(1, thin=1, rng=generator).sets[0] for _ in range(count)]
-        return draws[0] if size is None else draws
+        """Draw one pattern, or a list of `size`, each from its own chain. Approximate: see :meth:`chain`."""
+        draws = draw_one_or_list(lambda generator: self.chain(1, thin=1, rng=generator).sets[0], size, rng)
+        return cast("FloatArray | list[FloatArray]", draws)
 
 
-def _compiled_interaction(interaction: Interaction | None) -> tuple[int, FloatArray] | None:
-    """Number and parameters of an interaction as the compiled loop has them."""
-    from diverset.theory.processes import _birth_death_loops as loops
-
-    kind = type(interaction)
-    if interaction is None:
-        return loops.STRAUSS, np.array([0.0, -1.0, 0.0])
-    if kind is Strauss:
-        assert isinstance(interaction, Strauss)
-        log_gamma = math.log(interaction.gamma) if interaction.gamma > 0.0 else -math.inf
-        return loops.STRAUSS, np.array([log_gamma, interaction.radius, interaction.hard_core])
-    if kind is SoftCore:
-        assert isinstance(interaction, SoftCore)
-        return loops.SOFT_CORE, np.array([interaction.sigma, interaction.n])
-    if isinstance(interaction, VerySoftCore | LinearCore) and kind in (VerySoftCore, LinearCore):
-        return loops.VERY_SOFT_CORE if kind is VerySoftCore else loops.LINEAR_CORE, np.array([interaction.sigma])
-    return None
-
-
-class FiniteGibbs:
+class FiniteGibbs(BirthDeathTarget):
     r"""Gibbs process on the items 0..n-1, with :math:`\Pr(Y) \propto \exp(-U(Y))`.
 
     Parameters
@@ -216,11 +164,11 @@ class FiniteGibbs:
         Size of the ground set.
     energy : callable
         U, from an ascending array of items to a number; ``inf`` for an impossible set. :meth:`pairwise` and
-        :meth:`from_points` make the usual ones.
+        :meth:`from_points` make the usual energies.
 
     Examples
     --------
-    Three items in a row, neighbours never together: the five sets left are alike.
+    Three items in a row, without neighbours: the five possible sets have equal probability.
 
     >>> row = FiniteGibbs.pairwise([1.0, 1.0, 1.0], [[1, 0, 1], [0, 1, 0], [1, 0, 1]])
     >>> row.tabulate().law.round(3)
@@ -243,24 +191,18 @@ class FiniteGibbs:
         interaction : array_like of shape (n, n)
             :math:`\psi_2`, symmetric and not negative; the diagonal is ignored.
         """
-        psi2 = np.array(as_real_or_complex(interaction, name="interaction", ndim=2), dtype=np.float64)
+        psi2 = as_real(interaction, name="interaction", shape=(None, None))
         psi1 = as_quality(activity, len(psi2))
         check_finite(psi2, name="interaction")
         if psi2.shape != (len(psi1), len(psi1)) or not np.array_equal(psi2, psi2.T):
-            raise DiversetError(
-                f"interaction has shape {psi2.shape} and must be a symmetric matrix, a row for each item"
-            )
+            raise DiversetError(f"interaction has shape {psi2.shape}; it must be symmetric, with a row per item")
         if psi2.size and psi2.min() < 0.0:
             raise DiversetError(f"interaction has an entry {psi2.min():.6g}; potentials must not be negative")
         with np.errstate(divide="ignore"):
             log1, log2 = np.log(psi1), np.log(psi2)
         np.fill_diagonal(log2, 0.0)
         log1.flags.writeable = log2.flags.writeable = False
-
-        def energy(Y: IntArray) -> float:
-            return -float(log1[Y].sum() + log2[np.ix_(Y, Y)].sum() / 2.0)
-
-        model = cls(len(log1), energy)
+        model = cls(len(log1), lambda Y: -float(log1[Y].sum() + log2[np.ix_(Y, Y)].sum() / 2.0))
         model._pairs = (log1, log2)
         return model
 
@@ -268,22 +210,22 @@ class FiniteGibbs:
     def from_points(
         cls, points: ArrayLike, activity: float | ArrayLike, interaction: Interaction, *, box: Box
     ) -> FiniteGibbs:
-        """Process whose items are points: the interaction acts at their distances.
+        """Process whose items are points, with an interaction of points.
 
         Parameters
         ----------
         points : array_like of shape (n, dim)
-            Where the items lie.
+            Positions of the items.
         activity : float or array_like of shape (n,)
-            Of each.
+            Activity of each item.
         interaction : Interaction
             As in :class:`GibbsProcess`; here Strauss's may attract.
         box : Box
-            Says how distances are measured.
+            Defines distances.
         """
         X = box.as_points(points)
         interaction.check_in(box)
-        beta = as_quality(np.broadcast_to(np.asarray(activity, dtype=np.float64), len(X)), len(X))
+        beta = as_quality(np.broadcast_to(as_real(activity, name="activity"), len(X)), len(X))
         if isinstance(interaction, PairInteraction):
             psi = np.exp([interaction.log_psi(box.distances(x, X)) for x in X])
             return cls.pairwise(beta, np.minimum(psi, psi.T))
@@ -301,75 +243,37 @@ class FiniteGibbs:
 
     def log_weight(self, Y: Iterable[int]) -> float:
         """Minus the energy of a set."""
-        return -self._energy(find_positions(Y, np.arange(self.n_items, dtype=np.int64)))
+        return -self._energy(find_positions(Y, range(self.n_items)))
 
     def tabulate(self) -> TabulatedProcess:
-        """The normalised law, by listing all subsets: for at most 20 items."""
-        rows = members(self.n_items)
-        return TabulatedProcess([-self._energy(np.flatnonzero(row)) for row in rows])
-
-    # what the walk asks ---------------------------------------------------------------------------------------------
+        """The normalised law of at most 20 items, by listing all subsets."""
+        return TabulatedProcess([-self._energy(np.flatnonzero(row)) for row in members(self.n_items)])
 
     def no_points(self) -> IntArray:
         """The empty set."""
         return np.zeros(0, dtype=np.int64)
 
     def as_pattern(self, points: Any) -> IntArray:
-        """A set as given by a user, checked."""
-        return find_positions(points, np.arange(self.n_items, dtype=np.int64), name="start")
+        """A set given by a user, checked."""
+        return find_positions(points, range(self.n_items), name="start")
 
     def free(self, points: Array) -> float:
-        """Number of items outside."""
+        """Number of items outside the set."""
         return float(self.n_items - len(points))
 
     def draw_place(self, points: Array, rng: np.random.Generator) -> int:
-        """A uniform item outside."""
+        """A uniform item outside the set."""
         outside = np.ones(self.n_items, dtype=bool)
         outside[points] = False
         return int(rng.choice(np.flatnonzero(outside)))
 
-    def compiled_form(self) -> None:
-        """None: items are few, and energies anyone's."""
-
     def log_papangelou(self, place: int, points: Array) -> float:
-        """Log of the factor that item `place` adds to the weight of a set without it; ``-inf`` if it cannot join."""
+        """Logarithm of the factor that item `place` adds to the weight of a set; ``-inf`` if it cannot be added."""
         if self._pairs is not None:
             log1, log2 = self._pairs
             return float(log1[place] + log2[place, points].sum())
         after = self._energy(np.sort(np.append(points, place)))
         return self._energy(np.sort(points)) - after if after < math.inf else -math.inf
 
-    # draws ----------------------------------------------------------------------------------------------------------
-
-    def chain(
-        self,
-        size: int,
-        *,
-        burn_in: int | None = None,
-        thin: int | None = None,
-        start: Any = None,
-        move: float = 0.25,
-        n_chains: int = 1,
-        rng: RNGLike = None,
-    ) -> PatternChain:
-        """Run the birth, death and exchange walk; see :func:`birth_death_chain`. Sets come in ascending order.
-
-        By default the burn-in is 50 and the thinning 5 times the number of items.
-        """
-        chain = birth_death_chain(
-            self,
-            size=check_count(size, name="size"),
-            burn_in=_BURN_IN * self.n_items if burn_in is None else burn_in,
-            thin=5 * max(self.n_items, 1) if thin is None else thin,
-            start=start,
-            move=move,
-            n_chains=n_chains,
-            rng=rng,
-        )
-        return PatternChain(
-            sets=[np.sort(Y) for Y in chain.sets],
-            log_weights=chain.log_weights,
-            acceptance_rate=chain.acceptance_rate,
-            complete=chain.complete,
-            state=chain.state,
-        )
+    def _scale(self) -> int:
+        return max(self.n_items, 1)

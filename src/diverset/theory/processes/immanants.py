@@ -1,20 +1,15 @@
 r"""Relatives of the determinant: permanents, immanants, :math:`\alpha`-determinants and hyperdeterminants.
 
-All are sums over permutations ([KuleszaTaskar2012]_, section 2.5.3),
-
-.. math::  \sum_\pi f(\pi) \prod_i A_{i, \pi(i)},
-
-with f the sign for the determinant, 1 for the permanent, an irreducible character for an immanant, and
-:math:`\alpha^{k - \nu(\pi)}` for the :math:`\alpha`-determinant, :math:`\nu` counting cycles. In each, f depends on the
-cycles of the permutation alone; so with C(S) the sum over the cyclic permutations of S, all of them are sums over
-partitions of the items into cycles.
+The first three are sums :math:`\sum_\pi f(\pi) \prod_i A_{i, \pi(i)}` over permutations ([KuleszaTaskar2012]_, section
+2.5.3), where f depends only on the cycle type of the permutation, a partition of n. So with C(S) the sum over the
+cyclic permutations of S, they are sums over partitions of the items into cycles.
 """
-
-from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -22,23 +17,13 @@ from numpy.typing import ArrayLike
 
 from diverset._typing import Array, FloatArray
 from diverset.errors import DiversetError, KernelError
-from diverset.numerics.validation import as_number, as_real_or_complex, check_finite
-from diverset.theory.processes.characters import _character, as_partition
+from diverset.numerics.validation import as_number, as_real_or_complex, check_finite, check_size
 
-__all__ = [
-    "alpha_determinant",
-    "alpha_determinants",
-    "cycle_sums",
-    "cycle_type_sums",
-    "hyperdeterminant",
-    "immanant",
-    "permanent",
-    "principal",
-]
+__all__ = ["alpha_determinant", "character", "class_size", "hyperdeterminant", "immanant", "partitions", "permanent"]
 
-#: Largest matrices taken: 2**n, 3**n and (partitions of n) 2**n terms, and a few seconds.
+#: Largest matrices: 2**n, 3**n and (partitions of n) 2**n terms take a few seconds.
 _MAX_PERMANENT, _MAX_ALPHA, _MAX_IMMANANT = 24, 14, 12
-#: Rows of subset sums held at a time: 2**16 by n numbers.
+#: Logarithm of the number of rows of subset sums in memory.
 _BLOCK_BITS = 16
 
 
@@ -50,15 +35,97 @@ def _as_square(A: ArrayLike, largest: int) -> Array:
         raise DiversetError(f"A has {len(matrix)} rows; the sum is too long beyond {largest}")
     check_finite(matrix, name="A")
     n, top = len(matrix), float(np.abs(matrix).max(initial=0.0))
-    # No sum over permutations, or over subsets of columns, is larger.
+    # A bound of all sums over permutations and over subsets of columns.
     if n and n * math.log10(max(2.0 * n * top, 1.0)) > 300.0:
         raise KernelError(f"A goes up to {top:.6g}, and products of {n} such entries overflow; divide A by a number")
     return matrix.astype(np.complex128 if np.iscomplexobj(matrix) else np.float64)
 
 
 def _plain(value: Any) -> Any:
-    """A Python number; real where the matrix was."""
+    """A Python number, real if the matrix is real."""
     return complex(value) if np.iscomplexobj(value) else float(value)
+
+
+def partitions(k: int) -> list[tuple[int, ...]]:
+    """All partitions of k, each in descending order, from (k,) to (1, ..., 1).
+
+    Examples
+    --------
+    >>> partitions(4)
+    [(4,), (3, 1), (2, 2), (2, 1, 1), (1, 1, 1, 1)]
+    """
+
+    def below(total: int, largest: int) -> list[tuple[int, ...]]:
+        if total == 0:
+            return [()]
+        return [(part, *rest) for part in range(min(total, largest), 0, -1) for rest in below(total - part, part)]
+
+    total = check_size(k)
+    return below(total, total)
+
+
+def as_partition(parts: Iterable[int]) -> tuple[int, ...]:
+    """`parts` in descending order; raises for anything but positive whole numbers."""
+    sizes = [check_size(part, name="a part") for part in parts]
+    if 0 in sizes:
+        raise DiversetError("a part is 0; a partition has positive parts")
+    return tuple(sorted(sizes, reverse=True))
+
+
+def class_size(cycle_type: Iterable[int]) -> int:
+    """Number of permutations with the given cycle lengths.
+
+    Examples
+    --------
+    >>> class_size((2, 1, 1))
+    6
+    """
+    mu = as_partition(cycle_type)
+    centralizer: int = math.prod(length**count * math.factorial(count) for length, count in Counter(mu).items())
+    return math.factorial(sum(mu)) // centralizer
+
+
+def character(partition: Iterable[int], cycle_type: Iterable[int]) -> int:
+    r"""Irreducible character :math:`\chi^\lambda(\mu)` of the symmetric group, by the Murnaghan-Nakayama rule.
+
+    The partition :math:`(k)` gives 1, and :math:`(1, \dots, 1)` the sign.
+
+    Parameters
+    ----------
+    partition : iterable of int
+        :math:`\lambda`.
+    cycle_type : iterable of int
+        :math:`\mu`, a partition of the same number.
+
+    Examples
+    --------
+    >>> [character((2, 1), mu) for mu in ((1, 1, 1), (2, 1), (3,))]
+    [2, 0, -1]
+    """
+    shape, mu = as_partition(partition), as_partition(cycle_type)
+    if sum(shape) != sum(mu):
+        raise DiversetError(f"{shape} and {mu} are partitions of {sum(shape)} and {sum(mu)}; they must agree")
+    return _character(shape, mu)
+
+
+@cache
+def _character(shape: tuple[int, ...], mu: tuple[int, ...]) -> int:
+    if not mu:
+        return 1
+    # Remove rim hooks of length mu[0] from the diagram in every way, with a minus for each row that a hook goes down.
+    # In first-column hook lengths, a removal lowers one of them by mu[0], to a value not yet taken.
+    rows = len(shape)
+    beta = [part + rows - 1 - i for i, part in enumerate(shape)]
+    total = 0
+    for value in beta:
+        lower = value - mu[0]
+        if lower < 0 or lower in beta:
+            continue
+        passed = sum(lower < other < value for other in beta)
+        left = sorted([other for other in beta if other != value] + [lower], reverse=True)
+        rest = tuple(part for i, b in enumerate(left) if (part := b - (rows - 1 - i)) > 0)
+        total += (-1) ** passed * _character(rest, mu[1:])
+    return total
 
 
 def permanent(A: ArrayLike) -> Any:
@@ -66,20 +133,14 @@ def permanent(A: ArrayLike) -> Any:
 
     .. math::  \operatorname{per} A = (-1)^n \sum_{S} (-1)^{|S|} \prod_i \sum_{j \in S} A_{ij}.
 
+    :math:`O(2^n n)` time ([Ryser1963]_), against n! terms of the definition; the problem is #P-complete
+    ([Valiant1979]_). Terms of both signs cancel, so for entries of one sign, relative errors grow like :math:`2^n`
+    times rounding.
+
     Parameters
     ----------
     A : array_like of shape (n, n)
         Real or complex, at most 24 by 24.
-
-    Returns
-    -------
-    float or complex
-
-    Notes
-    -----
-    :math:`O(2^n n)` time ([Ryser1963]_), against n! terms of the definition; it is #P-complete to do much better
-    ([Valiant1979]_). Terms of both signs cancel: relative errors grow like :math:`2^n` times rounding for entries of
-    one sign.
 
     Examples
     --------
@@ -91,7 +152,7 @@ def permanent(A: ArrayLike) -> Any:
     if n == 0:
         return 1.0
     low = min(n, _BLOCK_BITS)
-    # Row sums over all subsets of the first `low` columns, by doubling.
+    # Row sums over all subsets of the first `low` columns.
     sums = np.zeros((1, n), dtype=M.dtype)
     for j in range(low):
         sums = np.concatenate([sums, sums + M[:, j]])
@@ -105,21 +166,9 @@ def permanent(A: ArrayLike) -> Any:
 
 
 def cycle_sums(A: ArrayLike) -> Array:
-    r"""For every set S of items, the sum over cyclic permutations of S of the product of entries along the cycle.
+    """For every set S, by its bits, the sum over cyclic permutations of S of the products of entries along the cycle.
 
-    Parameters
-    ----------
-    A : array_like of shape (n, n)
-        Real or complex, at most 14 by 14.
-
-    Returns
-    -------
-    C : ndarray of shape (2**n,)
-        Numbered by the bits of S; the empty set has none.
-
-    Notes
-    -----
-    Paths that start at the lowest item of S and end at j, extended an item at a time: :math:`O(2^n n^2)`.
+    Paths from the lowest item of S to each j are extended by one item at a time: O(2^n n^2).
     """
     M = _as_square(A, _MAX_ALPHA)
     n = len(M)
@@ -138,42 +187,28 @@ def cycle_sums(A: ArrayLike) -> Array:
 
 
 def alpha_determinants(A: ArrayLike, alpha: float) -> Array:
-    r""":math:`\alpha`-determinants of all principal submatrices.
+    r""":math:`\alpha`-determinants of all principal submatrices by the bits of their sets, in :math:`O(3^n)`.
 
     .. math::  D(S) = \sum_{T \ni \min S} \alpha^{|T| - 1}\, C(T)\, D(S \setminus T),
 
-    the cycle T through the lowest item of S, and the rest.
-
-    Returns
-    -------
-    D : ndarray of shape (2**n,)
-        Numbered by the bits of the set; 1 for the empty one.
-
-    Notes
-    -----
-    :math:`O(3^n)` time.
+    a sum over the cycle T through the lowest item of S.
     """
     a = as_number(alpha, name="alpha")
     if not abs(a) <= 1e10:
-        raise DiversetError(f"alpha is {a}; its powers are beyond floats")
-    with np.errstate(over="ignore", invalid="ignore"):
-        D = _alpha_determinants(cycle_sums(A), a)
-    if not np.isfinite(D).all():
-        raise KernelError("products of the entries of A overflow; divide A by its largest entry")
-    return D
-
-
-def _alpha_determinants(C: Array, a: float) -> Array:
+        raise DiversetError(f"alpha is {a}; its powers overflow")
+    C = cycle_sums(A)
     size = np.bitwise_count(np.arange(len(C))).astype(np.int64)
-    weighted = C * np.power(a, np.maximum(size - 1, 0), dtype=np.float64)
     D = np.zeros_like(C)
     D[0] = 1.0
-    for S in range(1, len(C)):
-        lowest = S & -S
-        rest = S ^ lowest
-        # All subsets of the rest, each once: these are the bit patterns below it under subtraction.
-        subsets = _subsets_of(rest)
-        D[S] = weighted[subsets | lowest] @ D[rest ^ subsets]
+    with np.errstate(over="ignore", invalid="ignore"):
+        weighted = C * np.power(a, np.maximum(size - 1, 0), dtype=np.float64)
+        for S in range(1, len(C)):
+            lowest = S & -S
+            rest = S ^ lowest
+            subsets = _subsets_of(rest)
+            D[S] = weighted[subsets | lowest] @ D[rest ^ subsets]
+    if not np.isfinite(D).all():
+        raise KernelError("products of the entries of A overflow; divide A by its largest entry")
     return D
 
 
@@ -199,10 +234,6 @@ def alpha_determinant(A: ArrayLike, alpha: float) -> Any:
     alpha : float
         Any number.
 
-    Returns
-    -------
-    float or complex
-
     Examples
     --------
     >>> [alpha_determinant([[1.0, 2.0], [3.0, 4.0]], alpha) for alpha in (-1, 0, 1)]
@@ -212,18 +243,7 @@ def alpha_determinant(A: ArrayLike, alpha: float) -> Any:
 
 
 def cycle_type_sums(A: ArrayLike) -> dict[tuple[int, ...], Any]:
-    """For every cycle type, the sum over the permutations that have it of the products of entries.
-
-    Parameters
-    ----------
-    A : array_like of shape (n, n)
-        At most 12 by 12.
-
-    Examples
-    --------
-    >>> cycle_type_sums([[1.0, 2.0], [3.0, 4.0]])
-    {(2,): 6.0, (1, 1): 4.0}
-    """
+    """For every cycle type, the sum over its permutations of the products of entries."""
     M = _as_square(A, _MAX_IMMANANT)
     C = cycle_sums(M)
     table: list[dict[tuple[int, ...], Any]] = [{(): 1.0}]
@@ -243,8 +263,8 @@ def cycle_type_sums(A: ArrayLike) -> dict[tuple[int, ...], Any]:
 def immanant(A: ArrayLike, partition: Iterable[int]) -> Any:
     r"""Immanant :math:`\sum_\pi \chi^\lambda(\pi) \prod_i A_{i, \pi(i)}` for a partition :math:`\lambda` of n.
 
-    :math:`\lambda = (1, \dots, 1)` gives the determinant and :math:`(n)` the permanent. For a positive semidefinite A
-    no immanant is negative.
+    :math:`\lambda = (1, \dots, 1)` gives the determinant and :math:`(n)` the permanent. Immanants of positive
+    semidefinite matrices are nonnegative.
 
     Parameters
     ----------
@@ -252,10 +272,6 @@ def immanant(A: ArrayLike, partition: Iterable[int]) -> Any:
         Real or complex, at most 12 by 12.
     partition : iterable of int
         :math:`\lambda`; its parts add up to n.
-
-    Returns
-    -------
-    float or complex
 
     Examples
     --------
@@ -275,23 +291,16 @@ def hyperdeterminant(T: ArrayLike) -> Any:
     .. math::  \operatorname{Det} T = \sum_{\pi_2, \dots, \pi_m} \prod_{j=2}^m \operatorname{sgn}(\pi_j)
                \prod_{i=1}^n T_{i, \pi_2(i), \dots, \pi_m(i)}.
 
-    With two indices it is the determinant. With an odd number the same sum depends on which index is held still, so it
-    is refused.
+    With two indices it is the determinant. With an odd number of indices the sum would depend on which one is fixed,
+    so it is not defined.
+    Laplace expansion along the first index, with a table over sets of used places in the others: at most
+    :math:`\sum_k \binom{n}{k}^{m-1} k^{m-1}` products, against :math:`n!^{m-1} n` of the definition. The process with
+    weights :math:`\operatorname{Det} T_A` is that of [EvansGottlieb2009]_.
 
     Parameters
     ----------
     T : array_like of shape (n, ..., n)
         m indices, m even.
-
-    Returns
-    -------
-    float or complex
-
-    Notes
-    -----
-    Laplace expansion along the first index, with a table over sets of used places in the others: at most
-    :math:`\sum_k \binom{n}{k}^{m-1} k^{m-1}` products, against :math:`n!^{m-1} n` of the definition. The process with
-    weights :math:`\operatorname{Det} T_A` is that of [EvansGottlieb2009]_.
 
     Examples
     --------
@@ -300,18 +309,16 @@ def hyperdeterminant(T: ArrayLike) -> Any:
     """
     tensor = np.asarray(T)
     if tensor.ndim < 2 or tensor.ndim % 2 or len(set(tensor.shape)) != 1:
-        raise KernelError(
-            f"T has shape {tensor.shape}; a hyperdeterminant takes an even number of indices of one length"
-        )
+        raise KernelError(f"T has shape {tensor.shape}; it needs an even number of indices of one length")
     tensor = as_real_or_complex(tensor, name="T", ndim=tensor.ndim)
     check_finite(tensor, name="T")
     n, m = tensor.shape[0], tensor.ndim
     terms = sum((math.comb(n, k) * k) ** (m - 1) for k in range(1, n + 1))
     if terms > 2e6:
         raise DiversetError(f"T has shape {tensor.shape}; the expansion takes {terms:.2g} products, more than 2e6")
-    # Value of the expansion over the rows so far, by the sets of places used in each other index.
     if tensor.size and n * math.log10(max(float(np.abs(tensor).max()), 1.0)) + math.log10(terms) > 300.0:
         raise KernelError("products of the entries of T overflow; divide T by its largest entry")
+    # Values of the expansion over the rows so far, by the sets of places used in each other index.
     level: dict[tuple[int, ...], Any] = {(0,) * (m - 1): 1.0}
     for i in range(n):
         following: dict[tuple[int, ...], Any] = {}
@@ -321,7 +328,7 @@ def hyperdeterminant(T: ArrayLike) -> Any:
                 entry = tensor[(i, *places)]
                 if entry == 0.0:
                     continue
-                # Each place passes over the used ones above it: an inversion each.
+                # Every used place above the new one is an inversion.
                 inversions = sum((mask >> j).bit_count() for mask, j in zip(used, places, strict=True))
                 key = tuple(mask | 1 << j for mask, j in zip(used, places, strict=True))
                 following[key] = following.get(key, 0.0) + (-1) ** inversions * entry * value
@@ -331,6 +338,6 @@ def hyperdeterminant(T: ArrayLike) -> Any:
 
 
 def principal(table: FloatArray, mask: int) -> Any:
-    """Block of a matrix or tensor with all indices in the set of the given bits."""
+    """Block of a matrix or tensor with all indices in the set given by the bits of `mask`."""
     items = [i for i in range(len(table)) if mask >> i & 1]
     return table[np.ix_(*[items] * table.ndim)]

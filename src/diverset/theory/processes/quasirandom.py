@@ -1,13 +1,11 @@
-r"""Points that are spread by design: Halton and Sobol sequences, discrepancy, and errors of integration.
+r"""Quasirandom points: Halton and Sobol sequences, discrepancy, and errors of integration.
 
-[KuleszaTaskar2012]_, section 2.5.4. Quasirandom points cover the cube evenly, and averages over them are close to
-integrals: by the inequality of Koksma and Hlawka the error is at most the variation of the function times the
-*star discrepancy*.
+Quasirandom points cover the cube evenly ([KuleszaTaskar2012]_, section 2.5.4). Averages over them are close to
+integrals: by the Koksma-Hlawka inequality, the error is at most the variation of the function times the *star
+discrepancy*.
 """
 
-from __future__ import annotations
-
-import itertools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -16,17 +14,10 @@ from numpy.typing import ArrayLike
 
 from diverset._typing import FloatArray, RNGLike
 from diverset.errors import DiversetError
-from diverset.numerics.validation import LARGEST, as_number, check_count, check_fits_in_memory
+from diverset.numerics.validation import LARGEST, as_generator, as_number, as_real, check_count, check_fits_in_memory
 from diverset.theory.processes.window import Box
 
-__all__ = [
-    "IntegrationErrors",
-    "discrepancy",
-    "halton",
-    "integration_errors",
-    "sobol",
-    "star_discrepancy",
-]
+__all__ = ["IntegrationErrors", "discrepancy", "halton", "integration_errors", "sobol", "star_discrepancy"]
 
 
 def halton(k: int, dim: int = 2, *, scramble: bool = False, rng: RNGLike = None) -> FloatArray:
@@ -35,13 +26,13 @@ def halton(k: int, dim: int = 2, *, scramble: bool = False, rng: RNGLike = None)
     Parameters
     ----------
     k : int
-        How many.
+        Number of points.
     dim : int
-        Dimensions.
+        Number of dimensions.
     scramble : bool
-        Permute the digits at random, so that each point is uniform. Plain by default, and then it starts at 0.
+        Permute the digits at random, so that each point is uniform. The unscrambled sequence starts at 0.
     rng : int, Generator or None
-        For scrambling.
+        Seed or generator for scrambling.
 
     Examples
     --------
@@ -53,14 +44,14 @@ def halton(k: int, dim: int = 2, *, scramble: bool = False, rng: RNGLike = None)
     """
     from scipy.stats import qmc
 
-    engine = qmc.Halton(check_count(dim, name="dim"), scramble=scramble, rng=np.random.default_rng(rng))
+    engine = qmc.Halton(check_count(dim, name="dim"), scramble=scramble, rng=as_generator(rng))
     return np.asarray(engine.random(check_count(k, name="k")), dtype=np.float64)
 
 
 def sobol(k: int, dim: int = 2, *, scramble: bool = False, rng: RNGLike = None) -> FloatArray:
     """First k points of the Sobol sequence in the unit cube ([Sobol1967]_), by SciPy.
 
-    Its balance is best for powers of two; any k is taken, without a warning. Arguments as in :func:`halton`.
+    The points are best balanced if k is a power of two. The parameters are those of :func:`halton`.
 
     Examples
     --------
@@ -73,13 +64,13 @@ def sobol(k: int, dim: int = 2, *, scramble: bool = False, rng: RNGLike = None) 
     from scipy.stats import qmc
 
     count = check_count(k, name="k")
-    engine = qmc.Sobol(check_count(dim, name="dim"), scramble=scramble, rng=np.random.default_rng(rng))
+    engine = qmc.Sobol(check_count(dim, name="dim"), scramble=scramble, rng=as_generator(rng))
     points = engine.random_base2(max(count - 1, 0).bit_length())
     return np.asarray(points[:count], dtype=np.float64)
 
 
 def _in_unit_cube(points: ArrayLike) -> FloatArray:
-    array = np.asarray(points, dtype=np.float64)
+    array = as_real(points, name="points")
     if array.ndim == 1:
         array = array[:, np.newaxis]
     if array.ndim != 2 or array.size == 0:
@@ -92,22 +83,14 @@ def discrepancy(points: ArrayLike) -> float:
 
     .. math::  \operatorname{disc}(Y) = \max_{x \in Y} \left| \frac{|Y \cap S_x|}{k} - \operatorname{vol}(S_x) \right|,
 
-    with :math:`S_x = [0, x_1) \times \dots \times [0, x_D)`.
+    with :math:`S_x = [0, x_1) \times \dots \times [0, x_D)`, in :math:`O(k^2 D)`. It is at most the
+    :func:`star_discrepancy`, the supremum over all x in the cube. The Koksma-Hlawka inequality needs the latter: a
+    single point at the origin has discrepancy 0 here, but its averages are not exact.
 
     Parameters
     ----------
     points : array_like of shape (k, D)
         In the unit cube.
-
-    Returns
-    -------
-    float
-        At most the :func:`star_discrepancy`, which takes the boxes of all x in the cube. The inequality of Koksma and
-        Hlawka needs the latter: a single point at the origin has discrepancy 0 here, but its averages are not exact.
-
-    Notes
-    -----
-    :math:`O(k^2 D)`.
 
     Examples
     --------
@@ -115,33 +98,23 @@ def discrepancy(points: ArrayLike) -> float:
     (0.25, 0.25, 0.0)
     """
     Y = _in_unit_cube(points)
-    worst = 0.0
-    for x in Y:
-        share = float((Y < x).all(axis=1).mean())
-        worst = max(worst, abs(share - float(np.prod(x))))
-    return worst
+    return float(max(abs((Y < x).all(axis=1).mean() - np.prod(x)) for x in Y))
 
 
 def star_discrepancy(points: ArrayLike) -> float:
-    r"""Star discrepancy, exactly.
+    r"""Exact star discrepancy.
 
     .. math::  \operatorname{disc}^*(Y) = \sup_{x \in [0,1]^D} \left| \frac{|Y \cap S_x|}{k}
                - \operatorname{vol}(S_x) \right|.
+
+    The supremum is approached on the grid of the coordinates of the points and 1, with open and with closed boxes.
+    Counts in all boxes are cumulative sums over the grid: :math:`O((k+1)^D)` time and memory.
+    :func:`scipy.stats.qmc.discrepancy` has mean-square versions, which are cheap in any dimension.
 
     Parameters
     ----------
     points : array_like of shape (k, D)
         In the unit cube; up to three dimensions, since the cost grows like :math:`k^D`.
-
-    Returns
-    -------
-    float
-
-    Notes
-    -----
-    The supremum is approached at the grid spanned by the coordinates of the points and 1, from below with open boxes
-    and from above with closed ones. Counts in all these boxes are cumulative sums over the grid: :math:`O((k+1)^D)`
-    time and memory. SciPy's :func:`scipy.stats.qmc.discrepancy` gives mean-square versions, cheap in any dimension.
 
     Examples
     --------
@@ -151,9 +124,7 @@ def star_discrepancy(points: ArrayLike) -> float:
     Y = _in_unit_cube(points)
     k, dim = Y.shape
     if dim > 3:
-        raise DiversetError(
-            f"points has {dim} dimensions; the exact star discrepancy is for up to 3 (see scipy.stats.qmc)"
-        )
+        raise DiversetError(f"points has {dim} dimensions; the exact value is for at most 3 (see scipy.stats.qmc)")
     ticks = [np.unique(np.append(Y[:, j], 1.0)) for j in range(dim)]
     shape = tuple(len(t) for t in ticks)
     check_fits_in_memory(4 * 8 * int(np.prod(shape)), what="the grid of boxes", remedy="take fewer points")
@@ -163,10 +134,8 @@ def star_discrepancy(points: ArrayLike) -> float:
     for axis in range(dim):
         closed = np.cumsum(closed, axis=axis)
     # An open box ends one tick earlier on every side.
-    open_ = np.pad(closed, [(1, 0)] * dim)[tuple(slice(0, -1) for _ in range(dim))]
-    volume = np.ones(shape)
-    for axis, t in enumerate(ticks):
-        volume = volume * t.reshape([-1 if a == axis else 1 for a in range(dim)])
+    open_ = np.pad(closed, [(1, 0)] * dim)[(slice(0, -1),) * dim]
+    volume = math.prod(np.ix_(*ticks))
     return float(max((closed / k - volume).max(), (volume - open_ / k).max()))
 
 
@@ -177,11 +146,9 @@ class IntegrationErrors:
     Attributes
     ----------
     sizes : ndarray of shape (m,)
-        Mean number of points that were drawn.
+        Mean numbers of points drawn.
     root_mean_square : ndarray of shape (m,)
-        Over the repetitions.
-    slope : float
-        Of the straight line through the logarithms: -1/2 for independent points. nan for one size.
+        Root mean square errors over the repetitions.
     """
 
     sizes: FloatArray
@@ -189,7 +156,7 @@ class IntegrationErrors:
 
     @property
     def slope(self) -> float:
-        """How fast errors fall with the number of points; NaN where they are known for one number only."""
+        """Slope of a line through the logarithms of errors and sizes: -1/2 for independent points; NaN for one size."""
         if len(self.sizes) < 2:
             return float("nan")
         return float(np.polyfit(np.log(self.sizes), np.log(self.root_mean_square), 1)[0])
@@ -212,22 +179,17 @@ def integration_errors(
     function : callable
         f, from points (n, D) to values (n,).
     integral : float
-        Its integral.
+        The exact integral of f.
     draw : callable
-        ``draw(k, generator)`` gives about k points in the unit cube.
+        ``draw(k, generator)`` returns about k points in the unit cube.
     sizes : sequence of int
         Values of k.
     repeats : int
-        Draws for each.
+        Number of draws for each size.
     fixed_count : bool
-        Divide by the number of points that were drawn. If not, by k: with a random number of points this is the
-        unbiased estimate.
+        Divide by the number of points drawn; if false, by k, which is unbiased for a random number of points.
     rng : int, Generator or None
         Seed or generator.
-
-    Returns
-    -------
-    IntegrationErrors
 
     Examples
     --------
@@ -238,17 +200,14 @@ def integration_errors(
     """
     exact = as_number(integral, name="integral")
     if not abs(exact) <= LARGEST:
-        raise DiversetError(f"integral is {exact}; it must be finite, its square too")
-    generator = np.random.default_rng(rng)
+        raise DiversetError(f"integral is {exact}; it and its square must be finite")
+    generator = as_generator(rng)
     counts, errors = [], []
     for k in sizes:
         wanted = check_count(k, name="a size")
-        squares, drawn = [], []
-        for _ in itertools.repeat(None, check_count(repeats, name="repeats")):
-            points = draw(wanted, generator)
-            drawn.append(len(points))
-            total = float(np.sum(function(points))) if len(points) else 0.0
-            squares.append((total / (max(len(points), 1) if fixed_count else wanted) - exact) ** 2)
-        counts.append(float(np.mean(drawn)))
-        errors.append(float(np.sqrt(np.mean(squares))))
+        draws = [draw(wanted, generator) for _ in range(check_count(repeats, name="repeats"))]
+        drawn = np.array([len(points) for points in draws])
+        totals = np.array([np.sum(function(points)) if len(points) else 0.0 for points in draws])
+        counts.append(drawn.mean())
+        errors.append(np.sqrt(np.mean((totals / (np.maximum(drawn, 1) if fixed_count else wanted) - exact) ** 2)))
     return IntegrationErrors(np.array(counts), np.array(errors))

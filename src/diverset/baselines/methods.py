@@ -1,0 +1,462 @@
+"""Baselines: greedy rules that trade quality against similarity without determinants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+
+from diverset._typing import BoolArray, FloatArray, IntArray, RNGLike
+from diverset.errors import KernelError
+from diverset.inference import _row_loops
+from diverset.inference.problem import check_dial, read_problem
+from diverset.inference.result import Selection
+from diverset.inference.similarity import Rows, SimilarityLike
+from diverset.numerics.linalg import EPS
+from diverset.numerics.validation import as_generator, check_fits_in_memory, is_blocked
+
+__all__ = ["facility_location", "max_min", "max_sum", "mmr", "random", "top_k"]
+
+#: Scores this many rounding errors apart are equal.
+_SLACK = 32.0
+#: Number of stale gains that facility location recomputes together at first; it doubles while more are needed.
+_FIRST_BATCH = 4
+
+
+class _Picker:
+    """A call of a baseline, read as :func:`diverset.select` reads its arguments, and the picks made so far."""
+
+    def __init__(self, features: Any, k: Any, *, diversity: Any, **options: Any) -> None:
+        if is_blocked(features):
+            raise KernelError("features are a dask array, and baselines need them in memory; pass features.compute()")
+        self._problem = problem = read_problem(features, k, **options)
+        self.similarity, self.quality, self.given = problem.similarity, problem.scores, problem.given
+        self.n, self.unit = problem.n, problem.similarity.unit
+        self.diversity = check_dial(diversity)
+        self.available = problem.limits.available.copy()  # loses one item with every pick
+        self.k = min(problem.k, int(self.available.sum()))
+        self.picked: list[int] = []
+        self.gains: list[float] = []
+        if self.k <= self.similarity.rank:
+            check_fits_in_memory(
+                16 * self.k**2,
+                what=f"the log-determinant over {self.k} picks",
+                remedy='pick fewer items, or use similarity="cosine"',
+            )
+
+    def rounding(self, magnitude: float) -> float:
+        """How far two sums of terms of this magnitude can differ by rounding alone.
+
+        Copies of an item have the same similarities, but sums taken in another order differ in the last bit.
+        """
+        # A tolerance for float64 arithmetic only: differences between float32 similarities count as real.
+        return _SLACK * min(self.similarity.rounding, 1e3 * EPS) * magnitude
+
+    def pick(
+        self,
+        score: FloatArray,
+        magnitude: FloatArray | float = 0.0,
+        *,
+        gains: FloatArray | None = None,
+        by_quality: bool = False,
+    ) -> FloatArray:
+        """Pick the available item of highest score, and return the similarities of all items to it.
+
+        Of equals the first one is picked, or the first of best quality. `magnitude` is that of the terms that each
+        score is the sum of; a score without similarities is exact. `gains` are the scores by default.
+        """
+        masked = np.where(self.available, score, -np.inf)
+        best = int(masked.argmax())
+        if self.diversity or by_quality:
+            slack = self.rounding(float(magnitude[best] if isinstance(magnitude, np.ndarray) else magnitude))
+            equals = (masked >= masked[best] - (slack if self.diversity else 0.0)).nonzero()[0]
+            best = int(equals[self.quality[equals].argmax()] if by_quality else equals[0])
+        self.available[best] = False
+        self.picked.append(best)
+        self.gains.append(float((score if gains is None else gains)[best]))
+        return self.similarity.column(best)
+
+    def selection(self, objective: float | None = None) -> Selection:
+        """The result; the objective is the sum of the gains by default."""
+        indices = np.array(self.picked, dtype=np.int64)
+        return Selection(
+            indices=indices,
+            gains=np.array(self.gains, dtype=np.float64),
+            log_det=self.similarity.log_det(indices),
+            objective=float(sum(self.gains) if objective is None else objective),
+            labels=None if self._problem.labels is None else self._problem.labels[indices],
+            diversity=self.diversity,
+            scale=None if self._problem.quality is None else self._problem.scale,
+            _facts=lambda: self._problem,
+        )
+
+
+class Baseline(Protocol):
+    """The call that all baselines share."""
+
+    __name__: str
+
+    def __call__(
+        self,
+        features: Any,
+        k: int | float,
+        *,
+        quality: Any = None,
+        diversity: float = 0.5,
+        scale: str | None = "rank",
+        similarity: SimilarityLike = "cosine",
+        given: Any = None,
+        exclude: Any = None,
+    ) -> Selection:
+        """Pick k items."""
+
+
+def _baseline(rule: Callable[[_Picker], Selection]) -> Baseline:
+    """A baseline with the shared arguments, from a function of the call as it was read."""
+
+    def call(
+        features: Any,
+        k: int | float,
+        *,
+        quality: Any = None,
+        diversity: float = 0.5,
+        scale: str | None = "rank",
+        similarity: SimilarityLike = "cosine",
+        given: Any = None,
+        exclude: Any = None,
+    ) -> Selection:
+        options = {"quality": quality, "scale": scale, "similarity": similarity, "given": given, "exclude": exclude}
+        return rule(_Picker(features, k, diversity=diversity, **options))
+
+    call.__name__, call.__qualname__, call.__doc__ = rule.__name__, rule.__qualname__, rule.__doc__
+    return call
+
+
+@_baseline
+def mmr(p: _Picker) -> Selection:
+    r"""Maximal marginal relevance: good, and unlike the nearest thing already there ([CarbonellGoldstein1998]_).
+
+    One after the other, the item of highest
+
+    .. math::  (1 - \delta)\, q_i - \delta \max_{j \in Y \cup G} s_{ij}
+
+    is picked, for picks Y, ``given`` items G and ``diversity`` :math:`\delta`. The maximum over nothing is 0.
+
+    Parameters
+    ----------
+    features, k, quality, scale, similarity, given, exclude
+        As in :func:`diverset.select`. A precomputed similarity need not be positive semidefinite here.
+    diversity : float
+        The dial :math:`\delta`: 0 is plain top-k, 1 looks at similarity only. :mod:`diverset.baselines`
+        compares it with the dials of other tools.
+
+    Returns
+    -------
+    Selection
+        ``indices`` in pick order, ``gains`` with the score of each pick when it was picked, ``objective``
+        their sum, ``log_det`` of the similarities over the picks (-inf where they are dependent).
+
+    Notes
+    -----
+    A rule, not the maximiser of a set function, so it comes without a guarantee. Equal scores, up to
+    rounding, go to the item of lowest number. O(nkd) time and O(n) memory beside the features, then
+    O(k^2 d + k^3) for the log-determinant.
+
+    Examples
+    --------
+    >>> X = [[1.0, 0.0], [1.0, 0.1], [0.0, 1.0]]
+    >>> mmr(X, 2, quality=[0.9, 0.8, 0.5], diversity=0.5).indices
+    array([0, 2])
+    >>> mmr(X, 2, quality=[0.9, 0.8, 0.5], diversity=0.0).indices
+    array([0, 1])
+    """
+    nearest = np.full(p.n, -np.inf)
+    relevance = (1.0 - p.diversity) * p.quality
+    for _, block in p.similarity.blocks(p.given):
+        np.maximum(nearest, block.max(axis=1), out=nearest)
+    if isinstance(rows := p.similarity, Rows):
+        picks, gains = np.empty(p.k, dtype=np.int64), np.empty(p.k)
+        _row_loops.mmr_picks(
+            rows.X, np.sqrt(rows.factor), relevance, p.diversity, p.rounding(1.0) if p.diversity else 0.0, p.unit,
+            nearest, p.available.view(np.uint8), np.empty((p.k, rows.X.shape[1])), picks, gains,
+        )  # fmt: skip
+        p.picked, p.gains = picks.tolist(), gains.tolist()
+        return p.selection(gains.sum())
+    for _ in range(p.k):
+        score: FloatArray = relevance
+        size: FloatArray | float = 0.0
+        if p.picked or len(p.given):
+            score = relevance - p.diversity * nearest
+            size = np.abs(relevance) + p.diversity * (p.unit + np.abs(nearest))
+        np.maximum(nearest, p.pick(score, size), out=nearest)
+    return p.selection()
+
+
+@_baseline
+def max_sum(p: _Picker) -> Selection:
+    r"""Max-sum diversification: high mean quality, and far apart on average.
+
+    Greedily maximises
+
+    .. math::  F(Y) = (1 - \delta)\, \frac{1}{k} \sum_{i \in Y} q_i
+               + \delta\, \frac{1}{|P|} \sum_{\{i, j\} \in P} (1 - s_{ij}), \qquad |Y| = k,
+
+    where P holds the pairs within Y and between Y and the ``given`` items: with ``diversity``
+    :math:`\delta` = 1 this is the intra-list diversity, with 0 the mean quality.
+
+    Parameters
+    ----------
+    features, k, quality, diversity, scale, similarity, given, exclude
+        As in :func:`mmr`.
+
+    Returns
+    -------
+    Selection
+        ``gains`` are what each pick added to F, ``objective`` is F(Y); the rest as in :func:`mmr`.
+
+    Notes
+    -----
+    Each pick has the highest gain with its quality, and its distance to the ``given`` items, counted half:
+    with that, F(Y) is at least half the best value if :math:`1 - s` is a metric and quality is nonnegative
+    ([BorodinLeeYe2012]_; weights of [GollapudiSharma2009]_). One minus a cosine or rbf similarity
+    is half a *squared* distance, for which the triangle inequality holds up to a factor of 2, and the same
+    proof gives a quarter.
+
+    Sums of distances reward the rim: at a high dial, copies of two opposite items can be the best set, and
+    are picked. The weights depend on k, so the picks for a smaller k need not come first. Equal scores, up to rounding,
+    go to the item of lowest number. O(nkd) time and O(n) memory beside the features.
+
+    Examples
+    --------
+    >>> chosen = max_sum([[1.0, 0.0], [1.0, 0.1], [0.0, 1.0]], 2, quality=[0.9, 0.8, 0.5], scale=None)
+    >>> chosen.indices, round(chosen.objective, 6)
+    (array([0, 2]), 0.85)
+    """
+    n_pairs = p.k * (p.k - 1) // 2 + p.k * len(p.given)
+    per_pair = p.diversity / max(n_pairs, 1)
+    alone = (1.0 - p.diversity) / max(p.k, 1) * p.quality
+    size = np.abs(alone)  # of the terms in a score
+    for some, block in p.similarity.blocks(p.given):
+        alone += per_pair * (len(some) - block.sum(axis=1))
+        size += per_pair * (len(some) * (1.0 + p.unit) + np.abs(block).sum(axis=1))
+    apart = np.zeros(p.n)
+    for _ in range(p.k):
+        magnitude = size if p.picked or len(p.given) else 0.0
+        column = p.pick(0.5 * alone + per_pair * apart, magnitude, gains=alone + per_pair * apart)
+        apart += 1.0 - column
+        size += per_pair * (1.0 + p.unit + np.abs(column))
+    return p.selection()
+
+
+@_baseline
+def max_min(p: _Picker) -> Selection:
+    r"""Max-min diversification (farthest first): even the worst pair is good and far apart.
+
+    Greedily maximises the smallest
+
+    .. math::  d'_{ij} = (1 - \delta)\, \frac{q_i + q_j}{2} + \delta\, (1 - s_{ij})
+
+    over pairs of a pick and another pick or ``given`` item. With ``diversity`` :math:`\delta` = 1 that is the
+    smallest distance, and the picks are those of farthest-first traversal ([Gonzalez1985]_); 0 is plain top-k.
+
+    Parameters
+    ----------
+    features, k, quality, diversity, scale, similarity, given, exclude
+        As in :func:`mmr`.
+
+    Returns
+    -------
+    Selection
+        ``gains`` with the smallest :math:`d'` of each pick to those before it and the ``given`` ones, ``objective``
+        the smallest of these (not their sum). A first pick with nothing before it starts at
+        :math:`(1 - \delta) q_i + \delta`, which is the objective only if it stays alone.
+
+    Notes
+    -----
+    The first pick is the item of best quality unless there are ``given`` ones; equal scores, up to rounding,
+    go to better quality, then to the lowest number. The distance d' is that of [GollapudiSharma2009]_; the
+    objective is at least half the best value if :math:`1 - s` is a metric and quality is nonnegative
+    ([RaviRosenkrantzTayi1994]_), and at least a quarter for cosine and rbf similarity, whose distance is half
+    a squared one. O(nkd) time and O(n) memory beside the features.
+
+    Examples
+    --------
+    >>> chosen = max_min([[1.0, 0.0], [1.0, 0.1], [0.0, 1.0]], 2, quality=[0.9, 0.8, 0.5], scale=None)
+    >>> chosen.indices, round(chosen.objective, 6)
+    (array([0, 2]), 0.85)
+    """
+    half = 0.5 * (1.0 - p.diversity) * p.quality
+    nearest = np.full(p.n, np.inf)  # smallest of half[j] + diversity * distance, over the j already there
+    for some, block in p.similarity.blocks(p.given):
+        np.minimum(nearest, (half[some] + p.diversity * (1.0 - block)).min(axis=1), out=nearest)
+    for _ in range(p.k):
+        if p.picked or len(p.given):
+            size = np.abs(half) + np.abs(nearest) + p.diversity * (1.0 + p.unit)
+            column = p.pick(half + nearest, size, by_quality=True)
+        else:
+            column = p.pick(p.quality, gains=2.0 * half + p.diversity)
+        np.minimum(nearest, half[p.picked[-1]] + p.diversity * (1.0 - column), out=nearest)
+    paired = p.gains if len(p.given) or p.k < 2 else p.gains[1:]
+    return p.selection(min(paired, default=0.0))
+
+
+@_baseline
+def facility_location(p: _Picker) -> Selection:
+    r"""Facility location: picks that stand for all items.
+
+    Greedily maximises
+
+    .. math::  F(Y) = (1 - \delta)\, \frac{1}{k} \sum_{i \in Y} q_i
+               + \delta\, \frac{1}{n} \sum_{v=1}^{n} \Bigl( \max_{j \in Y \cup G} s_{vj}^+ - \max_{j \in G} s_{vj}^+
+               \Bigr), \qquad |Y| \le k,
+
+    the mean quality of the picks and how well they cover the items on average, beyond what the ``given``
+    items G cover. Negative similarities count as 0, as does a maximum over nothing. Unlike the other
+    baselines it wants picks that are *typical*: an outlier covers only itself.
+
+    Parameters
+    ----------
+    features, k, quality, diversity, scale, similarity, given, exclude
+        As in :func:`mmr`. Excluded items still want to be covered.
+
+    Returns
+    -------
+    Selection
+        ``gains`` are what each pick added to F, ``objective`` is F(Y); the rest as in :func:`mmr`.
+
+    Notes
+    -----
+    F is monotone and submodular where quality is nonnegative, so that greedy picks reach at least
+    :math:`1 - 1/e` of the best value ([NemhauserWolseyFisher1978]_). Gains only fall, so an old one is an
+    upper bound, and only items that could still be best are looked at again ([Minoux1978]_). Equal gains, up
+    to rounding, go to the item of lowest number.
+
+    The first pick compares all pairs, O(n^2 d) time; later ones look again at few or many items, at O(nd)
+    each. Similarities are computed in blocks of 16 MB and never kept, so memory is O(n) beside the
+    features. For n beyond some 10,000, cover a sample of the items instead.
+
+    Examples
+    --------
+    >>> facility_location([[1.0, 0.0], [1.0, 0.1], [1.0, 0.2], [0.0, 1.0]], 2, diversity=1.0).indices
+    array([2, 3])
+    """
+    covered = np.zeros(p.n)
+    for _, block in p.similarity.blocks(p.given):
+        np.maximum(covered, block.max(axis=1), out=covered)
+    alone = (1.0 - p.diversity) / max(p.k, 1) * p.quality
+    coverage = np.zeros(p.n)  # what each item would add, or once did
+    if p.diversity and p.k:
+        _refresh(p, coverage, covered, np.flatnonzero(p.available))
+    fresh = p.available.copy()
+    for _ in range(p.k):
+        fresh |= coverage == 0.0  # and can add no less
+        size = np.abs(alone) + coverage + _magnitude(p, covered)
+        batch = _FIRST_BATCH
+        while len(stale := _rivals(p, alone + coverage, fresh, size)):
+            _refresh(p, coverage, covered, stale[:batch])
+            fresh[stale[:batch]] = True
+            batch *= 2
+        column = p.pick(np.where(fresh, alone + coverage, -np.inf), size)
+        np.maximum(covered, column, out=covered)
+        fresh[:] = False
+    return p.selection()
+
+
+def _rivals(p: _Picker, bound: FloatArray, fresh: BoolArray, size: FloatArray) -> IntArray:
+    """Items whose old gain, a bound, could still make them the next pick; the most promising first."""
+    known = np.where(fresh & p.available, bound, -np.inf)
+    best = int(known.argmax())
+    stale = ~fresh & p.available
+    if known[best] > -np.inf:
+        level = known[best] - p.rounding(float(size[best]))
+        first = int(np.argmax(known >= level))
+        # By a higher gain, or by an equal one and a lower number.
+        stale &= bound >= level
+        stale[first:] &= bound[first:] > known[best]
+    rivals = np.flatnonzero(stale)
+    return rivals[np.argsort(-bound[rivals], kind="stable")]
+
+
+def _refresh(p: _Picker, coverage: FloatArray, covered: FloatArray, items: IntArray) -> None:
+    """Bring what `items` would add to the coverage up to date."""
+    for some, block in p.similarity.blocks(items):
+        block -= covered[:, np.newaxis]
+        np.maximum(block, 0.0, out=block)
+        added = p.diversity / p.n * block.sum(axis=0)
+        # What a copy of a covered item seems to add is rounding.
+        coverage[some] = np.where(added > p.rounding(_magnitude(p, covered)), added, 0.0)
+
+
+def _magnitude(p: _Picker, covered: FloatArray) -> float:
+    """Magnitude of the sums whose differences are gains."""
+    return p.diversity * (p.unit + float(covered.mean()))
+
+
+@_baseline
+def top_k(p: _Picker) -> Selection:
+    r"""The k best items, best first.
+
+    Maximises :math:`\sum_{i \in Y} q_i`, and is what every baseline gives with ``diversity=0``.
+
+    Parameters
+    ----------
+    features, k, quality, diversity, scale, similarity, given, exclude
+        As in :func:`mmr`; features and similarity only enter ``log_det``, and diversity is ignored.
+
+    Returns
+    -------
+    Selection
+        ``indices`` by falling quality, ``gains`` their quality, ``objective`` its sum. Of equals the lowest
+        number comes first.
+
+    Examples
+    --------
+    >>> top_k([[1.0, 0.0], [1.0, 0.1], [0.0, 1.0]], 2, quality=[0.9, 0.8, 0.5]).indices
+    array([0, 1])
+    """
+    items = np.flatnonzero(p.available)
+    return _by_quality(p, items[np.argsort(-p.quality[items], kind="stable")[: p.k]])
+
+
+def random(
+    features: Any,
+    k: int | float,
+    *,
+    quality: Any = None,
+    diversity: float = 0.5,
+    scale: str | None = "rank",
+    similarity: SimilarityLike = "cosine",
+    given: Any = None,
+    exclude: Any = None,
+    rng: RNGLike = None,
+) -> Selection:
+    r"""Items drawn uniformly without replacement: what any method must beat.
+
+    .. math::  \Pr(Y) = 1 \Big/ \binom{m}{k} \quad\text{for m items that may be picked.}
+
+    Parameters
+    ----------
+    features, k, quality, diversity, scale, similarity, given, exclude
+        As in :func:`top_k`; quality only enters ``gains``.
+    rng : numpy.random.Generator, int or None
+        Draws the items.
+
+    Returns
+    -------
+    Selection
+        ``indices`` in the order drawn, ``gains`` their quality, ``objective`` its sum.
+
+    Examples
+    --------
+    >>> len(random([[1.0, 0.0], [1.0, 0.1], [0.0, 1.0]], 2, rng=0))
+    2
+    """
+    options = {"quality": quality, "scale": scale, "similarity": similarity, "given": given, "exclude": exclude}
+    p = _Picker(features, k, diversity=diversity, **options)
+    return _by_quality(p, as_generator(rng).permutation(np.flatnonzero(p.available))[: p.k])
+
+
+def _by_quality(p: _Picker, items: IntArray) -> Selection:
+    p.picked, p.gains = items.tolist(), p.quality[items].tolist()
+    return p.selection()
