@@ -198,7 +198,7 @@ OPENED_BY = {
     "images/reading.py": "png",
     "learn/files.py": "dvm",
     "metrics/judgements.py": "qrels",
-    "poses/scores.py": "maps.png",
+    "poses/grid.py": "maps.png",
     "text/quality.py": "summarizer.json",
     "text/summarizer.py": "summarizer.json",
 }
