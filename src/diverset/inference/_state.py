@@ -179,18 +179,24 @@ class SubsetState:
         ratios[:, self.inside] = 0.0
         return ratios
 
-    def move(self, *, a: int = -1, j: int = -1) -> None:
-        """Take the a-th member out and item j in; -1 stands for none."""
+    def move(self, *, a: int = -1, j: int = -1) -> bool:
+        """Take the a-th member out and item j in; -1 stands for none.
+
+        Returns False, without j, if j depends on the others up to rounding.
+        """
         if a >= 0:
             self._delete(a)
-        if j >= 0:
-            self._insert(j, self._row(j))
         self._moves += 1
-        if self._moves % _REFRESH == 0:
+        # Between items of very different scales, the residual of j can cancel.
+        cancelled = j >= 0 and not self.residual[j] > self._floor[j]
+        if cancelled or self._moves % _REFRESH == 0:
             members, rows = self.members, self.rows
             self._clear()
             for member, row in zip(members, rows, strict=True):
                 self._insert(member, row)
+        if j >= 0 and self.residual[j] > 0.0:
+            self._insert(j, self._row(j))
+        return j < 0 or bool(self.inside[j])
 
 
 def state_of(dpp: DPP, members: Iterable[int] = ()) -> SubsetState:

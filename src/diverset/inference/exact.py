@@ -144,10 +144,10 @@ class Search:
         state = self._state(members)
         for _ in range(4 * self.n):
             factor, a, j = best_move(state, sized=True)
-            if factor <= 1.0 + TOLERANCE or time.monotonic() > self.deadline:
+            if factor <= 1.0 + TOLERANCE or time.monotonic() > self.deadline or not state.move(a=a, j=j):
                 break
-            state.move(a=a, j=j)
-        self.offer(state.positions)
+            members = state.positions
+        self.offer(members)
 
     def _state(self, members: Iterable[int] = ()) -> SubsetState:
         C = self.sides[0].kernel

@@ -48,12 +48,13 @@ def improve(dpp: DPP, start: IntArray, *, sized: bool, max_iter: int) -> IntArra
         factor, a, j = best_move(state, sized=sized)
         if factor <= 1.0 + TOLERANCE:
             break
-        state.move(a=a, j=j)
-        reached = log_det(dpp, state.positions)
+        rest = np.delete(best, a) if a >= 0 else best
+        changed = np.append(rest, j) if j >= 0 else rest
+        reached = log_det(dpp, changed)
         # The factor was rounding after all: with an ill-conditioned block it may be.
-        if reached <= value + 0.1 * TOLERANCE:
+        if reached <= value + 0.1 * TOLERANCE or not state.move(a=a, j=j):
             break
-        best, value = state.positions, reached
+        best, value = changed, reached
     return best
 
 
