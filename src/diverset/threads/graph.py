@@ -93,17 +93,16 @@ class ThreadGraph:
         time : str, optional
             Attribute of the nodes that holds their time.
         """
-        from scipy.sparse import csr_array
+        import networkx
 
         if not getattr(graph, "is_directed", lambda: False)():
             raise DiversetError(
                 f"graph is a {type(graph).__name__}; threads run along directed edges, so pass a networkx.DiGraph"
             )
         nodes = list(graph.nodes)
-        at = {node: i for i, node in enumerate(nodes)}
-        ends = [(at[a], at[b], float(w)) for a, b, w in graph.edges(data=weight, default=1.0)]
-        rows, columns, values = zip(*ends, strict=True) if ends else ((), (), ())
-        edges = csr_array((np.array(values, dtype=np.float64), (rows, columns)), shape=(len(nodes), len(nodes)))
+        if not nodes:
+            raise KernelError("the graph has no nodes")
+        edges = networkx.to_scipy_sparse_array(graph, nodes, dtype=np.float64, weight=weight)
         if isinstance(features, str):
             missing = next((node for node in nodes if features not in graph.nodes[node]), None)
             if missing is not None:
@@ -210,9 +209,8 @@ def _read_edges(given: Any) -> Any:
         raise KernelError(f"edges have shape {edges.shape}; they are a square array, one row and column per node")
     if edges.shape[0] == 0:
         raise KernelError("the graph has no nodes")
-    bad = ~np.isfinite(edges.data)
-    if bad.any():
-        i = int(np.argmax(bad))
+    if not np.isfinite(edges.data).all():
+        i = int(np.argmin(np.isfinite(edges.data)))
         a, b = (int(x[i]) for x in _ends(edges))
         raise KernelError(f"edges[{a}, {b}] is {edges.data[i]}; weights are finite, and what is no edge is not stored")
     return edges
