@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array, diags_array
+from scipy.sparse.linalg import eigsh
 
 from diverset._typing import FloatArray, IntArray
 from diverset.errors import DiversetError
@@ -53,8 +55,6 @@ def pile_vectors(texts: Sequence[str], *, min_documents: int = 2, max_share: flo
 
     Terms in fewer than `min_documents` texts, or in more than `max_share` of them, are left out.
     """
-    from scipy.sparse import csr_array
-
     from diverset.text.tfidf import count_terms, idf, unit_rows
 
     n = len(texts)
@@ -150,9 +150,6 @@ def _time_scale(days: FloatArray) -> float:
 
 def spectral_plane(similar: Similar, days: FloatArray, dims: int) -> FloatArray:
     """Leading eigenvectors of the normalised graph of similar documents, the largest eigenvalue first, (n, dims)."""
-    from scipy.sparse import csr_array, diags_array
-    from scipy.sparse.linalg import eigsh
-
     n = len(days)
     gap = np.abs(days[similar.rows] - days[similar.columns])
     weights = similar.cosines * (0.5 + 0.5 * np.exp(-gap / _time_scale(days)))
@@ -172,8 +169,6 @@ def spectral_plane(similar: Similar, days: FloatArray, dims: int) -> FloatArray:
 
 def cluster(plane: FloatArray, k: int, *, rng: np.random.Generator) -> IntArray:
     """k-means of the directions of the rows, the best of several k-means++ starts; clusters may be empty."""
-    from scipy.sparse import csr_array
-
     ones = np.ones(len(plane))
     lengths = np.linalg.norm(plane, axis=1, keepdims=True)
     X = plane / np.where(lengths > 1e-12, lengths, 1.0)

@@ -14,6 +14,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
 from diverset._typing import BoolArray, FloatArray, IntArray, RNGLike
 from diverset.errors import DiversetError, LabelError, SizeError
@@ -242,9 +244,6 @@ def _position(documents: Corpus, label: Any, kept: IntArray) -> int:
 
 def _first_copies(similar: Similar, t: FloatArray, wanted: int | None) -> IntArray:
     """For each document the earliest of its copies, or itself; `wanted` replaces the earliest of its own copies."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
-
     n = len(t)
     close = (similar.cosines >= COPY) & (np.abs(t[similar.rows] - t[similar.columns]) <= COPY_DAYS)
     links = csr_array((np.ones(int(close.sum())), (similar.rows[close], similar.columns[close])), shape=(n, n))

@@ -7,11 +7,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
 from diverset._typing import FloatArray, IntArray
 from diverset.errors import DiversetError, KernelError, LabelError
 from diverset.numerics.validation import LARGEST, as_real, check_count, check_finite, is_sparse
-from diverset.threads.corpus import read_times
+from diverset.threads.corpus import first_twice, read_times
 
 __all__ = ["ThreadGraph"]
 
@@ -93,12 +95,12 @@ class ThreadGraph:
         time : str, optional
             Attribute of the nodes that holds their time.
         """
-        import networkx
-
         if not getattr(graph, "is_directed", lambda: False)():
             raise DiversetError(
                 f"graph is a {type(graph).__name__}; threads run along directed edges, so pass a networkx.DiGraph"
             )
+        import networkx
+
         nodes = list(graph.nodes)
         if not nodes:
             raise KernelError("the graph has no nodes")
@@ -146,8 +148,6 @@ class ThreadGraph:
 
     def thread_counts(self, length: int) -> FloatArray:
         """Numbers of threads of 1, 2, ..., `length` nodes; O(length edges)."""
-        from scipy.sparse import csr_array
-
         counts = np.zeros(check_count(length, name="length"))
         steps = csr_array((np.ones(self.n_edges), self.edges.indices, self.edges.indptr), shape=self.edges.shape)
         beginning = np.ones(self.n_nodes)
@@ -173,8 +173,6 @@ class ThreadGraph:
                 )
             if (self.times[start] < self.times[end]).all():
                 return
-        from scipy.sparse.csgraph import connected_components
-
         loops = start[start == end]  # a stored weight of 0 is an edge, too
         n, component = connected_components(self.edges, directed=True, connection="strong")
         if n < self.n_nodes or len(loops):
@@ -193,8 +191,6 @@ def _ends(edges: Any) -> tuple[IntArray, IntArray]:
 
 
 def _read_edges(given: Any) -> Any:
-    from scipy.sparse import csr_array
-
     if is_sparse(given):
         as_real(given.data, name="edges", shape=(None,))  # refuses complex weights
         edges = csr_array(given, dtype=np.float64, copy=True)
@@ -234,8 +230,6 @@ def _read_labels(given: Any, n: int) -> tuple[Any, ...]:
     labels = tuple(given.tolist() if isinstance(given, np.ndarray) else given)
     if len(labels) != n:
         raise LabelError(f"there are {len(labels)} labels for {n} nodes; give one for each node")
-    if len(set(labels)) < n:
-        seen: set[Any] = set()
-        twice = next(label for label in labels if label in seen or seen.add(label))  # type: ignore[func-returns-value]
-        raise LabelError(f"label {twice!r} is given to two nodes; labels tell nodes apart")
+    if (pair := first_twice(labels)) is not None:
+        raise LabelError(f"label {labels[pair[0]]!r} is given to two nodes; labels tell nodes apart")
     return labels

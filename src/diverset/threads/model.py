@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, overload
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from diverset._typing import BoolArray, FloatArray, IntArray, RNGLike
 from diverset.errors import DiversetError, LabelError, SizeError
@@ -317,8 +318,6 @@ def _row(matrix: Any, node: int) -> tuple[IntArray, FloatArray]:
 
 def _edge_qualities(edges: Any, beta: float, balance: float) -> Any:
     """Log-qualities of the edges; balanced, each less a share of the logarithms of its row's and its column's sum."""
-    from scipy.sparse import csr_array
-
     with np.errstate(over="ignore"):
         log_q = beta * edges.data
     if (np.abs(log_q) > _MOST_LOG_QUALITY).any():
@@ -354,8 +353,6 @@ def _smoothed(features: FloatArray, edges: Any, rounds: int) -> FloatArray:
     """Repeated means over every node and the nodes before and after it. O(rounds edges d)."""
     if rounds == 0:
         return features
-    from scipy.sparse import csr_array
-
     near = csr_array((np.ones(edges.nnz), edges.indices, edges.indptr), shape=edges.shape)
     size = 1.0 + np.diff(edges.indptr) + np.bincount(edges.indices, minlength=edges.shape[0])
     for _ in range(rounds):

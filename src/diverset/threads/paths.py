@@ -25,6 +25,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from diverset._typing import FloatArray, IntArray, RNGLike
 from diverset.errors import ImpossibleEventError, LabelError, SizeError
@@ -143,8 +144,6 @@ class EventPaths:
 
     def through(self, place: int) -> EventPaths:
         """The threads that pass through a node: none starts after it, ends before it, or jumps over it."""
-        from scipy.sparse import csr_array
-
         kept = ~((self._from < place) & (self.edges.indices > place))
         edges = csr_array((self.edges.data[kept], (self._from[kept], self.edges.indices[kept])), self.edges.shape)
         at = np.arange(len(self.nodes))

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
 from diverset._typing import BoolArray, FloatArray, IntArray
 from diverset.threads.corpus import content_terms
@@ -60,8 +62,6 @@ def _masked(text: str) -> list[str]:
 
 def forms(texts: Sequence[str]) -> Any:
     """Masked phrases of each document: a CSR matrix of ones, (n, n_phrases)."""
-    from scipy.sparse import csr_array
-
     codes, ends = array("q"), array("q", [0])
     for text in texts:
         tokens = [hash(token) for token in _masked(text)]
@@ -88,9 +88,6 @@ def form_overlap(F: Any, rows: IntArray, columns: IntArray) -> FloatArray:
 
 def find_series(texts: Sequence[str], F: Any, similar: Similar, days: FloatArray) -> list[Series]:
     """Formulaic series among documents with the forms `F`, the largest first."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
-
     n = len(texts)
     # Copies of one story have its form, too, and are no series.
     apart = (similar.cosines < COPY) | (np.abs(days[similar.rows] - days[similar.columns]) > COPY_DAYS)

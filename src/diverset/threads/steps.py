@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from diverset._typing import FloatArray, IntArray
 from diverset.text.tfidf import unit_rows
@@ -115,8 +116,6 @@ def _chain(t: FloatArray, apart: float) -> int:
 
 def _edges(X: Any, F: Any, t: FloatArray, least: float, most: float, beat: float, rules: StepRules) -> Any:
     """Log-qualities of the steps from each document to the most similar that are later, but not too late."""
-    from scipy.sparse import csr_array
-
     m = len(t)
     across = X.T.tocsr()
     rows, columns, values = [], [], []
