@@ -37,14 +37,8 @@ Progress = Callable[[str, int, int], None]
 class DocumentGraph:
     """A graph over documents, with the words it was made from.
 
-    Parameters
-    ----------
-    graph : ThreadGraph
-        Nodes in the order of the documents.
-    vectors : csr_array of shape (n, n_terms)
-        Their normalised tf-idf vectors.
-    terms : list of str
-        The word of every column.
+    The nodes of `graph` are in the order of the documents. `vectors` are their normalised tf-idf vectors, a CSR array
+    of shape (n, n_terms), and `terms` the word of every column.
     """
 
     graph: ThreadGraph

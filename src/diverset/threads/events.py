@@ -109,11 +109,7 @@ class Similar:
 
 
 def similar_documents(
-    vectors: Any,
-    days: FloatArray,
-    *,
-    nearest: int = 20,
-    progress: Callable[[int, int], None] | None = None,
+    vectors: Any, days: FloatArray, *, nearest: int = 20, progress: Callable[[int, int], None] = lambda *_: None
 ) -> Similar:
     r"""The `nearest` documents most similar to each, by cosine times :math:`(1 + e^{-|\Delta t| / \tau}) / 2`.
 
@@ -129,18 +125,14 @@ def similar_documents(
         S = (vectors[start : start + step] @ across).toarray()
         own = np.arange(len(S))
         S[own, own + start] = -1.0
-        if near < n - 1:
-            weighted = S * (0.5 + 0.5 * np.exp(-np.abs(when[start : start + step, None] - when)))
-            top = np.argpartition(weighted, n - near, axis=1)[:, n - near :]
-        else:
-            top = np.argsort(S, axis=1)[:, 1:]
+        weighted = S * (0.5 + 0.5 * np.exp(-np.abs(when[start : start + step, None] - when)))
+        top = np.argpartition(weighted, min(n - near, n - 1), axis=1)[:, n - near :]
         found = np.take_along_axis(S, top, axis=1)
         some = found > 0.0
         rows.append(np.repeat(own + start, some.sum(axis=1)))
         columns.append(top[some])
         cosines.append(found[some].astype(np.float64))
-        if progress is not None:
-            progress(min(start + step, n), n)
+        progress(min(start + step, n), n)
     return Similar(np.concatenate(rows), np.concatenate(columns), np.concatenate(cosines))
 
 

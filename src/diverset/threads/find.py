@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -149,9 +150,7 @@ def find_threads(
 
     tell("counting words", 0, len(documents))
     vectors = pile_vectors(documents.texts, min_documents=min_documents, max_share=max_share)
-    similar = similar_documents(
-        vectors.subjects, days, progress=lambda done, total: tell("comparing documents", done, total)
-    )
+    similar = similar_documents(vectors.subjects, days, progress=partial(tell, "comparing documents"))
     tell("looking for series", 0, len(documents))
     F = forms(documents.texts)
     series = [] if keep_series else find_series(documents.texts, F, similar, days)
@@ -201,13 +200,8 @@ def find_threads(
             f"k is {k}, but only {len(paths)} events of {len(kept)} documents have a thread of {shortest} documents; "
             "ask for fewer threads (k) or shorter ones (length, min_length)"
         )
-    model = EventModel(
-        paths,
-        k=k,
-        weights=_importance(paths, labels, told, vectors.details, t),
-        similarity=_alike(vectors.subjects, labels, told),
-        shared=shared,
-    )
+    weights, alike = _importance(paths, labels, told, vectors.details, t), _alike(vectors.subjects, labels, told)
+    model = EventModel(paths, k=k, weights=weights, similarity=alike, shared=shared)
     forced = None if wanted is None else int(first[wanted])
     chosen = model.sample(rng=generator, through=forced) if sample else model.best(through=forced)
     chosen.sort(key=lambda thread: (t[thread[0]], thread[0]))

@@ -37,28 +37,11 @@ def day_of(time: Any) -> str:
 class FoundThreads(Result):
     """A set of threads; made by :func:`diverset.find_threads`.
 
-    Parameters
-    ----------
-    corpus : Corpus
-        The documents that were read.
-    rows : ndarray of int64
-        Position of each document in the input: row of a frame or table, document of a corpus.
-    places : tuple of ndarray
-        The threads, as positions in `corpus`.
-    series : tuple of Series
-        Formulaic series that were left out, the largest first.
-    copies : mapping of int to ndarray
-        The copies of a document that were collapsed onto it.
-    settings : mapping
-        The arguments, and the settings chosen from the pile.
-    notes : tuple of str
-        Remarks on reading.
-    vectors : PileVectors
-        Vectors of the documents in `kept`.
-    kept : ndarray of int64
-        The documents that are in no series.
-    model : EventModel
-        The law of sets of threads; its documents are numbered as in `kept`.
+    `corpus` are the documents that were read, and `rows` their positions in the input: rows of a frame or table, or
+    documents of a corpus. `places` are the threads, as positions in `corpus`; `series` are the formulaic series that
+    were left out, the largest first; `copies` has the copies that were collapsed onto a document. `settings` are the
+    arguments, and what was chosen from the pile, `notes` remarks on reading. `kept` are the documents that are in no
+    series, with their `vectors`; `model` is the law of sets of threads, with documents numbered as in `kept`.
     """
 
     _page: ClassVar[str] = "threads"
@@ -179,15 +162,8 @@ class FoundThreads(Result):
     def records(self) -> list[dict[str, Any]]:
         """A row for every item: thread, name, position, row, id, time, title."""
         return [
-            {
-                "thread": t,
-                "name": name,
-                "position": r,
-                "row": int(self.rows[i]),
-                "id": self.corpus.ids[i],
-                "time": self.corpus.times[i],
-                "title": self.corpus.titles[i],
-            }
+            {"thread": t, "name": name, "position": r, "row": int(self.rows[i])}
+            | {column[:-1]: getattr(self.corpus, column)[i] for column in ("ids", "times", "titles")}
             for t, (name, thread) in enumerate(zip(self.names, self.places, strict=True))
             for r, i in enumerate(thread.tolist())
         ]

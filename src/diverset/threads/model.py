@@ -42,17 +42,7 @@ _PROGRESS, _MOST_ROUNDS = 1e-9, 50
 
 @dataclass(frozen=True, eq=False)
 class ThreadSet:
-    """Threads of a graph: a sequence of arrays of node numbers.
-
-    Parameters
-    ----------
-    graph : ThreadGraph
-        The graph.
-    threads : tuple of ndarray of int64
-        The nodes of each, in order.
-    log_prob : float, optional
-        Log-probability of the set, if it was computed.
-    """
+    """Threads of a graph: a sequence of arrays of node numbers, and the log-probability of the set, if computed."""
 
     graph: ThreadGraph
     threads: tuple[IntArray, ...]
