@@ -17,14 +17,7 @@ import numpy as np
 from diverset._progress import progress_bar
 from diverset._typing import Array, FloatArray, IntArray
 from diverset.errors import DiversetError, EnvironmentFault, KernelError
-from diverset.images.descriptors import (
-    Vocabulary,
-    color_histogram,
-    gist,
-    learn_vocabulary,
-    sift_descriptors,
-    subsample,
-)
+from diverset.images.descriptors import Vocabulary, color_histogram, gist, learn_vocabulary, sift_descriptors, subsample
 from diverset.images.reading import LONGEST, Image, PixelBudget, center_crop, decode_image, extra, find_images
 from diverset.io.cache import Cache, digest
 from diverset.io.files import open_file

@@ -231,11 +231,7 @@ def _compare(vectors: Any, across: Any, start: int, step: int, near: int, least:
     own = np.arange(len(block))
     # Every document, even one without words, is most similar to itself, but is not a pair with itself.
     block[own, own + start] = np.inf
-    if near < n:
-        top = np.argpartition(block, n - near, axis=1)[:, n - near :]
-    else:
-        top = np.tile(np.arange(n), (len(own), 1))
-    top = np.sort(top, axis=1)
+    top = np.sort(np.argpartition(block, n - near, axis=1)[:, n - near :], axis=1)
     some = np.take_along_axis(block, top, axis=1) > 0.0
     block[own, own + start] = -1.0
     rows, columns = np.nonzero(block >= least)

@@ -45,10 +45,6 @@ class PileVectors:
     details: Any
     terms: list[str]
 
-    def take(self, rows: IntArray) -> PileVectors:
-        """The vectors of some documents."""
-        return PileVectors(self.subjects[rows], self.details[rows], self.terms)
-
 
 def pile_vectors(texts: Sequence[str], *, min_documents: int = 2, max_share: float = 0.5) -> PileVectors:
     """Count words and phrases of names, and weigh them in two ways.

@@ -22,7 +22,7 @@ from diverset._typing import BoolArray, FloatArray, IntArray, RNGLike
 from diverset.errors import DiversetError, LabelError, SizeError
 from diverset.numerics.validation import as_generator, as_number, check_count, check_nonnegative
 from diverset.threads.corpus import Corpus, read_corpus
-from diverset.threads.events import Similar, cluster, pile_vectors, similar_documents, spectral_plane
+from diverset.threads.events import PileVectors, Similar, cluster, pile_vectors, similar_documents, spectral_plane
 from diverset.threads.found import FoundThreads
 from diverset.threads.paths import EventModel, EventPaths
 from diverset.threads.series import COPY, COPY_DAYS, find_series, forms, is_series, name_series
@@ -160,7 +160,8 @@ def find_threads(
             f"{len(kept)} of {len(documents)} documents are left without formulaic series, fewer than a thread of "
             f"{shortest}; keep the series (keep_series=True)"
         )
-    vectors, similar, F, t = vectors.take(kept), similar.take(kept, len(documents)), F[kept], days[kept]
+    vectors = PileVectors(vectors.subjects[kept], vectors.details[kept], vectors.terms)
+    similar, F, t = similar.take(kept, len(documents)), F[kept], days[kept]
     wanted = None if through is None else _position(documents, through, kept)
     first = _first_copies(similar, t, wanted)
     alone = first == np.arange(len(first))

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 from scipy.sparse import csr_array
 
 from diverset._typing import FloatArray, IntArray
@@ -128,10 +129,7 @@ def _edges(X: Any, F: Any, t: FloatArray, least: float, most: float, beat: float
         allowed = (gap >= least) & (gap <= most) & (place > place[start:stop, None])
         allowed &= (S >= rules.min_similarity) & (S <= rules.max_similarity)
         score = np.where(allowed, S, -np.inf)
-        if m > _MOST_EDGES:
-            top = np.argpartition(score, m - _MOST_EDGES, axis=1)[:, m - _MOST_EDGES :]
-        else:
-            top = np.broadcast_to(place, S.shape)
+        top = np.argpartition(score, max(m - _MOST_EDGES, 0), axis=1)[:, max(m - _MOST_EDGES, 0) :]
         some = np.isfinite(np.take_along_axis(score, top, axis=1))
         r, c = np.nonzero(some)[0], top[some]
         if np.isfinite(rules.max_similarity):
@@ -157,13 +155,7 @@ def usual_similarity(groups: Sequence[IntArray], details: Any) -> float:
 
 
 def choose_beta(
-    groups: Sequence[IntArray],
-    details: Any,
-    F: Any,
-    days: FloatArray,
-    length: int,
-    rules: StepRules,
-    rng: np.random.Generator,
+    groups: Sequence[IntArray], details: Any, F: Any, days: FloatArray, length: int, rules: StepRules, rng: Generator
 ) -> tuple[float, dict[float, float]]:
     """Choose beta by held-back words; returns it with the score of each candidate.
 
