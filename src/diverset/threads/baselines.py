@@ -3,6 +3,7 @@ r"""Baselines of threads from a k-SDPP ([KuleszaTaskar2012]_, section 6.6.4)."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -113,13 +114,12 @@ def dtm_threads(
     slices = _time_slices(times, length)
     if len(documents) != len(times):
         raise DiversetError(f"there are {len(documents)} documents and {len(times)} times; give one for each")
-    order = np.concatenate(slices)
     dictionary = Dictionary(documents)
-    counts = [dictionary.doc2bow(documents[i]) for i in order.tolist()]
+    counts = [[dictionary.doc2bow(documents[i]) for i in part.tolist()] for part in slices]
     rounds = check_count(iterations, name="iterations")
     with np.errstate(all="ignore"):  # its first step divides by zero
         model = LdaSeqModel(
-            counts,
+            list(chain.from_iterable(counts)),
             id2word=dictionary,
             time_slice=[len(part) for part in slices],
             num_topics=k,
@@ -128,16 +128,13 @@ def dtm_threads(
             random_state=np.random.RandomState(int(as_generator(rng).integers(2**31))),
         )
     threads = np.zeros((k, length), dtype=np.int64)
-    at = 0
     for r, part in enumerate(slices):
         for topic in range(k):
             log_p = log_softmax(np.asarray(model.topic_chains[topic].e_log_prob)[:, r])
             scores = [
-                sum(c * log_p[w] for w, c in own) / sum(c for _, c in own) if own else -np.inf
-                for own in counts[at : at + len(part)]
+                sum(c * log_p[w] for w, c in own) / sum(c for _, c in own) if own else -np.inf for own in counts[r]
             ]
             threads[topic, r] = part[int(np.argmax(scores))]
-        at += len(part)
     return list(threads)
 
 

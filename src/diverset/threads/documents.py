@@ -185,8 +185,7 @@ def term_vectors(
         A CSR matrix (n, n_terms) with rows of length 1, or 0 if no word is left, and the word of every column.
     """
     least, most = check_count(min_documents, name="min_documents"), check_nonnegative(max_share, name="max_share")
-    chosen = content_terms if analyzer is None else analyzer
-    matrix, terms = tfidf(texts, analyzer=chosen, min_documents=least, max_share=most)
+    matrix, terms = tfidf(texts, analyzer=analyzer or content_terms, min_documents=least, max_share=most)
     if not terms:
         raise DiversetError(
             f"no word is in {least} documents or more and in at most {most:.0%} of {len(texts)}; lower min_documents "

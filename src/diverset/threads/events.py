@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array, diags_array
@@ -35,8 +34,7 @@ _MEMORY = 0.1
 _RESTARTS, _FEW_RESTARTS, _MANY, _ROUNDS = 10, 3, 5000, 50
 
 
-@dataclass(frozen=True, eq=False)
-class PileVectors:
+class PileVectors(NamedTuple):
     """Documents as unit vectors over their words, as CSR matrices (n, n_terms): `subjects` tell events apart, `details`
     are for following a story. `terms` names the columns; phrases have a space.
     """  # noqa: D205
@@ -88,8 +86,7 @@ def _terms(text: str) -> list[str]:
     return found
 
 
-@dataclass(frozen=True, eq=False)
-class Similar:
+class Similar(NamedTuple):
     """Pairs of similar documents: their row and column numbers, and their cosines."""
 
     rows: IntArray
@@ -113,7 +110,7 @@ def similar_documents(
     """
     n = vectors.shape[0]
     near = min(nearest, n - 1)
-    when = ((days - days.min()) / _time_scale(days)).astype(np.float32)
+    when = ((days - days.min()) / max(_MEMORY * float(np.ptp(days)), 1e-9)).astype(np.float32)
     across = vectors.T.tocsr()
     step = max(1, _BLOCK_BYTES // (4 * n))
     rows, columns, cosines = [], [], []
@@ -132,15 +129,11 @@ def similar_documents(
     return Similar(np.concatenate(rows), np.concatenate(columns), np.concatenate(cosines))
 
 
-def _time_scale(days: FloatArray) -> float:
-    return max(_MEMORY * float(np.ptp(days)), 1e-9)
-
-
 def spectral_plane(similar: Similar, days: FloatArray, dims: int) -> FloatArray:
     """Leading eigenvectors of the normalised graph of similar documents, the largest eigenvalue first, (n, dims)."""
     n = len(days)
-    gap = np.abs(days[similar.rows] - days[similar.columns])
-    weights = similar.cosines * (0.5 + 0.5 * np.exp(-gap / _time_scale(days)))
+    gap = np.abs(days[similar.rows] - days[similar.columns]) / max(_MEMORY * float(np.ptp(days)), 1e-9)
+    weights = similar.cosines * (0.5 + 0.5 * np.exp(-gap))
     one_way = csr_array((weights, (similar.rows, similar.columns)), shape=(n, n))
     graph = one_way.maximum(one_way.T)
     degree: FloatArray = np.asarray(graph.sum(axis=1)).ravel()

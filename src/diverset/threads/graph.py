@@ -160,8 +160,7 @@ class ThreadGraph:
         if self.times is not None:
             back = self.times[end] < self.times[start]
             if back.any():
-                i = int(np.argmax(back))
-                a, b = int(start[i]), int(end[i])
+                a, b = start[back][0], end[back][0]
                 raise DiversetError(
                     f"the edge from {self.labels[a]!r} ({self.times[a]}) to {self.labels[b]!r} ({self.times[b]}) goes "
                     f"back in time ({int(back.sum()):,} edges do); edges lead from the earlier to the later node"
@@ -201,9 +200,8 @@ def _read_edges(given: Any) -> Any:
     if edges.shape[0] == 0:
         raise KernelError("the graph has no nodes")
     if not np.isfinite(edges.data).all():
-        i = int(np.argmin(np.isfinite(edges.data)))
-        a, b = (int(x[i]) for x in _ends(edges))
-        raise KernelError(f"edges[{a}, {b}] is {edges.data[i]}; weights are finite, and what is no edge is not stored")
+        a, b, value = (x[~np.isfinite(edges.data)][0] for x in (*_ends(edges), edges.data))
+        raise KernelError(f"edges[{a}, {b}] is {value}; weights are finite, and what is no edge is not stored")
     return edges
 
 

@@ -54,17 +54,12 @@ class Series:
         return len(self.documents)
 
 
-def _masked(text: str) -> list[str]:
-    """The first tokens of a text, with numbers as ``#``, and names, runs of capitalised words, as ``@``."""
-    masked = _NAME.sub(" @ ", _NUMBER.sub(" # ", text[: 12 * _READ])).lower()
-    return _TOKEN.findall(masked)[:_READ]
-
-
 def forms(texts: Sequence[str]) -> Any:
-    """Masked phrases of each document: a CSR matrix of ones, (n, n_phrases)."""
+    """Phrases of each document, a CSR matrix of ones, with numbers masked as ``#`` and runs of capitals as ``@``."""
     codes, ends = array("q"), array("q", [0])
     for text in texts:
-        tokens = [hash(token) for token in _masked(text)]
+        masked = _NAME.sub(" @ ", _NUMBER.sub(" # ", text[: 12 * _READ])).lower()
+        tokens = [hash(token) for token in _TOKEN.findall(masked)[:_READ]]
         codes.extend({hash(phrase) for phrase in zip(*(tokens[j:] for j in range(_PHRASE)), strict=False)})
         ends.append(len(codes))
     names, columns = np.unique(np.array(codes, dtype=np.int64), return_inverse=True)

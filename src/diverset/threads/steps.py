@@ -66,7 +66,9 @@ def event_paths(
     own = nodes[np.argsort(days[nodes], kind="stable")]
     X, forms, t = details[own], F[own], days[own]
     beat = max(float(np.ptp(np.quantile(t, [0.05, 0.95]))) / max(length - 1, 1), 1e-9)
-    weights = _CENTRAL * _centrality(X) + rules.burst * _burst(t, min(_BURST_DAYS, max(beat, 1e-3)))
+    centre = np.asarray(X.sum(axis=0), dtype=np.float64).ravel()
+    central = np.asarray(X @ (centre / (np.linalg.norm(centre) or 1.0)))
+    weights = _CENTRAL * central + rules.burst * _burst(t, min(_BURST_DAYS, max(beat, 1e-3)))
     # Threads move on by a day at a time if the event lasts long enough, and within the day if not.
     apart = 1.0 if _chain(t, 1.0) >= length else min(1.0, beat / 2.0)
     found: EventPaths | None = None
@@ -86,12 +88,6 @@ def event_paths(
         if reach > (0 if found is None else found.length):
             found = EventPaths(own, weights, edges, reach)
     return found if found is not None and found.length >= min_length else None
-
-
-def _centrality(X: Any) -> FloatArray:
-    centre = np.asarray(X.sum(axis=0), dtype=np.float64).ravel()
-    norm = float(np.linalg.norm(centre))
-    return np.asarray(X @ (centre / norm if norm > 0.0 else centre))
 
 
 def _burst(t: FloatArray, reach: float) -> FloatArray:
