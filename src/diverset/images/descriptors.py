@@ -59,8 +59,7 @@ def color_histogram(image: Any, bins: int = 8) -> FloatArray:
     if side**3 != number:
         raise DiversetError(f"bins is {bins}; it must be a cube (8, 27, 64, ...), the same number for every axis")
     place = np.floor((lab(as_image(image)).reshape(-1, 3) - _LOW) * (side / (_HIGH - _LOW))).astype(np.int64)
-    np.clip(place, 0, side - 1, out=place)
-    index = (place[:, 0] * side + place[:, 1]) * side + place[:, 2]
+    index = np.ravel_multi_index(tuple(place.T), (side, side, side), mode="clip")
     counts = np.bincount(index, minlength=number)
     return np.asarray(counts / len(index), dtype=np.float64)
 

@@ -116,7 +116,7 @@ def dtm_threads(
         raise DiversetError(f"there are {len(documents)} documents and {len(times)} times; give one for each")
     dictionary = Dictionary(documents)
     counts = [[dictionary.doc2bow(documents[i]) for i in part.tolist()] for part in slices]
-    rounds = check_count(iterations, name="iterations")
+    rounds, seed = check_count(iterations, name="iterations"), int(as_generator(rng).integers(2**31))
     with np.errstate(all="ignore"):  # its first step divides by zero
         model = LdaSeqModel(
             list(chain.from_iterable(counts)),
@@ -125,7 +125,7 @@ def dtm_threads(
             num_topics=k,
             em_min_iter=min(rounds, 2),
             em_max_iter=rounds,
-            random_state=np.random.RandomState(int(as_generator(rng).integers(2**31))),
+            random_state=np.random.RandomState(seed),
         )
     threads = np.zeros((k, length), dtype=np.int64)
     for r, part in enumerate(slices):

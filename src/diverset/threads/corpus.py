@@ -202,15 +202,10 @@ def read_corpus(sources: Any, **options: Any) -> tuple[Corpus, IntArray, list[st
     if (pair := first_twice([d.id for d in some])) is not None:
         a, b = some[pair[0]], some[pair[1]]
         raise DiversetError(f"{a.where} and {b.where} have the same id, {a.id!r}; ids tell documents apart")
-    return (
-        Corpus(
-            [f"{d.title}. {texts[i]}" if d.title else texts[i] for i, d in zip(kept, some, strict=True)],
-            np.array([d.date for d in some]),
-            [d.id for d in some],
-            [d.title or headline(texts[i]) for i, d in zip(kept, some, strict=True)],
-            [d.url for d in some] if any(d.url for d in some) else None,
-            [d.source for d in some] if any(d.source for d in some) else None,
-        ),
-        np.array([d.row for d in some] if len({d.row for d in some}) == len(some) else kept, dtype=np.int64),
-        notes,
-    )
+    bodies = [texts[i] for i in kept]
+    texts = [f"{d.title}. {body}" if d.title else body for d, body in zip(some, bodies, strict=True)]
+    titles = [d.title or headline(body) for d, body in zip(some, bodies, strict=True)]
+    shown = [column if any(column) else None for column in ([d.url for d in some], [d.source for d in some])]
+    rows = [d.row for d in some]
+    corpus = Corpus(texts, np.array([d.date for d in some]), [d.id for d in some], titles, *shown)
+    return corpus, np.array(rows if len(set(rows)) == len(rows) else kept, dtype=np.int64), notes

@@ -22,7 +22,7 @@ from diverset._typing import FloatArray, IntArray
 from diverset.errors import DiversetError
 from diverset.text.words import STOP_WORDS, words
 
-__all__ = ["PileVectors", "Similar", "cluster", "pile_vectors", "similar_documents", "spectral_plane"]
+__all__ = ["PileVectors", "Similar", "cluster", "pile_vectors", "similar_documents", "spectral_plane", "unit"]
 
 _CASED = re.compile(r"[^\W_]+")
 #: All-capital words up to this length may be names; longer ones are headlines.
@@ -148,11 +148,16 @@ def spectral_plane(similar: Similar, days: FloatArray, dims: int) -> FloatArray:
     return np.asarray(V[:, np.argsort(-values)[:wanted]])
 
 
+def unit(X: FloatArray) -> FloatArray:
+    """Rows scaled to length 1; rows of zeros, up to rounding, stay as they are."""
+    lengths = np.linalg.norm(X, axis=1, keepdims=True)
+    return np.asarray(X / np.where(lengths > 1e-12, lengths, 1.0))
+
+
 def cluster(plane: FloatArray, k: int, *, rng: np.random.Generator) -> IntArray:
     """k-means of the directions of the rows, the best of several k-means++ starts; clusters may be empty."""
     ones = np.ones(len(plane))
-    lengths = np.linalg.norm(plane, axis=1, keepdims=True)
-    X = plane / np.where(lengths > 1e-12, lengths, 1.0)
+    X = unit(plane)
     best, value = np.zeros(len(X), dtype=np.int64), -np.inf
     for _ in range(_RESTARTS if len(X) <= _MANY else _FEW_RESTARTS):
         centres = X[_spread(X, k, rng)]
@@ -163,9 +168,7 @@ def cluster(plane: FloatArray, k: int, *, rng: np.random.Generator) -> IntArray:
             if (found == labels).all():
                 break
             labels = found
-            centres = csr_array((ones, labels, np.arange(len(X) + 1)), shape=(len(X), k)).T @ X
-            norms = np.linalg.norm(centres, axis=1, keepdims=True)
-            centres /= np.where(norms > 0.0, norms, 1.0)
+            centres = unit(csr_array((ones, labels, np.arange(len(X) + 1)), shape=(len(X), k)).T @ X)
         total = float(S[np.arange(len(X)), labels].sum())
         if total > value:
             best, value = labels, total

@@ -12,7 +12,7 @@ import numpy as np
 from diverset._result import Result
 from diverset._typing import FloatArray, IntArray
 from diverset.threads.corpus import Corpus
-from diverset.threads.events import PileVectors
+from diverset.threads.events import PileVectors, unit
 from diverset.threads.paths import EventModel
 from diverset.threads.series import Series
 
@@ -115,9 +115,8 @@ class FoundThreads(Result):
     @cached_property
     def related(self) -> list[list[int]]:
         """For each thread the numbers, from 0, of other threads that tell of a related event."""
-        norms = np.linalg.norm(self._sums, axis=1, keepdims=True)
-        unit = self._sums / np.where(norms > 0.0, norms, 1.0)
-        close = unit @ unit.T > _RELATED
+        directions = unit(self._sums)
+        close = directions @ directions.T > _RELATED
         return [[j for j in np.flatnonzero(row).tolist() if j != i] for i, row in enumerate(close)]
 
     def gaps(self, t: int) -> list[float]:

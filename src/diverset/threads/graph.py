@@ -64,10 +64,7 @@ class ThreadGraph:
         check_finite(weights, name="weights")
         labels = _read_labels(self.labels, n)
         times = None if self.times is None else read_times(self.times, n)
-        for name, value in (
-            ("edges", edges), ("features", features), ("weights", weights), ("labels", labels), ("times", times)
-        ):  # fmt: skip
-            object.__setattr__(self, name, value)
+        vars(self).update(edges=edges, features=features, weights=weights, labels=labels, times=times)
         self._check_direction()
 
     def __repr__(self) -> str:

@@ -250,10 +250,7 @@ class ThreadModel:
         return ThreadSet(self.graph, tuple(rows), log_prob)
 
     def _factor_graph(self, allowed: BoolArray | None = None) -> FactorGraph:
-        """The factor graph of all threads, or of those through allowed nodes only.
-
-        One part for each position, all over the same nodes and edges, so that their arrays are held once.
-        """
+        """The factor graph of all threads, or of those through allowed nodes; the arrays of all positions are one."""
         factors = FactorGraph([self.graph.n_nodes] * self.length)
         log_node = self._nodes if allowed is None else np.where(allowed, self._nodes, -np.inf)
         parts = [[r] for r in range(self.length)]
@@ -279,10 +276,7 @@ class ThreadModel:
         return nodes, log_q
 
     def _improved(self, thread: IntArray, X: FloatArray) -> tuple[IntArray, float]:
-        """Change single nodes until none can be improved: the thread, and its log squared quality and length of `X`.
-
-        Only nodes that have edges with the neighbours of a position are tried there.
-        """
+        """Change single nodes until none can be improved: the thread, and its log squared quality and length of `X`."""
         thread = thread.copy()
         for _ in range(_MOST_ROUNDS):
             before = thread.copy()

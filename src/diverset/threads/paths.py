@@ -190,13 +190,12 @@ class EventModel:
         n = len(self.paths)
         w = np.ones(n) if weights is None else as_real(weights, name="weights", shape=(n,))
         S = np.eye(n) if similarity is None else as_real(similarity, name="similarity", shape=(n, n))
-        for e, event in enumerate(self.paths):
-            if not np.isfinite(event.log_total):
-                raise ImpossibleEventError(f"event {e} has no thread of {event.length} documents")
         self._L = S * np.outer(w, w)
         #: The events of each document, with its place in each.
         self._at: dict[int, dict[int, int]] = {}
         for e, event in enumerate(self.paths):
+            if not np.isfinite(event.log_total):
+                raise ImpossibleEventError(f"event {e} has no thread of {event.length} documents")
             for j, i in enumerate(event.nodes.tolist()):
                 self._at.setdefault(i, {})[e] = j
         if not shared and any(len(places) > 1 for places in self._at.values()):

@@ -244,13 +244,9 @@ def compare(ours: Sequence[ThreadScores], theirs: Sequence[ThreadScores]) -> dic
 
 def coherence(vectors: Any, threads: Iterable[IntArray]) -> float:
     """Mean cosine between neighbours along the threads."""
-    found = []
     as_finite(vectors.data, name="vectors", shape=(None,))
-    for thread in threads:
-        thread = check_rows(thread, vectors.shape[0], name="a thread")
-        if len(thread) > 1:
-            steps = vectors[thread[:-1]].multiply(vectors[thread[1:]]).sum(axis=1)
-            found.append(float(np.mean(np.asarray(steps))))
+    every = [check_rows(thread, vectors.shape[0], name="a thread") for thread in threads]
+    found = [vectors[y[:-1]].multiply(vectors[y[1:]]).sum(axis=1).mean() for y in every if len(y) > 1]
     return float(np.mean(found)) if found else 0.0
 
 

@@ -168,9 +168,9 @@ def choose_beta(
             paths = event_paths(own, seen, F, days, length, replace(rules, beta=beta))
             if paths is not None:
                 thread = paths.nodes[paths.best()[0]]
-                along = np.asarray(judge[thread[:-1]].multiply(judge[thread[1:]]).sum(axis=1)).ravel()
+                along = judge[thread[:-1]].multiply(judge[thread[1:]]).sum(axis=1).mean() if len(thread) > 1 else 0.0
                 covered = (judge[own] @ judge[thread].T).toarray().max(axis=1)
-                scores[beta].append(float(along.mean() + covered.mean()) if len(along) else float(covered.mean()))
+                scores[beta].append(float(along + covered.mean()))
     means = {beta: float(np.mean(found)) if found else 0.0 for beta, found in scores.items()}
     best = max(means, key=lambda beta: means[beta])
     chosen = best if means[best] > (1.0 + _BETTER) * means[BETAS[0]] else BETAS[0]
