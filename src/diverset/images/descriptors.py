@@ -60,8 +60,7 @@ def color_histogram(image: Any, bins: int = 8) -> FloatArray:
         raise DiversetError(f"bins is {bins}; it must be a cube (8, 27, 64, ...), the same number for every axis")
     place = np.floor((lab(as_image(image)).reshape(-1, 3) - _LOW) * (side / (_HIGH - _LOW))).astype(np.int64)
     index = np.ravel_multi_index(tuple(place.T), (side, side, side), mode="clip")
-    counts = np.bincount(index, minlength=number)
-    return np.asarray(counts / len(index), dtype=np.float64)
+    return np.asarray(np.bincount(index, minlength=number) / len(index))
 
 
 #: Images are resized to a square of this side, and extended by their mirror image by this border.
@@ -185,8 +184,7 @@ class Vocabulary:
     def histogram(self, descriptors: Any) -> FloatArray:
         """Share of the descriptors to which each word is nearest; zeros for an image without descriptors."""
         words = self.words(descriptors)
-        counts = np.bincount(words, minlength=self.size)
-        return np.asarray(counts / max(len(words), 1), dtype=np.float64)
+        return np.asarray(np.bincount(words, minlength=self.size) / max(len(words), 1))
 
 
 def subsample(descriptors: Sequence[Any], rng: RNGLike = 0) -> NDArray[np.uint8]:

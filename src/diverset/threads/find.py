@@ -217,8 +217,7 @@ def find_threads(
         "beta_tried": tried, "min_similarity": round(rules.min_similarity, 3), "burst": rules.burst,
         "max_gap": rules.max_gap, "keep_series": keep_series, "shared": shared, "sample": sample, "through": through,
     }  # fmt: skip
-    places = tuple(kept[thread] for thread in chosen)
-    left_out, remarks = tuple(series), tuple(notes)
+    places, left_out, remarks = tuple(kept[thread] for thread in chosen), tuple(series), tuple(notes)
     return FoundThreads(documents, rows, places, left_out, copies, settings, remarks, vectors, kept, model)
 
 

@@ -185,9 +185,8 @@ class EventModel:
     ) -> None:
         self.paths = tuple(paths)
         self.k = check_count(k, name="k")
-        if self.k > len(self.paths):
-            raise SizeError(f"k is {self.k}, but there are only {len(self.paths)} events; ask for fewer threads")
-        n = len(self.paths)
+        if self.k > (n := len(self.paths)):
+            raise SizeError(f"k is {self.k}, but there are only {n} events; ask for fewer threads")
         w = np.ones(n) if weights is None else as_real(weights, name="weights", shape=(n,))
         S = np.eye(n) if similarity is None else as_real(similarity, name="similarity", shape=(n, n))
         self._L = S * np.outer(w, w)
