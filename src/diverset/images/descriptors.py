@@ -59,15 +59,14 @@ def color_histogram(image: Any, bins: int = 8) -> FloatArray:
     if side**3 != number:
         raise DiversetError(f"bins is {bins}; it must be a cube (8, 27, 64, ...), the same number for every axis")
     place = np.floor((lab(as_image(image)).reshape(-1, 3) - _LOW) * (side / (_HIGH - _LOW))).astype(np.int64)
-    np.clip(place, 0, side - 1, out=place)
-    index = (place[:, 0] * side + place[:, 1]) * side + place[:, 2]
-    counts = np.bincount(index, minlength=number)
-    return np.asarray(counts / len(index), dtype=np.float64)
+    index = np.ravel_multi_index(tuple(place.T), (side, side, side), mode="clip")
+    return np.asarray(np.bincount(index, minlength=number) / len(index))
 
 
 #: Images are resized to a square of this side, and extended by their mirror image by this border.
 SIDE = 128
 BORDER = 32
+_MARGINS = ((0, 0), (BORDER, BORDER), (BORDER, BORDER))
 GRID = 4
 #: Orientations on each scale, finest first; centre frequencies fall by the same factor.
 ORIENTATIONS = (8, 8, 4)
@@ -103,16 +102,13 @@ def gist(image: Any) -> FloatArray:
 
 def energies(channels: NDArray[np.float32]) -> NDArray[np.float32]:
     """Mean absolute values of the responses in every cell: (channel, filter, row, column)."""
-    spectra, filters, cell = fft.fft2(_extended(channels)), _gabor_bank(), SIDE // GRID
+    spectra = fft.fft2(np.pad(channels, _MARGINS, mode="symmetric"))
+    filters, cell = _gabor_bank(), SIDE // GRID
     found = np.empty((len(channels), len(filters), GRID, GRID), dtype=np.float32)
     for c, spectrum in enumerate(spectra):
         size = np.abs(fft.ifft2(filters * spectrum, overwrite_x=True))[:, BORDER:-BORDER, BORDER:-BORDER]
         found[c] = size.reshape(len(filters), GRID, cell, GRID, cell).mean(axis=(2, 4))
     return found
-
-
-def _extended(channels: NDArray[np.float32]) -> NDArray[np.float32]:
-    return np.pad(channels, ((0, 0), (BORDER, BORDER), (BORDER, BORDER)), mode="symmetric")
 
 
 @cache
@@ -138,19 +134,14 @@ def _gabor_bank() -> NDArray[np.float32]:
 
 def _even_contrast(channels: NDArray[np.float32]) -> NDArray[np.float32]:
     """Subtract low frequencies, and divide by the local contrast, which is the same for all channels."""
-    padded, smooth = _extended(channels), _low_pass()
+    padded = np.pad(channels, _MARGINS, mode="symmetric")
+    f = fft.fftfreq(SIDE + 2 * BORDER)
+    smooth = np.exp2(-(f[:, None] ** 2 + f**2) / (COARSE / SIDE) ** 2).astype(np.float32)  # 1/2 at `COARSE`
     details = padded - fft.ifft2(fft.fft2(padded) * smooth).real
     grey = details.mean(axis=0)
     variance = fft.ifft2(fft.fft2(grey * grey) * smooth).real
     even = details / (FLOOR + np.sqrt(np.maximum(variance, 0.0)))
     return np.asarray(even[:, BORDER:-BORDER, BORDER:-BORDER], dtype=np.float32)
-
-
-@cache
-def _low_pass() -> NDArray[np.float32]:
-    """Gaussian that falls to one half at `COARSE` cycles per image."""
-    f = fft.fftfreq(SIDE + 2 * BORDER)
-    return np.exp2(-(f[:, None] ** 2 + f[None, :] ** 2) / (COARSE / SIDE) ** 2).astype(np.float32)
 
 
 SAMPLE = 25_000  # largest number of descriptors from which words are learned
@@ -193,8 +184,7 @@ class Vocabulary:
     def histogram(self, descriptors: Any) -> FloatArray:
         """Share of the descriptors to which each word is nearest; zeros for an image without descriptors."""
         words = self.words(descriptors)
-        counts = np.bincount(words, minlength=self.size)
-        return np.asarray(counts / max(len(words), 1), dtype=np.float64)
+        return np.asarray(np.bincount(words, minlength=self.size) / max(len(words), 1))
 
 
 def subsample(descriptors: Sequence[Any], rng: RNGLike = 0) -> NDArray[np.uint8]:

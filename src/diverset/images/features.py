@@ -17,14 +17,7 @@ import numpy as np
 from diverset._progress import progress_bar
 from diverset._typing import Array, FloatArray, IntArray
 from diverset.errors import DiversetError, EnvironmentFault, KernelError
-from diverset.images.descriptors import (
-    Vocabulary,
-    color_histogram,
-    gist,
-    learn_vocabulary,
-    sift_descriptors,
-    subsample,
-)
+from diverset.images.descriptors import Vocabulary, color_histogram, gist, learn_vocabulary, sift_descriptors, subsample
 from diverset.images.reading import LONGEST, Image, PixelBudget, center_crop, decode_image, extra, find_images
 from diverset.io.cache import Cache, digest
 from diverset.io.files import open_file
@@ -67,18 +60,9 @@ class Skipped:
 class ImageFeatures(Mapping[str, FloatArray]):
     """Features of several images: a mapping from a feature's name to its matrix.
 
-    Attributes
-    ----------
-    paths, sizes : list of Path, ndarray of int64 of shape (n, 2)
-        Files that were read, one for each row of the matrices, and their widths and heights.
-    matrices : dict of str to ndarray of shape (n, n_features)
-        Features by name; every row has length 1.
-    skipped : list of Skipped
-        Files that could not be read.
-    vocabularies : dict of int to Vocabulary
-        Words by their number, which can be used for other images.
-    damaged, notes : int, list of str
-        Number of damaged entries of the cache, which were computed again, and remarks.
+    Every row of the `matrices` has length 1 and belongs to the file in `paths` and to its width and height in `sizes`,
+    of shape (n, 2). `skipped` are the files that could not be read. `vocabularies` are words by their number, which
+    can be used for other images; `damaged` is the number of entries of the cache that were computed again.
     """
 
     paths: list[Path]
@@ -285,15 +269,14 @@ def expert_kernels(features: Mapping[str, Any], *, rho: float = 0.0) -> dict[str
     """
     constant = check_nonnegative(rho, name="rho")
     single = {name: cosine(matrix) for name, matrix in features.items()}
-    _check_lengths(single.items())
+    _check_lengths(single)
     pairs = {f"{a} & {b}": 0.5 * (single[a] + single[b]) for a, b in combinations(single, 2)}
     return {name: add_constant(S, constant) if constant else np.asarray(S) for name, S in (single | pairs).items()}
 
 
-def _check_lengths(matrices: Iterable[tuple[str, Any]]) -> None:
-    lengths_of = [(name, len(rows)) for name, rows in matrices]
-    if len({length for _, length in lengths_of}) > 1:
-        lengths = ", ".join(f"{name} {length}" for name, length in lengths_of)
+def _check_lengths(matrices: Mapping[str, Any]) -> None:
+    if len({len(rows) for rows in matrices.values()}) > 1:
+        lengths = ", ".join(f"{name} {len(rows)}" for name, rows in matrices.items())
         raise KernelError(f"features have different numbers of rows ({lengths}); all describe the same images")
 
 
@@ -331,7 +314,7 @@ def combine(features: Mapping[str, Any], names: Sequence[str] | None = None) -> 
         # What is left of a row equal to the mean is rounding error.
         real = lengths > 1e-9 * np.linalg.norm(X, axis=1, keepdims=True)
         parts.append(np.where(real, centred / np.where(real, lengths, 1.0), 0.0))
-    _check_lengths(zip(chosen, parts, strict=True))
+    _check_lengths(dict(zip(chosen, parts, strict=True)))
     joined = np.hstack(parts) / np.sqrt(len(parts))
     return np.hstack([joined, np.full((len(joined), 1), _CONSTANT)])
 
@@ -365,7 +348,7 @@ def near_duplicates(features: Mapping[str, Any], *, threshold: float = THRESHOLD
         raise DiversetError(f"threshold is {least:g}; it lies between 0 (all alike) and 1 (equal features only)")
     rows = [normalize_rows(features[name]) for name in _FEATURES]
     n = len(rows[0])
-    _check_lengths(zip(_FEATURES, rows, strict=True))
+    _check_lengths(dict(zip(_FEATURES, rows, strict=True)))
     sequence = np.arange(n) if order is None else check_rows(order, n, name="order")
     if not np.array_equal(np.sort(sequence), np.arange(n)):
         raise DiversetError(f"order must name each of the {n} images once")

@@ -230,8 +230,7 @@ def _given_scores(
     scores: Any, files: Sequence[Path], folder: Path | None, notes: list[str], encoding: str | None
 ) -> dict[Path, float]:
     if isinstance(scores, Mapping):
-        pairs = [(str(key), float(value)) for key, value in scores.items()]
-        return _matched(pairs, "scores", files, folder, notes)
+        return _matched([(str(key), float(x)) for key, x in scores.items()], "scores", files, folder, notes)
     table, column = _table(scores, notes, encoding)
     numbers = table.numbers(_column(table, scores, "scores", SCORE_COLUMNS)).tolist()
     return _matched(zip(table.texts(column), numbers, strict=True), str(scores), files, folder, notes, table.where)
@@ -340,11 +339,8 @@ def _followers(X: FloatArray, picks: IntArray, copy_of: IntArray) -> dict[int, l
     """Images by the pick they are most similar to, the most similar first; a copy is assigned like its original."""
     S = cosine(X, X[picks])
     nearest = np.argmax(S[copy_of], axis=1)
-    place = {int(i): at for at, i in enumerate(picks)}
-    for i, original in enumerate(copy_of.tolist()):
-        nearest[i] = place.get(original, nearest[i])
-    followers: dict[int, list[int]] = {int(i): [] for i in picks}
-    for i in np.argsort(-S[np.arange(len(X)), nearest], kind="stable").tolist():
-        if i not in place:
-            followers[int(picks[nearest[i]])].append(i)
-    return followers
+    own, at = np.nonzero(copy_of[:, None] == picks)
+    nearest[own] = at
+    order = np.argsort(-S[np.arange(len(X)), nearest], kind="stable")
+    order = order[~np.isin(order, picks)]
+    return {int(i): order[nearest[order] == at].tolist() for at, i in enumerate(picks)}

@@ -51,8 +51,7 @@ def find_images(folder: str | os.PathLike[str]) -> list[Path]:
     found: list[Path] = []
     for place, folders, files in os.walk(root):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        named = [name for name in files if name.lower().endswith(EXTENSIONS) and not name.startswith(".")]
-        found += [Path(place) / name for name in named]
+        found += [Path(place, name) for name in files if name.lower().endswith(EXTENSIONS) and name[0] != "."]
     if not found:
         raise DiversetError(f"{folder} holds no images; looked for {', '.join(EXTENSIONS)}")
     return sorted(found, key=lambda path: path.relative_to(root).parts)

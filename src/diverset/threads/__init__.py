@@ -23,60 +23,34 @@ from typing import TYPE_CHECKING
 
 from diverset._on_use import names_on_use
 from diverset.threads.corpus import Corpus, example_news, is_noise
+from diverset.threads.documents import DocumentGraph, citation_graph, document_graph, salient_terms, term_vectors
 from diverset.threads.find import find_threads
 from diverset.threads.found import FoundThreads
+from diverset.threads.graph import ThreadGraph
 from diverset.threads.paths import EventModel, EventPaths
+from diverset.threads.scores import (
+    Bootstrap,
+    StoryScore,
+    ThreadScores,
+    bootstrap_mean,
+    coherence,
+    compare,
+    evaluate,
+    hold_back,
+    interlopers_found,
+    story_score,
+)
 from diverset.threads.series import Series
 
 if TYPE_CHECKING:
     from diverset.threads.baselines import dtm_threads, greedy_threads, independent_threads, kmeans_threads
-    from diverset.threads.documents import (
-        DocumentGraph,
-        citation_graph,
-        document_graph,
-        salient_terms,
-        term_vectors,
-    )
-    from diverset.threads.graph import ThreadGraph
     from diverset.threads.model import ThreadModel, ThreadSet
-    from diverset.threads.scores import (
-        Bootstrap,
-        StoryScore,
-        ThreadScores,
-        bootstrap_mean,
-        coherence,
-        compare,
-        evaluate,
-        hold_back,
-        interlopers_found,
-        story_score,
-    )
-else:  # what finding threads does not need
+else:  # these load structured DPPs, which finding threads does not need
     __getattr__, __dir__ = names_on_use(
         __name__,
         {
             "baselines": ["dtm_threads", "greedy_threads", "independent_threads", "kmeans_threads"],
-            "documents": [
-                "DocumentGraph",
-                "citation_graph",
-                "document_graph",
-                "salient_terms",
-                "term_vectors",
-            ],
-            "graph": ["ThreadGraph"],
             "model": ["ThreadModel", "ThreadSet"],
-            "scores": [
-                "Bootstrap",
-                "StoryScore",
-                "ThreadScores",
-                "bootstrap_mean",
-                "coherence",
-                "compare",
-                "evaluate",
-                "hold_back",
-                "interlopers_found",
-                "story_score",
-            ],
         },
     )
 

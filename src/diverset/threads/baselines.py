@@ -3,6 +3,7 @@ r"""Baselines of threads from a k-SDPP ([KuleszaTaskar2012]_, section 6.6.4)."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ def _time_slices(times: Array, n: int) -> list[IntArray]:
     parts = np.array_split(np.argsort(times, kind="stable"), check_count(n, name="n"))
     if min(len(part) for part in parts) == 0:
         raise SizeError(f"{len(times)} documents cannot be cut into {n} slices with something in each")
-    return [np.asarray(part, dtype=np.int64) for part in parts]
+    return parts
 
 
 def kmeans_threads(vectors: Any, times: Array, *, k: int, length: int, rng: RNGLike = None) -> list[IntArray]:
@@ -57,7 +58,7 @@ def kmeans_threads(vectors: Any, times: Array, *, k: int, length: int, rng: RNGL
         raise DiversetError(f"there are {vectors.shape[0]} vectors and {len(times)} times; give one for each document")
     as_finite(vectors.data if is_sparse(vectors) else np.ravel(vectors), name="vectors", shape=(None,))
     probe = np.random.default_rng(0).standard_normal(vectors.shape[1])
-    threads: IntArray | None = None
+    columns: list[IntArray] = []
     for part in _time_slices(times, length):
         if len(part) < k:
             raise SizeError(f"a time slice has {len(part)} documents, fewer than the {k} threads; take fewer of either")
@@ -69,14 +70,11 @@ def kmeans_threads(vectors: Any, times: Array, *, k: int, length: int, rng: RNGL
         # The most central document of its own cluster.
         own = np.where(fitted.labels_[:, None] == np.arange(clusters), near, -np.inf)
         chosen = part[own.argmax(axis=0)[np.arange(k) % clusters]]
-        if threads is None:
-            threads = chosen[:, None]
-            continue
-        similarity = vectors[threads[:, -1]] @ vectors[chosen].T
-        _, match = linear_sum_assignment(similarity.toarray() if is_sparse(similarity) else similarity, maximize=True)
-        threads = np.column_stack([threads, chosen[match]])
-    assert threads is not None
-    return list(threads)
+        if columns:
+            near = vectors[columns[-1]] @ vectors[chosen].T
+            chosen = chosen[linear_sum_assignment(near.toarray() if is_sparse(near) else near, maximize=True)[1]]
+        columns.append(chosen)
+    return list(np.column_stack(columns))
 
 
 def short_indices(X: Any) -> Any:
@@ -96,14 +94,10 @@ def dtm_threads(
     ----------
     documents : sequence of sequences of str
         The words of each document.
-    times : ndarray of shape (n,)
-        When each document appeared.
-    k, length : int
-        Number of topics, and of time slices.
+    times, k, length, rng
+        As for :func:`kmeans_threads`; there is a topic for each thread.
     iterations : int
         Maximum number of rounds of expectation and maximisation.
-    rng : int, Generator or None
-        Seed or generator.
 
     Notes
     -----
@@ -120,31 +114,27 @@ def dtm_threads(
     slices = _time_slices(times, length)
     if len(documents) != len(times):
         raise DiversetError(f"there are {len(documents)} documents and {len(times)} times; give one for each")
-    order = np.concatenate(slices)
     dictionary = Dictionary(documents)
-    counts = [dictionary.doc2bow(documents[i]) for i in order.tolist()]
-    rounds = check_count(iterations, name="iterations")
+    counts = [[dictionary.doc2bow(documents[i]) for i in part.tolist()] for part in slices]
+    rounds, seed = check_count(iterations, name="iterations"), int(as_generator(rng).integers(2**31))
     with np.errstate(all="ignore"):  # its first step divides by zero
         model = LdaSeqModel(
-            counts,
+            list(chain.from_iterable(counts)),
             id2word=dictionary,
             time_slice=[len(part) for part in slices],
             num_topics=k,
             em_min_iter=min(rounds, 2),
             em_max_iter=rounds,
-            random_state=np.random.RandomState(int(as_generator(rng).integers(2**31))),
+            random_state=np.random.RandomState(seed),
         )
     threads = np.zeros((k, length), dtype=np.int64)
-    at = 0
     for r, part in enumerate(slices):
         for topic in range(k):
             log_p = log_softmax(np.asarray(model.topic_chains[topic].e_log_prob)[:, r])
             scores = [
-                sum(c * log_p[w] for w, c in own) / sum(c for _, c in own) if own else -np.inf
-                for own in counts[at : at + len(part)]
+                sum(c * log_p[w] for w, c in own) / sum(c for _, c in own) if own else -np.inf for own in counts[r]
             ]
             threads[topic, r] = part[int(np.argmax(scores))]
-        at += len(part)
     return list(threads)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib.resources import files
 from typing import Any
 
@@ -18,7 +18,16 @@ from diverset.io.files import plural
 from diverset.numerics.validation import check_nonnegative, check_rows, check_size
 from diverset.text.words import STOP_WORDS, words
 
-__all__ = ["Corpus", "content_terms", "example_news", "headline", "is_noise", "read_corpus", "read_times"]
+__all__ = [
+    "Corpus",
+    "content_terms",
+    "example_news",
+    "first_twice",
+    "headline",
+    "is_noise",
+    "read_corpus",
+    "read_times",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,22 +67,16 @@ class Corpus:
             if not text.strip():
                 named = "" if self.ids is None or len(ids) != n else f" ({ids[i]!r})"
                 raise DiversetError(f"document {i + 1}{named} has an empty text; leave it out")
-        titles = tuple(headline(text) for text in texts) if self.titles is None else tuple(self.titles)
-        links, sources = (None if given is None else tuple(given) for given in (self.links, self.sources))
-        for name, column in (("ids", ids), ("titles", titles), ("links", links), ("sources", sources)):
+        columns = {"texts": texts, "ids": ids, "titles": map(headline, texts) if self.titles is None else self.titles}
+        for name, given in (columns | {"links": self.links, "sources": self.sources}).items():
+            column = None if given is None else tuple(given)
             if column is not None and len(column) != n:
                 raise DiversetError(f"{name} has {len(column)} entries for {n} texts; give one for each")
-        first: dict[Any, int] = {}
-        for i, label in enumerate(ids):
-            if first.setdefault(label, i) != i:
-                raise LabelError(
-                    f"documents {first[label] + 1} and {i + 1} are both called {label!r}; ids tell documents apart"
-                )
-        times = None if self.times is None else read_times(self.times, n)
-        for name, value in (
-            ("texts", texts), ("ids", ids), ("titles", titles), ("times", times), ("links", links), ("sources", sources)
-        ):  # fmt: skip
-            object.__setattr__(self, name, value)
+            object.__setattr__(self, name, column)
+        if (pair := first_twice(ids)) is not None:
+            i, j = pair
+            raise LabelError(f"documents {i + 1} and {j + 1} are both called {ids[i]!r}; ids tell documents apart")
+        object.__setattr__(self, "times", None if self.times is None else read_times(self.times, n))
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -88,12 +91,8 @@ class Corpus:
     def take(self, which: Sequence[int] | IntArray) -> Corpus:
         """Some of the documents, by number, in this order."""
         index = check_rows(which, len(self), name="documents").tolist()
-        times: Array | None = None if self.times is None else self.times[index]
-        links, sources = (
-            None if column is None else [column[i] for i in index] for column in (self.links, self.sources)
-        )
-        names = [self.ids[i] for i in index]
-        return Corpus([self.texts[i] for i in index], times, names, [self.titles[i] for i in index], links, sources)
+        columns = (getattr(self, field.name) for field in fields(self))
+        return Corpus(*(None if column is None else [column[i] for i in index] for column in columns))
 
     def without_noise(self, *, min_words: int = 400, deviations: float = 2.0) -> Corpus:
         """The documents that are not noise by :func:`is_noise`."""
@@ -125,6 +124,12 @@ def is_noise(texts: Sequence[str], *, min_words: int = 400, deviations: float = 
     return np.asarray(
         (length < shortest) | (length > length.mean() + far * length.std()) | (odd > odd.mean() + far * odd.std())
     )
+
+
+def first_twice(names: Sequence[Any]) -> tuple[int, int] | None:
+    """The first two positions of the first name that comes again; None if all names differ."""
+    first: dict[Any, int] = {}
+    return next(((first[name], i) for i, name in enumerate(names) if first.setdefault(name, i) != i), None)
 
 
 def read_times(given: Any, n: int) -> Array:
@@ -193,23 +198,14 @@ def read_corpus(sources: Any, **options: Any) -> tuple[Corpus, IntArray, list[st
         if left:
             first = documents[left[0]]
             notes.append(f"{plural(len(left), 'document')} left out: {first.where}: {why or first.reason}")
-    seen: dict[Any, int] = {}
-    for i in kept:
-        if seen.setdefault(documents[i].id, i) != i:
-            raise DiversetError(
-                f"{documents[seen[documents[i].id]].where} and {documents[i].where} have the same id, "
-                f"{documents[i].id!r}; ids tell documents apart"
-            )
     some = [documents[i] for i in kept]
-    return (
-        Corpus(
-            [f"{d.title}. {texts[i]}" if d.title else texts[i] for i, d in zip(kept, some, strict=True)],
-            np.array([d.date for d in some]),
-            [d.id for d in some],
-            [d.title or headline(texts[i]) for i, d in zip(kept, some, strict=True)],
-            [d.url for d in some] if any(d.url for d in some) else None,
-            [d.source for d in some] if any(d.source for d in some) else None,
-        ),
-        np.array([d.row for d in some] if len({d.row for d in some}) == len(some) else kept, dtype=np.int64),
-        notes,
-    )
+    if (pair := first_twice([d.id for d in some])) is not None:
+        a, b = some[pair[0]], some[pair[1]]
+        raise DiversetError(f"{a.where} and {b.where} have the same id, {a.id!r}; ids tell documents apart")
+    bodies = [texts[i] for i in kept]
+    texts = [f"{d.title}. {body}" if d.title else body for d, body in zip(some, bodies, strict=True)]
+    titles = [d.title or headline(body) for d, body in zip(some, bodies, strict=True)]
+    shown = [column if any(column) else None for column in ([d.url for d in some], [d.source for d in some])]
+    rows = [d.row for d in some]
+    corpus = Corpus(texts, np.array([d.date for d in some]), [d.id for d in some], titles, *shown)
+    return corpus, np.array(rows if len(set(rows)) == len(rows) else kept, dtype=np.int64), notes

@@ -2,11 +2,13 @@ r"""From documents and citations to graphs ([KuleszaTaskar2012]_, sections 6.6.3
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
 from diverset._typing import Array, IntArray
 from diverset.errors import DiversetError
@@ -35,14 +37,8 @@ Progress = Callable[[str, int, int], None]
 class DocumentGraph:
     """A graph over documents, with the words it was made from.
 
-    Parameters
-    ----------
-    graph : ThreadGraph
-        Nodes in the order of the documents.
-    vectors : csr_array of shape (n, n_terms)
-        Their normalised tf-idf vectors.
-    terms : list of str
-        The word of every column.
+    The nodes of `graph` are in the order of the documents. `vectors` are their normalised tf-idf vectors, a CSR array
+    of shape (n, n_terms), and `terms` the word of every column.
     """
 
     graph: ThreadGraph
@@ -99,7 +95,7 @@ def document_graph(
     tell("weighing documents", 0, 1)
     start, end = np.repeat(np.arange(len(corpus)), np.diff(similar.indptr)), similar.indices
     forward = (corpus.times[start] < corpus.times[end]) & (similar.data <= most)
-    edges = _sparse(similar.data[forward], start[forward], end[forward], len(corpus))
+    edges = csr_array((similar.data[forward].astype(np.float64), (start[forward], end[forward])), similar.shape)
     weights = _centrality(similar, damping)
     graph = ThreadGraph(edges, nearest, weights=weights, labels=corpus.ids, times=corpus.times)
     return DocumentGraph(graph, vectors, terms)
@@ -107,16 +103,8 @@ def document_graph(
 
 def _centrality(similar: Any, damping: float) -> Any:
     """LexRank on the pairs above the threshold with equal weights; scaled to mean 1."""
-    from scipy.sparse import csr_array
-
     links = csr_array((np.ones(similar.nnz), similar.indices, similar.indptr), shape=similar.shape)
     return similar.shape[0] * lexrank(links, damping=damping)
-
-
-def _sparse(data: Any, start: Any, end: Any, n: int) -> Any:
-    from scipy.sparse import csr_array
-
-    return csr_array((np.asarray(data, dtype=np.float64), (start, end)), shape=(n, n))
 
 
 def citation_graph(
@@ -150,9 +138,6 @@ def citation_graph(
     threshold, min_documents, max_share, neighbours, damping, progress
         As for :func:`document_graph`; the threshold is that of LexRank only.
     """
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
-
     tell = (lambda *_: None) if progress is None else progress
     n = citations.shape[0]
     if is_sparse(texts):
@@ -166,20 +151,16 @@ def citation_graph(
     when = None if times is None else read_times(times, n)
     similar, nearest = _neighbourhoods(vectors, threshold, neighbours, tell)
     # A thread leads from the paper that is cited to the one that builds on it.
-    links = csr_array(citations).T.tocoo()
-    start, end = links.coords
+    start, end = csr_array(citations).T.tocoo().coords
     forward = start != end if when is None else when[start] < when[end]
+    links = csr_array((np.ones(forward.sum()), (start[forward], end[forward])), shape=(n, n))
+    component = connected_components(links, connection="strong")[1]
+    forward &= component[start] != component[end]
     start, end = start[forward], end[forward]
-    _, component = connected_components(_sparse(np.ones(len(start)), start, end, n), connection="strong")
-    open_ended = component[start] != component[end]
-    start, end = start[open_ended], end[open_ended]
-    cosine = np.asarray(vectors[start].multiply(vectors[end]).sum(axis=1)).ravel()
-    edges = _sparse(cosine, start, end, n)
+    cosine = np.asarray(vectors[start].multiply(vectors[end]).sum(axis=1), dtype=np.float64).ravel()
+    edges = csr_array((cosine, (start, end)), shape=(n, n))
     weights = _centrality(similar, damping)
     return DocumentGraph(ThreadGraph(edges, nearest, weights=weights, labels=labels, times=when), vectors, words)
-
-
-# words and similarities -----------------------------------------------------------------------------------
 
 
 def term_vectors(
@@ -203,11 +184,8 @@ def term_vectors(
     matrix, terms
         A CSR matrix (n, n_terms) with rows of length 1, or 0 if no word is left, and the word of every column.
     """
-    from scipy.sparse import csr_array
-
     least, most = check_count(min_documents, name="min_documents"), check_nonnegative(max_share, name="max_share")
-    chosen = content_terms if analyzer is None else analyzer
-    matrix, terms = tfidf(texts, analyzer=chosen, min_documents=least, max_share=most)
+    matrix, terms = tfidf(texts, analyzer=analyzer or content_terms, min_documents=least, max_share=most)
     if not terms:
         raise DiversetError(
             f"no word is in {least} documents or more and in at most {most:.0%} of {len(texts)}; lower min_documents "
@@ -223,38 +201,26 @@ def _neighbourhoods(
 
     A document is among its own nearest; documents without a common word are not. With `client`, its workers compare.
     """
-    from scipy.sparse import csr_array
-
     n = vectors.shape[0]
     near = min(max(min(1000, n // 10), 2) if neighbours is None else check_count(neighbours, name="neighbours"), n)
     # No cosine is above 1, and 2 is still a number in single precision.
     least = min(max(check_nonnegative(threshold, name="threshold"), float(np.finfo(np.float32).tiny)), 2.0)
     step = max(1, _BLOCK_BYTES // (4 * n))
-    starts = range(0, n, step)
+    starts, across = range(0, n, step), vectors.T.tocsr()
+    if client is None:
+        blocks = (_compare(vectors, across, start, step, near, least) for start in starts)
+    else:
+        shared = client.scatter([vectors, across], broadcast=True)
+        jobs = [client.submit(_compare, *shared, start, step, near, least, pure=False) for start in starts]
+        blocks = (jobs.pop(0).result() for _ in starts)  # the cluster forgets a result that is no longer listed
     found = []
-    for start, block in zip(starts, _blocks(vectors, starts, step, near, least, client), strict=True):
+    for start, block in zip(starts, blocks, strict=True):
         found.append(block)
         tell("comparing documents", min(start + step, n), n)
     counts, listed, rows, columns, cosines = (np.concatenate(parts) for parts in zip(*found, strict=True))
     nearest = csr_array((np.ones(len(listed), dtype=np.float32), listed, np.append(0, np.cumsum(counts))), shape=(n, n))
     ends = np.append(0, np.cumsum(np.bincount(rows, minlength=n)))
     return csr_array((np.minimum(cosines, 1.0), columns, ends), shape=(n, n)), nearest
-
-
-def _blocks(
-    vectors: Any, starts: range, step: int, near: int, least: float, client: Any
-) -> Iterator[tuple[Array, ...]]:
-    """Blocks of documents compared with all documents, in order."""
-    across = vectors.T.tocsr()
-    if client is None:
-        for start in starts:
-            yield _compare(vectors, across, start, step, near, least)
-        return
-    shared, turned = client.scatter([vectors, across], broadcast=True)
-    jobs = [client.submit(_compare, shared, turned, start, step, near, least, pure=False) for start in starts]
-    for job in jobs:
-        yield job.result()
-        job.release()
 
 
 def _compare(vectors: Any, across: Any, start: int, step: int, near: int, least: float) -> tuple[Array, ...]:
@@ -264,11 +230,7 @@ def _compare(vectors: Any, across: Any, start: int, step: int, near: int, least:
     own = np.arange(len(block))
     # Every document, even one without words, is most similar to itself, but is not a pair with itself.
     block[own, own + start] = np.inf
-    if near < n:
-        top = np.argpartition(block, n - near, axis=1)[:, n - near :]
-    else:
-        top = np.tile(np.arange(n), (len(own), 1))
-    top = np.sort(top, axis=1)
+    top = np.sort(np.argpartition(block, n - near, axis=1)[:, n - near :], axis=1)
     some = np.take_along_axis(block, top, axis=1) > 0.0
     block[own, own + start] = -1.0
     rows, columns = np.nonzero(block >= least)

@@ -12,16 +12,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array, diags_array
+from scipy.sparse.linalg import eigsh
 
 from diverset._typing import FloatArray, IntArray
 from diverset.errors import DiversetError
 from diverset.text.words import STOP_WORDS, words
 
-__all__ = ["PileVectors", "Similar", "cluster", "pile_vectors", "similar_documents", "spectral_plane"]
+__all__ = ["PileVectors", "Similar", "cluster", "pile_vectors", "similar_documents", "spectral_plane", "unit"]
 
 _CASED = re.compile(r"[^\W_]+")
 #: All-capital words up to this length may be names; longer ones are headlines.
@@ -33,8 +34,7 @@ _MEMORY = 0.1
 _RESTARTS, _FEW_RESTARTS, _MANY, _ROUNDS = 10, 3, 5000, 50
 
 
-@dataclass(frozen=True, eq=False)
-class PileVectors:
+class PileVectors(NamedTuple):
     """Documents as unit vectors over their words, as CSR matrices (n, n_terms): `subjects` tell events apart, `details`
     are for following a story. `terms` names the columns; phrases have a space.
     """  # noqa: D205
@@ -43,18 +43,12 @@ class PileVectors:
     details: Any
     terms: list[str]
 
-    def take(self, rows: IntArray) -> PileVectors:
-        """The vectors of some documents."""
-        return PileVectors(self.subjects[rows], self.details[rows], self.terms)
-
 
 def pile_vectors(texts: Sequence[str], *, min_documents: int = 2, max_share: float = 0.5) -> PileVectors:
     """Count words and phrases of names, and weigh them in two ways.
 
     Terms in fewer than `min_documents` texts, or in more than `max_share` of them, are left out.
     """
-    from scipy.sparse import csr_array
-
     from diverset.text.tfidf import count_terms, idf, unit_rows
 
     n = len(texts)
@@ -92,8 +86,7 @@ def _terms(text: str) -> list[str]:
     return found
 
 
-@dataclass(frozen=True, eq=False)
-class Similar:
+class Similar(NamedTuple):
     """Pairs of similar documents: their row and column numbers, and their cosines."""
 
     rows: IntArray
@@ -109,11 +102,7 @@ class Similar:
 
 
 def similar_documents(
-    vectors: Any,
-    days: FloatArray,
-    *,
-    nearest: int = 20,
-    progress: Callable[[int, int], None] | None = None,
+    vectors: Any, days: FloatArray, *, nearest: int = 20, progress: Callable[[int, int], None] = lambda *_: None
 ) -> Similar:
     r"""The `nearest` documents most similar to each, by cosine times :math:`(1 + e^{-|\Delta t| / \tau}) / 2`.
 
@@ -121,7 +110,7 @@ def similar_documents(
     """
     n = vectors.shape[0]
     near = min(nearest, n - 1)
-    when = ((days - days.min()) / _time_scale(days)).astype(np.float32)
+    when = ((days - days.min()) / max(_MEMORY * float(np.ptp(days)), 1e-9)).astype(np.float32)
     across = vectors.T.tocsr()
     step = max(1, _BLOCK_BYTES // (4 * n))
     rows, columns, cosines = [], [], []
@@ -129,33 +118,22 @@ def similar_documents(
         S = (vectors[start : start + step] @ across).toarray()
         own = np.arange(len(S))
         S[own, own + start] = -1.0
-        if near < n - 1:
-            weighted = S * (0.5 + 0.5 * np.exp(-np.abs(when[start : start + step, None] - when)))
-            top = np.argpartition(weighted, n - near, axis=1)[:, n - near :]
-        else:
-            top = np.argsort(S, axis=1)[:, 1:]
+        weighted = S * (0.5 + 0.5 * np.exp(-np.abs(when[start : start + step, None] - when)))
+        top = np.argpartition(weighted, min(n - near, n - 1), axis=1)[:, n - near :]
         found = np.take_along_axis(S, top, axis=1)
         some = found > 0.0
         rows.append(np.repeat(own + start, some.sum(axis=1)))
         columns.append(top[some])
         cosines.append(found[some].astype(np.float64))
-        if progress is not None:
-            progress(min(start + step, n), n)
+        progress(min(start + step, n), n)
     return Similar(np.concatenate(rows), np.concatenate(columns), np.concatenate(cosines))
-
-
-def _time_scale(days: FloatArray) -> float:
-    return max(_MEMORY * float(np.ptp(days)), 1e-9)
 
 
 def spectral_plane(similar: Similar, days: FloatArray, dims: int) -> FloatArray:
     """Leading eigenvectors of the normalised graph of similar documents, the largest eigenvalue first, (n, dims)."""
-    from scipy.sparse import csr_array, diags_array
-    from scipy.sparse.linalg import eigsh
-
     n = len(days)
-    gap = np.abs(days[similar.rows] - days[similar.columns])
-    weights = similar.cosines * (0.5 + 0.5 * np.exp(-gap / _time_scale(days)))
+    gap = np.abs(days[similar.rows] - days[similar.columns]) / max(_MEMORY * float(np.ptp(days)), 1e-9)
+    weights = similar.cosines * (0.5 + 0.5 * np.exp(-gap))
     one_way = csr_array((weights, (similar.rows, similar.columns)), shape=(n, n))
     graph = one_way.maximum(one_way.T)
     degree: FloatArray = np.asarray(graph.sum(axis=1)).ravel()
@@ -170,13 +148,16 @@ def spectral_plane(similar: Similar, days: FloatArray, dims: int) -> FloatArray:
     return np.asarray(V[:, np.argsort(-values)[:wanted]])
 
 
+def unit(X: FloatArray) -> FloatArray:
+    """Rows scaled to length 1; rows of zeros, up to rounding, stay as they are."""
+    lengths = np.linalg.norm(X, axis=1, keepdims=True)
+    return np.asarray(X / np.where(lengths > 1e-12, lengths, 1.0))
+
+
 def cluster(plane: FloatArray, k: int, *, rng: np.random.Generator) -> IntArray:
     """k-means of the directions of the rows, the best of several k-means++ starts; clusters may be empty."""
-    from scipy.sparse import csr_array
-
     ones = np.ones(len(plane))
-    lengths = np.linalg.norm(plane, axis=1, keepdims=True)
-    X = plane / np.where(lengths > 1e-12, lengths, 1.0)
+    X = unit(plane)
     best, value = np.zeros(len(X), dtype=np.int64), -np.inf
     for _ in range(_RESTARTS if len(X) <= _MANY else _FEW_RESTARTS):
         centres = X[_spread(X, k, rng)]
@@ -187,9 +168,7 @@ def cluster(plane: FloatArray, k: int, *, rng: np.random.Generator) -> IntArray:
             if (found == labels).all():
                 break
             labels = found
-            centres = csr_array((ones, labels, np.arange(len(X) + 1)), shape=(len(X), k)).T @ X
-            norms = np.linalg.norm(centres, axis=1, keepdims=True)
-            centres /= np.where(norms > 0.0, norms, 1.0)
+            centres = unit(csr_array((ones, labels, np.arange(len(X) + 1)), shape=(len(X), k)).T @ X)
         total = float(S[np.arange(len(X)), labels].sum())
         if total > value:
             best, value = labels, total

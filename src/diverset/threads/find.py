@@ -11,15 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
 from diverset._typing import BoolArray, FloatArray, IntArray, RNGLike
 from diverset.errors import DiversetError, LabelError, SizeError
 from diverset.numerics.validation import as_generator, as_number, check_count, check_nonnegative
 from diverset.threads.corpus import Corpus, read_corpus
-from diverset.threads.events import Similar, cluster, pile_vectors, similar_documents, spectral_plane
+from diverset.threads.events import PileVectors, Similar, cluster, pile_vectors, similar_documents, spectral_plane, unit
 from diverset.threads.found import FoundThreads
 from diverset.threads.paths import EventModel, EventPaths
 from diverset.threads.series import COPY, COPY_DAYS, find_series, forms, is_series, name_series
@@ -147,9 +151,7 @@ def find_threads(
 
     tell("counting words", 0, len(documents))
     vectors = pile_vectors(documents.texts, min_documents=min_documents, max_share=max_share)
-    similar = similar_documents(
-        vectors.subjects, days, progress=lambda done, total: tell("comparing documents", done, total)
-    )
+    similar = similar_documents(vectors.subjects, days, progress=partial(tell, "comparing documents"))
     tell("looking for series", 0, len(documents))
     F = forms(documents.texts)
     series = [] if keep_series else find_series(documents.texts, F, similar, days)
@@ -159,7 +161,8 @@ def find_threads(
             f"{len(kept)} of {len(documents)} documents are left without formulaic series, fewer than a thread of "
             f"{shortest}; keep the series (keep_series=True)"
         )
-    vectors, similar, F, t = vectors.take(kept), similar.take(kept, len(documents)), F[kept], days[kept]
+    vectors = PileVectors(vectors.subjects[kept], vectors.details[kept], vectors.terms)
+    similar, F, t = similar.take(kept, len(documents)), F[kept], days[kept]
     wanted = None if through is None else _position(documents, through, kept)
     first = _first_copies(similar, t, wanted)
     alone = first == np.arange(len(first))
@@ -171,7 +174,11 @@ def find_threads(
         large = [own for own in groups if len(own) >= shortest]
         return [own for own in large if keep_series or not is_series(F, similar, labels == labels[own[0]])]
 
-    labels, modularity, n_events = _divide(similar, t, k, events, length, generator, members)
+    multiples = [m * k for m in _MULTIPLES if m == 1 or 2 * m * k * length <= len(t)]
+    sizes = multiples if events is None else [check_count(events, name="events")]
+    if max(sizes) < k:
+        raise SizeError(f"events is {events}, fewer than the {k} threads")
+    labels, modularity, n_events = _divide(similar, t, k, sizes, generator, members)
     groups = members(labels)
     told = [int(labels[own[0]]) for own in groups]
     if not keep_series:
@@ -199,13 +206,8 @@ def find_threads(
             f"k is {k}, but only {len(paths)} events of {len(kept)} documents have a thread of {shortest} documents; "
             "ask for fewer threads (k) or shorter ones (length, min_length)"
         )
-    model = EventModel(
-        paths,
-        k=k,
-        weights=_importance(paths, labels, told, vectors.details, t),
-        similarity=_alike(vectors.subjects, labels, told),
-        shared=shared,
-    )
+    weights, alike = _importance(paths, labels, told, vectors.details, t), _alike(vectors.subjects, labels, told)
+    model = EventModel(paths, k=k, weights=weights, similarity=alike, shared=shared)
     forced = None if wanted is None else int(first[wanted])
     chosen = model.sample(rng=generator, through=forced) if sample else model.best(through=forced)
     chosen.sort(key=lambda thread: (t[thread[0]], thread[0]))
@@ -215,18 +217,8 @@ def find_threads(
         "beta_tried": tried, "min_similarity": round(rules.min_similarity, 3), "burst": rules.burst,
         "max_gap": rules.max_gap, "keep_series": keep_series, "shared": shared, "sample": sample, "through": through,
     }  # fmt: skip
-    return FoundThreads(
-        corpus=documents,
-        rows=rows,
-        places=tuple(kept[thread] for thread in chosen),
-        series=tuple(series),
-        copies=copies,
-        settings=settings,
-        notes=tuple(notes),
-        vectors=vectors,
-        kept=kept,
-        model=model,
-    )
+    places, left_out, remarks = tuple(kept[thread] for thread in chosen), tuple(series), tuple(notes)
+    return FoundThreads(documents, rows, places, left_out, copies, settings, remarks, vectors, kept, model)
 
 
 def _position(documents: Corpus, label: Any, kept: IntArray) -> int:
@@ -242,9 +234,6 @@ def _position(documents: Corpus, label: Any, kept: IntArray) -> int:
 
 def _first_copies(similar: Similar, t: FloatArray, wanted: int | None) -> IntArray:
     """For each document the earliest of its copies, or itself; `wanted` replaces the earliest of its own copies."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
-
     n = len(t)
     close = (similar.cosines >= COPY) & (np.abs(t[similar.rows] - t[similar.columns]) <= COPY_DAYS)
     links = csr_array((np.ones(int(close.sum())), (similar.rows[close], similar.columns[close])), shape=(n, n))
@@ -258,25 +247,13 @@ def _first_copies(similar: Similar, t: FloatArray, wanted: int | None) -> IntArr
 
 
 def _divide(
-    similar: Similar,
-    t: FloatArray,
-    k: int,
-    events: int | None,
-    length: int,
-    rng: np.random.Generator,
-    members: Callable[[IntArray], list[IntArray]],
+    similar: Similar, t: FloatArray, k: int, sizes: list[int], rng: Generator, members: Callable[..., list[IntArray]]
 ) -> tuple[IntArray, float, int]:
     """Labels of events, their modularity and their number: the finest division that is nearly as good as the best."""
     n = len(t)
-    if events is not None:
-        wanted = [check_count(events, name="events")]
-        if events < k:
-            raise SizeError(f"events is {events}, fewer than the {k} threads")
-    else:
-        wanted = [m * k for m in _MULTIPLES if m == 1 or 2 * m * k * length <= n]
-    plane = spectral_plane(similar, t, min(max(wanted) + k, n))
+    plane = spectral_plane(similar, t, min(max(sizes) + k, n))
     found: list[tuple[IntArray, float, int]] = []
-    for size in wanted:
+    for size in sizes:
         # Events with too few documents are no use: a few more are tried until k others are left.
         for more in range(0, k + 1, max(1, k // 4)):
             count = min(size + more, n)
@@ -341,7 +318,5 @@ def _importance(
 
 def _alike(vectors: Any, labels: IntArray, told: Sequence[int]) -> FloatArray:
     """Cosines between the events, shrunk a little, so that events with the same words still differ."""
-    centres = np.array([vectors[labels == e].sum(axis=0) for e in told], dtype=np.float64)
-    norms = np.linalg.norm(centres, axis=1, keepdims=True)
-    centres /= np.where(norms > 0.0, norms, 1.0)
+    centres = unit(np.array([vectors[labels == e].sum(axis=0) for e in told], dtype=np.float64))
     return np.asarray(0.99 * centres @ centres.T + 0.01 * np.eye(len(told)))

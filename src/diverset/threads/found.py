@@ -12,7 +12,7 @@ import numpy as np
 from diverset._result import Result
 from diverset._typing import FloatArray, IntArray
 from diverset.threads.corpus import Corpus
-from diverset.threads.events import PileVectors
+from diverset.threads.events import PileVectors, unit
 from diverset.threads.paths import EventModel
 from diverset.threads.series import Series
 
@@ -37,28 +37,11 @@ def day_of(time: Any) -> str:
 class FoundThreads(Result):
     """A set of threads; made by :func:`diverset.find_threads`.
 
-    Parameters
-    ----------
-    corpus : Corpus
-        The documents that were read.
-    rows : ndarray of int64
-        Position of each document in the input: row of a frame or table, document of a corpus.
-    places : tuple of ndarray
-        The threads, as positions in `corpus`.
-    series : tuple of Series
-        Formulaic series that were left out, the largest first.
-    copies : mapping of int to ndarray
-        The copies of a document that were collapsed onto it.
-    settings : mapping
-        The arguments, and the settings chosen from the pile.
-    notes : tuple of str
-        Remarks on reading.
-    vectors : PileVectors
-        Vectors of the documents in `kept`.
-    kept : ndarray of int64
-        The documents that are in no series.
-    model : EventModel
-        The law of sets of threads; its documents are numbered as in `kept`.
+    `corpus` are the documents that were read, and `rows` their positions in the input: rows of a frame or table, or
+    documents of a corpus. `places` are the threads, as positions in `corpus`; `series` are the formulaic series that
+    were left out, the largest first; `copies` has the copies that were collapsed onto a document. `settings` are the
+    arguments, and what was chosen from the pile, `notes` remarks on reading. `kept` are the documents that are in no
+    series, with their `vectors`; `model` is the law of sets of threads, with documents numbered as in `kept`.
     """
 
     _page: ClassVar[str] = "threads"
@@ -132,9 +115,8 @@ class FoundThreads(Result):
     @cached_property
     def related(self) -> list[list[int]]:
         """For each thread the numbers, from 0, of other threads that tell of a related event."""
-        norms = np.linalg.norm(self._sums, axis=1, keepdims=True)
-        unit = self._sums / np.where(norms > 0.0, norms, 1.0)
-        close = unit @ unit.T > _RELATED
+        directions = unit(self._sums)
+        close = directions @ directions.T > _RELATED
         return [[j for j in np.flatnonzero(row).tolist() if j != i] for i, row in enumerate(close)]
 
     def gaps(self, t: int) -> list[float]:
@@ -179,15 +161,8 @@ class FoundThreads(Result):
     def records(self) -> list[dict[str, Any]]:
         """A row for every item: thread, name, position, row, id, time, title."""
         return [
-            {
-                "thread": t,
-                "name": name,
-                "position": r,
-                "row": int(self.rows[i]),
-                "id": self.corpus.ids[i],
-                "time": self.corpus.times[i],
-                "title": self.corpus.titles[i],
-            }
+            {"thread": t, "name": name, "position": r, "row": int(self.rows[i])}
+            | {column[:-1]: getattr(self.corpus, column)[i] for column in ("ids", "times", "titles")}
             for t, (name, thread) in enumerate(zip(self.names, self.places, strict=True))
             for r, i in enumerate(thread.tolist())
         ]

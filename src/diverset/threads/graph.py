@@ -7,11 +7,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
 from diverset._typing import FloatArray, IntArray
 from diverset.errors import DiversetError, KernelError, LabelError
-from diverset.numerics.validation import LARGEST, as_real, check_count, check_finite, is_sparse
-from diverset.threads.corpus import read_times
+from diverset.numerics.validation import as_finite, as_real, check_count, check_finite, is_sparse
+from diverset.threads.corpus import first_twice, read_times
 
 __all__ = ["ThreadGraph"]
 
@@ -62,10 +64,7 @@ class ThreadGraph:
         check_finite(weights, name="weights")
         labels = _read_labels(self.labels, n)
         times = None if self.times is None else read_times(self.times, n)
-        for name, value in (
-            ("edges", edges), ("features", features), ("weights", weights), ("labels", labels), ("times", times)
-        ):  # fmt: skip
-            object.__setattr__(self, name, value)
+        vars(self).update(edges=edges, features=features, weights=weights, labels=labels, times=times)
         self._check_direction()
 
     def __repr__(self) -> str:
@@ -73,12 +72,7 @@ class ThreadGraph:
 
     @classmethod
     def from_networkx(
-        cls,
-        graph: Any,
-        features: Any = "features",
-        *,
-        weight: str = "weight",
-        time: str | None = None,
+        cls, graph: Any, features: Any = "features", *, weight: str = "weight", time: str | None = None
     ) -> ThreadGraph:
         """From a `networkx.DiGraph`; its nodes become the labels.
 
@@ -93,17 +87,16 @@ class ThreadGraph:
         time : str, optional
             Attribute of the nodes that holds their time.
         """
-        from scipy.sparse import csr_array
-
         if not getattr(graph, "is_directed", lambda: False)():
             raise DiversetError(
                 f"graph is a {type(graph).__name__}; threads run along directed edges, so pass a networkx.DiGraph"
             )
+        import networkx
+
         nodes = list(graph.nodes)
-        at = {node: i for i, node in enumerate(nodes)}
-        ends = [(at[a], at[b], float(w)) for a, b, w in graph.edges(data=weight, default=1.0)]
-        rows, columns, values = zip(*ends, strict=True) if ends else ((), (), ())
-        edges = csr_array((np.array(values, dtype=np.float64), (rows, columns)), shape=(len(nodes), len(nodes)))
+        if not nodes:
+            raise KernelError("the graph has no nodes")
+        edges = networkx.to_scipy_sparse_array(graph, nodes, dtype=np.float64, weight=weight)
         if isinstance(features, str):
             missing = next((node for node in nodes if features not in graph.nodes[node]), None)
             if missing is not None:
@@ -147,8 +140,6 @@ class ThreadGraph:
 
     def thread_counts(self, length: int) -> FloatArray:
         """Numbers of threads of 1, 2, ..., `length` nodes; O(length edges)."""
-        from scipy.sparse import csr_array
-
         counts = np.zeros(check_count(length, name="length"))
         steps = csr_array((np.ones(self.n_edges), self.edges.indices, self.edges.indptr), shape=self.edges.shape)
         beginning = np.ones(self.n_nodes)
@@ -166,16 +157,13 @@ class ThreadGraph:
         if self.times is not None:
             back = self.times[end] < self.times[start]
             if back.any():
-                i = int(np.argmax(back))
-                a, b = int(start[i]), int(end[i])
+                a, b = start[back][0], end[back][0]
                 raise DiversetError(
                     f"the edge from {self.labels[a]!r} ({self.times[a]}) to {self.labels[b]!r} ({self.times[b]}) goes "
                     f"back in time ({int(back.sum()):,} edges do); edges lead from the earlier to the later node"
                 )
             if (self.times[start] < self.times[end]).all():
                 return
-        from scipy.sparse.csgraph import connected_components
-
         loops = start[start == end]  # a stored weight of 0 is an edge, too
         n, component = connected_components(self.edges, directed=True, connection="strong")
         if n < self.n_nodes or len(loops):
@@ -194,8 +182,6 @@ def _ends(edges: Any) -> tuple[IntArray, IntArray]:
 
 
 def _read_edges(given: Any) -> Any:
-    from scipy.sparse import csr_array
-
     if is_sparse(given):
         as_real(given.data, name="edges", shape=(None,))  # refuses complex weights
         edges = csr_array(given, dtype=np.float64, copy=True)
@@ -210,23 +196,18 @@ def _read_edges(given: Any) -> Any:
         raise KernelError(f"edges have shape {edges.shape}; they are a square array, one row and column per node")
     if edges.shape[0] == 0:
         raise KernelError("the graph has no nodes")
-    bad = ~np.isfinite(edges.data)
-    if bad.any():
-        i = int(np.argmax(bad))
-        a, b = (int(x[i]) for x in _ends(edges))
-        raise KernelError(f"edges[{a}, {b}] is {edges.data[i]}; weights are finite, and what is no edge is not stored")
+    if not np.isfinite(edges.data).all():
+        a, b, value = (x[~np.isfinite(edges.data)][0] for x in (*_ends(edges), edges.data))
+        raise KernelError(f"edges[{a}, {b}] is {value}; weights are finite, and what is no edge is not stored")
     return edges
 
 
 def _read_features(given: Any, n: int) -> Any:
-    features = given.tocsr() if is_sparse(given) else as_real(given, name="features", shape=(None, None))
-    values = as_real(features.data, name="features", shape=(None,)) if is_sparse(given) else features
+    features = given.tocsr() if is_sparse(given) else as_finite(given, name="features", shape=(None, None))
+    if is_sparse(given):
+        as_finite(features.data, name="features", shape=(None,))
     if features.shape[0] != n:
         raise KernelError(f"features have {features.shape[0]} rows for {n} nodes; give one row for each node")
-    if not (np.abs(values) <= LARGEST).all():
-        raise KernelError(
-            "features hold a number that is not finite, or whose square is not; every entry must be finite"
-        )
     return features
 
 
@@ -236,8 +217,6 @@ def _read_labels(given: Any, n: int) -> tuple[Any, ...]:
     labels = tuple(given.tolist() if isinstance(given, np.ndarray) else given)
     if len(labels) != n:
         raise LabelError(f"there are {len(labels)} labels for {n} nodes; give one for each node")
-    if len(set(labels)) < n:
-        seen: set[Any] = set()
-        twice = next(label for label in labels if label in seen or seen.add(label))  # type: ignore[func-returns-value]
-        raise LabelError(f"label {twice!r} is given to two nodes; labels tell nodes apart")
+    if (pair := first_twice(labels)) is not None:
+        raise LabelError(f"label {labels[pair[0]]!r} is given to two nodes; labels tell nodes apart")
     return labels

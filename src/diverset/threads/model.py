@@ -2,14 +2,13 @@ r"""The k-SDPP over the threads of a graph ([KuleszaTaskar2012]_, section 6.6.2)
 
 from __future__ import annotations
 
-import itertools
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, overload
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from diverset._typing import BoolArray, FloatArray, IntArray, RNGLike
 from diverset.errors import DiversetError, LabelError, SizeError
@@ -18,9 +17,12 @@ from diverset.numerics.projection import project
 from diverset.numerics.validation import (
     as_generator,
     as_number,
+    as_real,
     check_count,
+    check_finite,
     check_fits_in_memory,
     check_nonnegative,
+    check_rows,
     check_size,
     is_sparse,
 )
@@ -34,23 +36,13 @@ __all__ = ["ThreadModel", "ThreadSet"]
 
 #: Log-qualities of edges beyond this are refused: a thread's would overflow.
 _MOST_LOG_QUALITY = 1e300
-#: The search for the best threads stops after a round with a smaller gain, or after `_MOST_ROUNDS`.
+#: Smallest gain for which the search for the best threads changes a node, and largest number of its rounds.
 _PROGRESS, _MOST_ROUNDS = 1e-9, 50
 
 
 @dataclass(frozen=True, eq=False)
 class ThreadSet:
-    """Threads of a graph: a sequence of arrays of node numbers.
-
-    Parameters
-    ----------
-    graph : ThreadGraph
-        The graph.
-    threads : tuple of ndarray of int64
-        The nodes of each, in order.
-    log_prob : float, optional
-        Log-probability of the set, if it was computed.
-    """
+    """Threads of a graph: a sequence of arrays of node numbers, and the log-probability of the set, if computed."""
 
     graph: ThreadGraph
     threads: tuple[IntArray, ...]
@@ -149,21 +141,25 @@ class ThreadModel:
     ) -> None:
         if not isinstance(graph, ThreadGraph):
             raise DiversetError(f"graph is a {type(graph).__name__}; build a ThreadGraph")
-        self._graph = graph
-        self._length, self._k = check_count(length, name="length"), check_count(k, name="k")
-        self._beta = _read_beta(beta)
+        self.graph = graph
+        self.length, self.k = check_count(length, name="length"), check_count(k, name="k")
+        both = beta if isinstance(beta, (tuple, list)) else (beta, beta)
+        if len(both) != 2:
+            raise DiversetError(f"beta is {beta!r}; give a number, or two: for nodes and for edges")
+        check_finite(as_real(both, name="beta", shape=(2,)), name="beta")
+        self._beta = tuple(map(float, both))
         self._rho = check_nonnegative(rho, name="rho")
         self._rng = as_generator(rng)
-        counts = graph.thread_counts(self._length)
+        counts = graph.thread_counts(self.length)
         if counts[-1] < 1.0:
             reach = int(np.count_nonzero(counts))
             raise SizeError(
-                f"no path of the graph has {self._length} nodes: the longest has {reach}; ask for threads of that "
+                f"no path of the graph has {self.length} nodes: the longest has {reach}; ask for threads of that "
                 "length or less, or let more edges in"
             )
-        if counts[-1] < self._k:
+        if counts[-1] < self.k:
             raise SizeError(
-                f"k is {self._k}, but the graph has only {counts[-1]:.0f} threads of this length; ask for fewer or "
+                f"k is {self.k}, but the graph has only {counts[-1]:.0f} threads of this length; ask for fewer or "
                 "shorter threads, or let more edges in"
             )
         features = _node_features(graph.features, self._rho, projection, self._rng)
@@ -175,37 +171,26 @@ class ThreadModel:
         self._edges = _edge_qualities(graph.edges, self._beta[1], share)
 
     def __repr__(self) -> str:
-        return f"ThreadModel({self._graph!r}, length={self._length}, k={self._k}, beta={self._beta}, rho={self._rho:g})"
-
-    @property
-    def graph(self) -> ThreadGraph:
-        """The graph."""
-        return self._graph
-
-    @property
-    def k(self) -> int:
-        """Number of threads in a set."""
-        return self._k
-
-    @property
-    def length(self) -> int:
-        """Nodes of a thread."""
-        return self._length
+        return f"ThreadModel({self.graph!r}, length={self.length}, k={self.k}, beta={self._beta}, rho={self._rho:g})"
 
     @cached_property
     def structured(self) -> StructuredKDPP:
         """The k-SDPP over threads as structures: one part for each position, whose values are nodes."""
         dpp = StructuredDPP(self._factor_graph())
-        if self._k > dpp.rank:
+        if self.k > dpp.rank:
             raise SizeError(
-                f"k is {self._k}, but the features of all threads span only {dpp.rank} dimensions, and diverse sets "
+                f"k is {self.k}, but the features of all threads span only {dpp.rank} dimensions, and diverse sets "
                 "have no more threads than that; ask for fewer, project to more dimensions, or give more features"
             )
-        return dpp.of_size(self._k)
+        return dpp.of_size(self.k)
 
     def log_prob(self, threads: Sequence[Any]) -> float:
         """Log-probability that a draw is exactly this set of threads, each a sequence of node numbers."""
-        return self.structured.log_prob(self._rows(threads))
+        rows = [check_rows(thread, self.graph.n_nodes, name=f"thread {i}") for i, thread in enumerate(threads)]
+        for i, row in enumerate(rows):
+            if len(row) != self.length:
+                raise LabelError(f"thread {i} has {len(row)} nodes; the threads of this model have {self.length}")
+        return self.structured.log_prob(np.array(rows, dtype=np.int64).reshape(-1, self.length))
 
     def node_marginals(self) -> FloatArray:
         r"""Expected number of threads of a draw that pass through each node.
@@ -241,20 +226,20 @@ class ThreadModel:
         """
         starts = check_count(n_starts, name="n_starts")
         generator = as_generator(rng)
-        search, X = _Search(self), self._features
-        chosen = np.zeros((0, self._length), dtype=np.int64)
+        X = self._features
+        chosen = np.zeros((0, self.length), dtype=np.int64)
         rest = self.structured.dpp
-        for i in range(self._k):
+        for i in range(self.k):
             if progress is not None:
-                progress(i, self._k)
+                progress(i, self.k)
             found = [rows[0] for rows in rest.of_size(1).sample(starts, rng=generator)]
             if i == 0:
                 found.append(QualityModel(self.structured._space.graph).n_best(1)[0])
-            improved = [search.improve(thread, X) for thread in found]
+            improved = [self._improved(thread, X) for thread in found]
             improved = [pair for pair in improved if not (chosen == pair[0]).all(axis=1).any()]
             thread = max(improved, key=lambda pair: pair[1])[0]
             chosen = np.concatenate([chosen, thread[None, :]])
-            if i + 1 < self._k:
+            if i + 1 < self.k:
                 rest = rest.condition(include=thread[None, :])
                 new = X[thread].sum(axis=0)
                 new /= np.linalg.norm(new)
@@ -262,114 +247,61 @@ class ThreadModel:
         return self._set(chosen, self.structured.log_prob(chosen))
 
     def _set(self, rows: IntArray, log_prob: float | None = None) -> ThreadSet:
-        return ThreadSet(self._graph, tuple(rows), log_prob)
+        return ThreadSet(self.graph, tuple(rows), log_prob)
 
     def _factor_graph(self, allowed: BoolArray | None = None) -> FactorGraph:
-        """The factor graph of all threads, or of those through allowed nodes only.
-
-        One part for each position, all over the same nodes and edges, so that their arrays are held once.
-        """
-        factors = FactorGraph([self._graph.n_nodes] * self._length)
+        """The factor graph of all threads, or of those through allowed nodes; the arrays of all positions are one."""
+        factors = FactorGraph([self.graph.n_nodes] * self.length)
         log_node = self._nodes if allowed is None else np.where(allowed, self._nodes, -np.inf)
-        parts = [[r] for r in range(self._length)]
+        parts = [[r] for r in range(self.length)]
         factors.add_factors(parts, features=self._features, log_quality=log_node, name="nodes")
-        if self._length > 1:
-            steps = [[r, r + 1] for r in range(self._length - 1)]
+        if self.length > 1:
+            steps = [[r, r + 1] for r in range(self.length - 1)]
             factors.add_factors(steps, log_quality=self._edges, name="edges")
         return factors
 
-    def _rows(self, threads: Sequence[Any]) -> IntArray:
-        """Threads, given as sequences of nodes, as the rows of one array."""
-        rows = np.zeros((len(threads), self._length), dtype=np.int64)
-        for i, thread in enumerate(threads):
-            nodes = np.asarray(thread)
-            if nodes.ndim != 1 or nodes.dtype.kind not in "iu":
-                raise LabelError(f"thread {i} is {thread!r}; a thread is a sequence of node numbers")
-            if len(nodes) != self._length:
-                raise LabelError(f"thread {i} has {len(nodes)} nodes; the threads of this model have {self._length}")
-            if not 0 <= int(nodes.min()) <= int(nodes.max()) < self._graph.n_nodes:
-                raise LabelError(
-                    f"thread {i} names node {int(nodes.max())}; nodes are numbered 0 to {self._graph.n_nodes - 1}"
-                )
-            rows[i] = nodes
-        return rows
-
-
-class _Search:
-    """Coordinate ascent over the nodes of one thread.
-
-    Only the nodes that have edges with the neighbours of a position are tried there.
-    """
-
-    def __init__(self, model: ThreadModel) -> None:
-        self.nodes, self.edges = model._nodes, model._edges
-        self.back = self.edges.T.tocsr()
-
-    @staticmethod
-    def _row(matrix: Any, node: int) -> tuple[IntArray, FloatArray]:
-        part = slice(matrix.indptr[node], matrix.indptr[node + 1])
-        return matrix.indices[part].astype(np.int64), matrix.data[part]
+    @cached_property
+    def _back(self) -> Any:
+        return self._edges.T.tocsr()
 
     def _options(self, thread: IntArray, r: int) -> tuple[IntArray, FloatArray]:
         """Nodes that can stand at position r, and the log-qualities of their edges to both neighbours."""
-        if r == 0 and len(thread) == 1:
-            return np.arange(len(self.nodes)), np.zeros(len(self.nodes))
-        if r == 0:
-            return self._row(self.back, int(thread[1]))
-        nodes, log_q = self._row(self.edges, int(thread[r - 1]))
-        if r == len(thread) - 1:
-            return nodes, log_q
-        others, other_q = self._row(self.back, int(thread[r + 1]))
-        both, i, j = np.intersect1d(nodes, others, assume_unique=True, return_indices=True)
-        return both, log_q[i] + other_q[j]
+        near = [_row(self._edges, a) for a in thread[:r][-1:]] + [_row(self._back, b) for b in thread[r + 1 : r + 2]]
+        if not near:
+            return np.arange(self.graph.n_nodes), np.zeros(self.graph.n_nodes)
+        nodes, log_q = near[0]
+        if len(near) == 2:
+            nodes, i, j = np.intersect1d(nodes, near[1][0], assume_unique=True, return_indices=True)
+            log_q = log_q[i] + near[1][1][j]
+        return nodes, log_q
 
-    def value(self, thread: IntArray, X: FloatArray) -> float:
-        """Twice the log-quality plus the log of the squared length of the features, for a possible thread."""
-        log_q = float(self.nodes[thread].sum())
-        for a, b in itertools.pairwise(thread.tolist()):
-            nodes, weights = self._row(self.edges, a)
-            log_q += float(weights[np.searchsorted(nodes, b)])
-        total = X[thread].sum(axis=0)
-        with np.errstate(divide="ignore"):
-            return 2.0 * log_q + float(np.log(total @ total))
-
-    def improve(self, thread: IntArray, X: FloatArray) -> tuple[IntArray, float]:
-        """Change single nodes for the better until none can be; `X` are the features of nodes that count."""
+    def _improved(self, thread: IntArray, X: FloatArray) -> tuple[IntArray, float]:
+        """Change single nodes until none can be improved: the thread, and its log squared quality and length of `X`."""
         thread = thread.copy()
-        value = self.value(thread, X)
         for _ in range(_MOST_ROUNDS):
-            before = value
-            for r in range(len(thread)):
+            before = thread.copy()
+            for r in range(self.length):
                 nodes, log_q = self._options(thread, r)
-                if len(nodes) == 0:
-                    continue
-                now = int(np.flatnonzero(nodes == thread[r])[0])
                 others = X[thread].sum(axis=0) - X[thread[r]]
                 with np.errstate(divide="ignore"):
-                    gain = 2.0 * (log_q + self.nodes[nodes]) + np.log(row_norms_squared(X[nodes] + others))
+                    gain = 2.0 * (log_q + self._nodes[nodes]) + np.log(row_norms_squared(X[nodes] + others))
                 top = int(np.argmax(gain))
-                if gain[top] > gain[now] + _PROGRESS:
-                    value += float(gain[top] - gain[now])
+                if gain[top] > gain[nodes == thread[r]][0] + _PROGRESS:
                     thread[r] = nodes[top]
-            if value <= before + _PROGRESS:
+            if (thread == before).all():
                 break
-        return thread, self.value(thread, X)
+        log_q, total = self._nodes[thread].sum() + self._edges[thread[:-1], thread[1:]].sum(), X[thread].sum(axis=0)
+        with np.errstate(divide="ignore"):
+            return thread, float(2.0 * log_q + np.log(total @ total))
 
 
-def _read_beta(beta: Any) -> tuple[float, float]:
-    given = tuple(beta) if isinstance(beta, (tuple, list)) else (beta, beta)
-    if len(given) != 2:
-        raise DiversetError(f"beta is {beta!r}; give a number, or two: for nodes and for edges")
-    nodes, edges = (as_number(value, name="beta") for value in given)
-    if not (math.isfinite(nodes) and math.isfinite(edges)):
-        raise DiversetError(f"beta is {beta!r}; it must be finite")
-    return nodes, edges
+def _row(matrix: Any, node: int) -> tuple[IntArray, FloatArray]:
+    part = slice(matrix.indptr[node], matrix.indptr[node + 1])
+    return matrix.indices[part].astype(np.int64), matrix.data[part]
 
 
 def _edge_qualities(edges: Any, beta: float, balance: float) -> Any:
     """Log-qualities of the edges; balanced, each less a share of the logarithms of its row's and its column's sum."""
-    from scipy.sparse import csr_array
-
     with np.errstate(over="ignore"):
         log_q = beta * edges.data
     if (np.abs(log_q) > _MOST_LOG_QUALITY).any():
@@ -378,22 +310,12 @@ def _edge_qualities(edges: Any, beta: float, balance: float) -> Any:
             "overflow; scale the weights down, or beta"
         )
     if balance > 0.0 and edges.nnz:
-        out = np.diff(edges.indptr)
-        by_end = np.argsort(edges.indices, kind="stable")
-        into = np.bincount(edges.indices, minlength=edges.shape[0])
-        from_start = np.repeat(_log_sums(2.0 * log_q, out), out)
-        to_end = np.empty_like(log_q)
-        to_end[by_end] = np.repeat(_log_sums(2.0 * log_q[by_end], into), into)
-        log_q = log_q - 0.25 * balance * (from_start + to_end)
+        start = np.repeat(np.arange(edges.shape[0]), np.diff(edges.indptr))
+        out, into = np.full((2, edges.shape[0]), -np.inf)
+        np.logaddexp.at(out, start, 2.0 * log_q)
+        np.logaddexp.at(into, edges.indices, 2.0 * log_q)
+        log_q = log_q - 0.25 * balance * (out[start] + into[edges.indices])
     return csr_array((log_q, edges.indices, edges.indptr), edges.shape)
-
-
-def _log_sums(log_values: FloatArray, counts: IntArray) -> FloatArray:
-    """Logarithms of the sums of consecutive groups of `counts` values; 0 for empty groups."""
-    some = counts > 0
-    sums = np.zeros(len(counts))
-    sums[some] = np.logaddexp.reduceat(log_values, (np.cumsum(counts) - counts)[some])
-    return sums
 
 
 def _node_features(features: Any, rho: float, dim: int | None, rng: np.random.Generator) -> FloatArray:
@@ -415,8 +337,6 @@ def _smoothed(features: FloatArray, edges: Any, rounds: int) -> FloatArray:
     """Repeated means over every node and the nodes before and after it. O(rounds edges d)."""
     if rounds == 0:
         return features
-    from scipy.sparse import csr_array
-
     near = csr_array((np.ones(edges.nnz), edges.indices, edges.indptr), shape=edges.shape)
     size = 1.0 + np.diff(edges.indptr) + np.bincount(edges.indices, minlength=edges.shape[0])
     for _ in range(rounds):

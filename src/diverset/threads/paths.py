@@ -19,12 +19,13 @@ events, the threads are independent, each with law p. Draws are exact, and cost 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from diverset._typing import FloatArray, IntArray, RNGLike
 from diverset.errors import ImpossibleEventError, LabelError, SizeError
@@ -68,14 +69,10 @@ class EventPaths:
     def _backward(self, scale: float, reduce: Any) -> list[FloatArray]:
         """Messages from the end: entry r is over the nodes at place r, for the part of the thread from there on."""
         own = scale * self.weights
-        last = own if self.ends is None else np.where(self.ends, own, -np.inf)
-        messages = [last]
-        some = np.flatnonzero(np.diff(self.edges.indptr))
+        messages = [own if self.ends is None else np.where(self.ends, own, -np.inf)]
         for _ in range(self.length - 1):
             rest = np.full(len(own), -np.inf)
-            if len(some):
-                steps = scale * self.edges.data + messages[0][self.edges.indices]
-                rest[some] = reduce.reduceat(steps, self.edges.indptr[some])
+            reduce.at(rest, self._from, scale * self.edges.data + messages[0][self.edges.indices])
             messages.insert(0, own + rest)
         if self.starts is not None:
             messages[0] = np.where(self.starts, messages[0], -np.inf)
@@ -95,14 +92,10 @@ class EventPaths:
         """Log-probability of a thread, given by places, among the threads of the event."""
         if len(places) != self.length:
             return -np.inf
-        value = float(self.weights[places].sum())
-        for a, b in zip(places[:-1].tolist(), places[1:].tolist(), strict=True):
-            row = slice(self.edges.indptr[a], self.edges.indptr[a + 1])
-            at = np.flatnonzero(self.edges.indices[row] == b)
-            if len(at) == 0:
-                return -np.inf
-            value += float(self.edges.data[row][at[0]])
-        return 2.0 * value - self.log_total
+        at = np.nonzero((self._from == places[:-1, None]) & (self.edges.indices == places[1:, None]))[1]
+        if len(at) < self.length - 1:
+            return -np.inf
+        return 2.0 * float(self.weights[places].sum() + self.edges.data[at].sum()) - self.log_total
 
     def best(self) -> tuple[IntArray, float]:
         """The most probable thread, by places, and its log-quality; exact (Viterbi)."""
@@ -133,16 +126,11 @@ class EventPaths:
         own = 2.0 * self.weights
         forward = own if self.starts is None else np.where(self.starts, own, -np.inf)
         total = np.zeros(len(own))
-        # Sums over the edges into a node, in the order of their ends.
-        by_end = np.argsort(self.edges.indices, kind="stable")
-        into = np.bincount(self.edges.indices, minlength=len(own))
-        some, first = np.flatnonzero(into), np.cumsum(into) - into
         for r, message in enumerate(self._sums):
             if r > 0:
-                steps = (forward[self._from] + 2.0 * self.edges.data)[by_end]
                 rest = np.full(len(own), -np.inf)
                 with np.errstate(invalid="ignore"):
-                    rest[some] = np.logaddexp.reduceat(steps, first[some])
+                    np.logaddexp.at(rest, self.edges.indices, forward[self._from] + 2.0 * self.edges.data)
                 forward = own + rest
             # Both messages hold the node's own weight.
             total += np.exp(forward + message - own - self.log_total)
@@ -156,8 +144,6 @@ class EventPaths:
 
     def through(self, place: int) -> EventPaths:
         """The threads that pass through a node: none starts after it, ends before it, or jumps over it."""
-        from scipy.sparse import csr_array
-
         kept = ~((self._from < place) & (self.edges.indices > place))
         edges = csr_array((self.edges.data[kept], (self._from[kept], self.edges.indices[kept])), self.edges.shape)
         at = np.arange(len(self.nodes))
@@ -195,28 +181,20 @@ class EventModel:
     """
 
     def __init__(
-        self,
-        paths: Sequence[EventPaths],
-        *,
-        k: int,
-        weights: Any = None,
-        similarity: Any = None,
-        shared: bool = False,
+        self, paths: Sequence[EventPaths], *, k: int, weights: Any = None, similarity: Any = None, shared: bool = False
     ) -> None:
         self.paths = tuple(paths)
         self.k = check_count(k, name="k")
-        if self.k > len(self.paths):
-            raise SizeError(f"k is {self.k}, but there are only {len(self.paths)} events; ask for fewer threads")
-        n = len(self.paths)
+        if self.k > (n := len(self.paths)):
+            raise SizeError(f"k is {self.k}, but there are only {n} events; ask for fewer threads")
         w = np.ones(n) if weights is None else as_real(weights, name="weights", shape=(n,))
         S = np.eye(n) if similarity is None else as_real(similarity, name="similarity", shape=(n, n))
-        for e, event in enumerate(self.paths):
-            if not np.isfinite(event.log_total):
-                raise ImpossibleEventError(f"event {e} has no thread of {event.length} documents")
         self._L = S * np.outer(w, w)
         #: The events of each document, with its place in each.
         self._at: dict[int, dict[int, int]] = {}
         for e, event in enumerate(self.paths):
+            if not np.isfinite(event.log_total):
+                raise ImpossibleEventError(f"event {e} has no thread of {event.length} documents")
             for j, i in enumerate(event.nodes.tolist()):
                 self._at.setdefault(i, {})[e] = j
         if not shared and any(len(places) > 1 for places in self._at.values()):
@@ -244,8 +222,9 @@ class EventModel:
             for events in itertools.product(*options)
             if len(set(events)) == self.k
         }
-        terms = [value + self._log_prob_of_events(e for e, _ in labelled) for labelled, value in sets.items()]
-        return float(np.logaddexp.reduce(terms)) if terms else -np.inf
+        if len(self.paths) > self.k:
+            sets = {S: value + float(self.events.log_prob(sorted(e for e, _ in S))) for S, value in sets.items()}
+        return float(np.logaddexp.reduce(list(sets.values()))) if sets else -np.inf
 
     def _log_probs(self, thread: tuple[int, ...]) -> dict[int, float]:
         """Log-probability of a thread in each event that has it."""
@@ -253,9 +232,6 @@ class EventModel:
         events = set(known[0]).intersection(*known[1:]) if known else set()
         values = {e: self.paths[e].log_prob(np.array([at[e] for at in known])) for e in sorted(events)}
         return {e: value for e, value in values.items() if value > -np.inf}
-
-    def _log_prob_of_events(self, events: Iterable[int]) -> float:
-        return 0.0 if len(self.paths) == self.k else float(self.events.log_prob(sorted(events)))
 
     def node_marginals(self, n: int) -> FloatArray:
         """Expected number of threads of a draw that pass through each of n documents.
@@ -274,8 +250,8 @@ class EventModel:
         """
         generator = as_generator(rng)
         paths, chosen = self._given(through)
-        law = self.events if chosen is None else self.events.condition(include=[chosen])
-        events = sorted({*law.sample(rng=generator).tolist(), *(() if chosen is None else (chosen,))})
+        law = self.events.condition(include=chosen) if chosen else self.events
+        events = sorted({*law.sample(rng=generator).tolist(), *chosen})
         return [paths[e].nodes[paths[e].sample(generator)] for e in events]
 
     def best(self, *, through: int | None = None) -> list[IntArray]:
@@ -289,18 +265,18 @@ class EventModel:
         if len(paths) > self.k:
             from diverset.inference import map_local_search
 
-            dpp = self.events.dpp if chosen is None else self.events.dpp.condition(include=[chosen])
-            more = self.k if chosen is None else self.k - 1
-            found = map_local_search(dpp, more).indices.tolist() if more else []
-            events = sorted({*found, *(() if chosen is None else (chosen,))})
+            dpp = self.events.dpp.condition(include=chosen) if chosen else self.events.dpp
+            more = self.k - len(chosen)
+            events = sorted({*(map_local_search(dpp, more).indices.tolist() if more else []), *chosen})
         return [paths[e].nodes[paths[e].best()[0]] for e in events]
 
-    def _given(self, through: int | None) -> tuple[tuple[EventPaths, ...], int | None]:
+    def _given(self, through: int | None) -> tuple[tuple[EventPaths, ...], list[int]]:
+        """The paths of the events, one of them given a document, and that event."""
         if through is None:
-            return self.paths, None
+            return self.paths, []
         if int(through) not in self._at:
             raise LabelError(f"document {through} is in no event of the model")
         e, place = next(iter(self._at[int(through)].items()))
         only = self.paths[e].through(place)
         only = replace(only, length=only.longest(only.length))
-        return (*self.paths[:e], only, *self.paths[e + 1 :]), e
+        return (*self.paths[:e], only, *self.paths[e + 1 :]), [e]

@@ -138,7 +138,7 @@ def evaluate(
         score = story_score(found, events)
         purity, one_to_one = score.purity, score.matched
         told = round(score.coverage * min(len(found), len({event for event in events if event is not None})))
-    steps = [(a, b) for thread in found for a, b in zip(thread[:-1].tolist(), thread[1:].tolist(), strict=True)]
+    forward = np.concatenate([corpus.times[thread[:-1]] < corpus.times[thread[1:]] for thread in found])
     places = np.concatenate(found)
     outside = len(corpus) - max(map(len, found)) >= 2
     return ThreadScores(
@@ -151,7 +151,7 @@ def evaluate(
         redundancy=_redundancy(corpus, found),
         repeats=len(places) - len(np.unique(places)),
         days=None if events is None or days is None else _days_reached(corpus, found, events, days),
-        chronology=float(np.mean([corpus.times[a] < corpus.times[b] for a, b in steps])) if steps else 1.0,
+        chronology=float(forward.mean()) if len(forward) else 1.0,
     )
 
 
@@ -160,13 +160,10 @@ def _recurrence(vectors: Any, threads: Sequence[IntArray]) -> float:
     rarity = np.log(vectors.shape[0] / np.maximum(np.bincount(vectors.indices, minlength=vectors.shape[1]), 1))
     found = []
     for thread in threads:
-        known: set[int] = set()
-        for r, i in enumerate(thread.tolist()):
-            own = vectors.indices[vectors.indptr[i] : vectors.indptr[i + 1]]
-            total = float(rarity[own].sum())
-            if r > 0 and total > 0.0:
-                found.append(sum(rarity[j] for j in own.tolist() if j in known) / total)
-            known.update(own.tolist())
+        for r in range(1, len(thread)):
+            own, known = vectors[thread[r : r + 1]].indices, vectors[thread[:r]].indices
+            if (total := rarity[own].sum()) > 0.0:
+                found.append(rarity[np.intersect1d(own, known)].sum() / total)
     return float(np.mean(found)) if found else 0.0
 
 
@@ -217,19 +214,16 @@ def hold_back(corpus: Corpus, *, share: float = 0.5, rng: RNGLike = 0) -> tuple[
     names = sorted(set(stems.values()))
     gone = set(itertools.compress(names, as_generator(rng).random(len(names)) < part))
     held = {word for word, name in stems.items() if name in gone}
-    judge, _ = term_vectors(
-        corpus.texts,
-        min_documents=2,
-        max_share=1.0,
-        analyzer=lambda text: [stems[word] for word in content_terms(text) if word in held],
-    )
+
+    def removed(text: str) -> list[str]:
+        return [stems[word] for word in content_terms(text) if word in held]
 
     def kept(text: str) -> str:
         return re.sub(r"[^\W_]+", lambda word: "" if word[0].lower() in held else word[0], text)
 
-    texts, titles = [kept(text) for text in corpus.texts], [kept(title) for title in corpus.titles]
-    texts = [text if text.strip() else "." for text in texts]
-    return Corpus(texts, corpus.times, corpus.ids, titles), judge
+    texts = [rest if (rest := kept(text)).strip() else "." for text in corpus.texts]
+    judge = term_vectors(corpus.texts, max_share=1.0, analyzer=removed)[0]
+    return Corpus(texts, corpus.times, corpus.ids, [kept(title) for title in corpus.titles]), judge
 
 
 def compare(ours: Sequence[ThreadScores], theirs: Sequence[ThreadScores]) -> dict[str, Bootstrap]:
@@ -250,13 +244,9 @@ def compare(ours: Sequence[ThreadScores], theirs: Sequence[ThreadScores]) -> dic
 
 def coherence(vectors: Any, threads: Iterable[IntArray]) -> float:
     """Mean cosine between neighbours along the threads."""
-    found = []
     as_finite(vectors.data, name="vectors", shape=(None,))
-    for thread in threads:
-        thread = check_rows(thread, vectors.shape[0], name="a thread")
-        if len(thread) > 1:
-            steps = vectors[thread[:-1]].multiply(vectors[thread[1:]]).sum(axis=1)
-            found.append(float(np.mean(np.asarray(steps))))
+    every = [check_rows(thread, vectors.shape[0], name="a thread") for thread in threads]
+    found = [vectors[y[:-1]].multiply(vectors[y[1:]]).sum(axis=1).mean() for y in every if len(y) > 1]
     return float(np.mean(found)) if found else 0.0
 
 
@@ -289,9 +279,7 @@ def interlopers_found(
         thread = check_rows(thread, vectors.shape[0], name="a thread")
         others = np.setdiff1d(np.arange(vectors.shape[0]), thread)
         if len(others) < count:
-            raise SizeError(
-                f"n is {count}, and {len(others)} documents are outside of a thread; put in fewer strangers"
-            )
+            raise SizeError(f"n is {count}, but only {len(others)} documents are outside of a thread; add fewer")
         for _ in range(rounds):
             strangers = generator.choice(others, size=count, replace=False)
             X = vectors[np.concatenate([thread, strangers])]
@@ -351,11 +339,8 @@ def story_score(threads: Iterable[IntArray], stories: Sequence[Any]) -> StorySco
             shares[t, names[story]] += 1.0 / len(thread)
     rows, columns = linear_sum_assignment(shares, maximize=True)
     told = np.unique(shares.argmax(axis=1)[shares.max(axis=1) > 0.5])
-    return StoryScore(
-        float(shares.max(axis=1).mean()),
-        float(shares[rows, columns].sum() / len(found)),
-        len(told) / min(shares.shape),
-    )
+    matched = float(shares[rows, columns].sum() / len(found))
+    return StoryScore(float(shares.max(axis=1).mean()), matched, len(told) / min(shares.shape))
 
 
 class Bootstrap(NamedTuple):

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
 from diverset._typing import BoolArray, FloatArray, IntArray
 from diverset.threads.corpus import content_terms
@@ -52,19 +54,12 @@ class Series:
         return len(self.documents)
 
 
-def _masked(text: str) -> list[str]:
-    """The first tokens of a text, with numbers as ``#``, and names, runs of capitalised words, as ``@``."""
-    masked = _NAME.sub(" @ ", _NUMBER.sub(" # ", text[: 12 * _READ])).lower()
-    return _TOKEN.findall(masked)[:_READ]
-
-
 def forms(texts: Sequence[str]) -> Any:
-    """Masked phrases of each document: a CSR matrix of ones, (n, n_phrases)."""
-    from scipy.sparse import csr_array
-
+    """Phrases of each document, a CSR matrix of ones, with numbers masked as ``#`` and runs of capitals as ``@``."""
     codes, ends = array("q"), array("q", [0])
     for text in texts:
-        tokens = [hash(token) for token in _masked(text)]
+        masked = _NAME.sub(" @ ", _NUMBER.sub(" # ", text[: 12 * _READ])).lower()
+        tokens = [hash(token) for token in _TOKEN.findall(masked)[:_READ]]
         codes.extend({hash(phrase) for phrase in zip(*(tokens[j:] for j in range(_PHRASE)), strict=False)})
         ends.append(len(codes))
     names, columns = np.unique(np.array(codes, dtype=np.int64), return_inverse=True)
@@ -88,9 +83,6 @@ def form_overlap(F: Any, rows: IntArray, columns: IntArray) -> FloatArray:
 
 def find_series(texts: Sequence[str], F: Any, similar: Similar, days: FloatArray) -> list[Series]:
     """Formulaic series among documents with the forms `F`, the largest first."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
-
     n = len(texts)
     # Copies of one story have its form, too, and are no series.
     apart = (similar.cosines < COPY) | (np.abs(days[similar.rows] - days[similar.columns]) > COPY_DAYS)

@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
+from scipy.sparse import csr_array
 
 from diverset._typing import FloatArray, IntArray
 from diverset.text.tfidf import unit_rows
@@ -64,7 +66,9 @@ def event_paths(
     own = nodes[np.argsort(days[nodes], kind="stable")]
     X, forms, t = details[own], F[own], days[own]
     beat = max(float(np.ptp(np.quantile(t, [0.05, 0.95]))) / max(length - 1, 1), 1e-9)
-    weights = _CENTRAL * _centrality(X) + rules.burst * _burst(t, min(_BURST_DAYS, max(beat, 1e-3)))
+    centre = np.asarray(X.sum(axis=0), dtype=np.float64).ravel()
+    central = np.asarray(X @ (centre / (np.linalg.norm(centre) or 1.0)))
+    weights = _CENTRAL * central + rules.burst * _burst(t, min(_BURST_DAYS, max(beat, 1e-3)))
     # Threads move on by a day at a time if the event lasts long enough, and within the day if not.
     apart = 1.0 if _chain(t, 1.0) >= length else min(1.0, beat / 2.0)
     found: EventPaths | None = None
@@ -84,12 +88,6 @@ def event_paths(
         if reach > (0 if found is None else found.length):
             found = EventPaths(own, weights, edges, reach)
     return found if found is not None and found.length >= min_length else None
-
-
-def _centrality(X: Any) -> FloatArray:
-    centre = np.asarray(X.sum(axis=0), dtype=np.float64).ravel()
-    norm = float(np.linalg.norm(centre))
-    return np.asarray(X @ (centre / norm if norm > 0.0 else centre))
 
 
 def _burst(t: FloatArray, reach: float) -> FloatArray:
@@ -115,8 +113,6 @@ def _chain(t: FloatArray, apart: float) -> int:
 
 def _edges(X: Any, F: Any, t: FloatArray, least: float, most: float, beat: float, rules: StepRules) -> Any:
     """Log-qualities of the steps from each document to the most similar that are later, but not too late."""
-    from scipy.sparse import csr_array
-
     m = len(t)
     across = X.T.tocsr()
     rows, columns, values = [], [], []
@@ -129,10 +125,7 @@ def _edges(X: Any, F: Any, t: FloatArray, least: float, most: float, beat: float
         allowed = (gap >= least) & (gap <= most) & (place > place[start:stop, None])
         allowed &= (S >= rules.min_similarity) & (S <= rules.max_similarity)
         score = np.where(allowed, S, -np.inf)
-        if m > _MOST_EDGES:
-            top = np.argpartition(score, m - _MOST_EDGES, axis=1)[:, m - _MOST_EDGES :]
-        else:
-            top = np.broadcast_to(place, S.shape)
+        top = np.argpartition(score, max(m - _MOST_EDGES, 0), axis=1)[:, max(m - _MOST_EDGES, 0) :]
         some = np.isfinite(np.take_along_axis(score, top, axis=1))
         r, c = np.nonzero(some)[0], top[some]
         if np.isfinite(rules.max_similarity):
@@ -158,13 +151,7 @@ def usual_similarity(groups: Sequence[IntArray], details: Any) -> float:
 
 
 def choose_beta(
-    groups: Sequence[IntArray],
-    details: Any,
-    F: Any,
-    days: FloatArray,
-    length: int,
-    rules: StepRules,
-    rng: np.random.Generator,
+    groups: Sequence[IntArray], details: Any, F: Any, days: FloatArray, length: int, rules: StepRules, rng: Generator
 ) -> tuple[float, dict[float, float]]:
     """Choose beta by held-back words; returns it with the score of each candidate.
 
@@ -181,9 +168,9 @@ def choose_beta(
             paths = event_paths(own, seen, F, days, length, replace(rules, beta=beta))
             if paths is not None:
                 thread = paths.nodes[paths.best()[0]]
-                along = np.asarray(judge[thread[:-1]].multiply(judge[thread[1:]]).sum(axis=1)).ravel()
+                along = judge[thread[:-1]].multiply(judge[thread[1:]]).sum(axis=1).mean() if len(thread) > 1 else 0.0
                 covered = (judge[own] @ judge[thread].T).toarray().max(axis=1)
-                scores[beta].append(float(along.mean() + covered.mean()) if len(along) else float(covered.mean()))
+                scores[beta].append(float(along + covered.mean()))
     means = {beta: float(np.mean(found)) if found else 0.0 for beta, found in scores.items()}
     best = max(means, key=lambda beta: means[beta])
     chosen = best if means[best] > (1.0 + _BETTER) * means[BETAS[0]] else BETAS[0]
