@@ -1,15 +1,15 @@
-r"""What people use instead of a determinantal point process, under one interface.
+r"""Common alternatives to determinantal point processes, under one interface.
 
-Every function takes the same arguments and returns a :class:`~diverset.inference.result.Selection`, so that
-methods are compared by changing one word:
+Every function takes the same arguments and returns a :class:`~diverset.inference.result.Selection`, so that only the
+function's name changes in a comparison of methods:
 
 ========================================  ==============================================================
-:func:`mmr`                               good, and unlike the most similar item already there
-:func:`max_sum`                           far apart on average
-:func:`max_min`                           even the nearest two far apart (farthest first)
-:func:`facility_location`                 every item near one of the picks
-:func:`top_k`                             the best, whatever they resemble
-:func:`random`                            any items at all
+:func:`mmr`                               high quality, low similarity to the nearest earlier pick
+:func:`max_sum`                           large mean distance between picks
+:func:`max_min`                           large smallest distance between picks (farthest first)
+:func:`facility_location`                 every item is similar to one of the picks
+:func:`top_k`                             highest quality, regardless of similarity
+:func:`random`                            a uniform random sample
 ========================================  ==============================================================
 
 >>> from diverset import baselines
@@ -20,9 +20,9 @@ top_k [0 1]
 mmr [0 2]
 max_min [0 2]
 
-**Which way the dial turns.** Here ``diversity`` is 1 for diverse and 0 for plain top-k, in every method. The
-paper that MMR comes from weighs relevance by :math:`\lambda` and diversity by :math:`1 - \lambda`, and the tools
-that offer it do not agree:
+**Direction of the dial.** Here ``diversity`` is 1 for most diverse and 0 for plain top-k, in every method. The paper
+on MMR gives relevance the weight :math:`\lambda` and diversity the weight :math:`1 - \lambda`, and other tools use
+either direction:
 
 ==============================  ===================  ============  =======  ======================================
 tool                            argument             most diverse  default  documented at
@@ -36,8 +36,8 @@ Elasticsearch (from 9.3)        ``lambda``           0                      "Div
 OpenSearch (from 3.3)           ``diversity``        1                      "Vector search with MMR reranking"
 ==============================  ===================  ============  =======  ======================================
 
-So ``diversity=0.3`` here is 0.3 in Qdrant and OpenSearch and 0.7 in LangChain, Weaviate and Elasticsearch, as far
-as their scores are alike.
+So ``diversity=0.3`` here corresponds to 0.3 in Qdrant and OpenSearch and to 0.7 in LangChain, Weaviate and
+Elasticsearch, if the scores have the same scale.
 """
 
 from diverset.baselines.methods import facility_location, max_min, max_sum, mmr, random, top_k

@@ -1,4 +1,4 @@
-"""Baselines: greedy rules that trade quality against similarity without determinants."""
+"""Baselines: greedy methods that trade quality off against similarity without determinants."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from diverset.numerics.validation import as_generator, check_fits_in_memory, is_
 
 __all__ = ["facility_location", "max_min", "max_sum", "mmr", "random", "top_k"]
 
-#: Scores this many rounding errors apart are equal.
+#: Scores that differ by at most this many rounding errors count as equal.
 _SLACK = 32.0
 #: Number of stale gains that facility location recomputes together at first; it doubles while more are needed.
 _FIRST_BATCH = 4
 
 
 class _Picker:
-    """A call of a baseline, read as :func:`diverset.select` reads its arguments, and the picks made so far."""
+    """The checked arguments of a baseline, as in :func:`diverset.select`, and the picks made so far."""
 
     def __init__(self, features: Any, k: Any, *, diversity: Any, **options: Any) -> None:
         if is_blocked(features):
@@ -46,11 +46,11 @@ class _Picker:
             )
 
     def rounding(self, magnitude: float) -> float:
-        """How far two sums of terms of this magnitude can differ by rounding alone.
+        """Largest difference that rounding can cause between two sums of terms of this magnitude.
 
-        Copies of an item have the same similarities, but sums taken in another order differ in the last bit.
+        Duplicates of an item have the same similarities, but sums in another order differ in the last bit.
         """
-        # A tolerance for float64 arithmetic only: differences between float32 similarities count as real.
+        # The tolerance is for float64 arithmetic: differences between float32 similarities are not ignored.
         return _SLACK * min(self.similarity.rounding, 1e3 * EPS) * magnitude
 
     def pick(
@@ -63,8 +63,8 @@ class _Picker:
     ) -> FloatArray:
         """Pick the available item of highest score, and return the similarities of all items to it.
 
-        Of equals the first one is picked, or the first of best quality. `magnitude` is that of the terms that each
-        score is the sum of; a score without similarities is exact. `gains` are the scores by default.
+        In case of ties the first item is picked, or with `by_quality` the first of best quality. `magnitude` is the
+        magnitude of the terms of each score, 0 if scores have no rounding error. `gains` are the scores by default.
         """
         masked = np.where(self.available, score, -np.inf)
         best = int(masked.argmax())
@@ -78,7 +78,7 @@ class _Picker:
         return self.similarity.column(best)
 
     def selection(self, objective: float | None = None) -> Selection:
-        """The result; the objective is the sum of the gains by default."""
+        """The result; by default the objective is the sum of the gains."""
         indices = np.array(self.picked, dtype=np.int64)
         return Selection(
             indices=indices,
@@ -93,7 +93,7 @@ class _Picker:
 
 
 class Baseline(Protocol):
-    """The call that all baselines share."""
+    """The signature of all baselines."""
 
     __name__: str
 
@@ -113,7 +113,7 @@ class Baseline(Protocol):
 
 
 def _baseline(rule: Callable[[_Picker], Selection]) -> Baseline:
-    """A baseline with the shared arguments, from a function of the call as it was read."""
+    """Turn a function of a `_Picker` into a baseline with the shared signature."""
 
     def call(
         features: Any,
@@ -135,33 +135,33 @@ def _baseline(rule: Callable[[_Picker], Selection]) -> Baseline:
 
 @_baseline
 def mmr(p: _Picker) -> Selection:
-    r"""Maximal marginal relevance: good, and unlike the nearest thing already there ([CarbonellGoldstein1998]_).
+    r"""Maximal marginal relevance: high quality, low similarity to the nearest pick ([CarbonellGoldstein1998]_).
 
-    One after the other, the item of highest
+    Each pick is the item that maximises
 
-    .. math::  (1 - \delta)\, q_i - \delta \max_{j \in Y \cup G} s_{ij}
+    .. math::  (1 - \delta)\, q_i - \delta \max_{j \in Y \cup G} s_{ij},
 
-    is picked, for picks Y, ``given`` items G and ``diversity`` :math:`\delta`. The maximum over nothing is 0.
+    with Y the earlier picks, G the ``given`` items and :math:`\delta` the ``diversity``. The maximum over the empty set
+    is 0.
 
     Parameters
     ----------
     features, k, quality, scale, similarity, given, exclude
         As in :func:`diverset.select`. A precomputed similarity need not be positive semidefinite here.
     diversity : float
-        The dial :math:`\delta`: 0 is plain top-k, 1 looks at similarity only. :mod:`diverset.baselines`
-        compares it with the dials of other tools.
+        The dial :math:`\delta`: 0 is plain top-k, 1 uses similarity only. :mod:`diverset.baselines` compares it with
+        the dials of other tools.
 
     Returns
     -------
     Selection
-        ``indices`` in pick order, ``gains`` with the score of each pick when it was picked, ``objective``
-        their sum, ``log_det`` of the similarities over the picks (-inf where they are dependent).
+        ``indices`` in pick order; ``gains``, the score of each item when it was picked; ``objective``, their sum;
+        ``log_det`` of the similarities over the picks (-inf if they are dependent).
 
     Notes
     -----
-    A rule, not the maximiser of a set function, so it comes without a guarantee. Equal scores, up to
-    rounding, go to the item of lowest number. O(nkd) time and O(n) memory beside the features, then
-    O(k^2 d + k^3) for the log-determinant.
+    The method maximises no set function, so it has no approximation guarantee. Ties, up to rounding, go to the lowest
+    index. O(nkd) time and O(n) memory in addition to the features; O(k^2 d + k^3) time for the log-determinant.
 
     Examples
     --------
@@ -195,15 +195,15 @@ def mmr(p: _Picker) -> Selection:
 
 @_baseline
 def max_sum(p: _Picker) -> Selection:
-    r"""Max-sum diversification: high mean quality, and far apart on average.
+    r"""Max-sum diversification: high mean quality and large mean distance.
 
     Greedily maximises
 
     .. math::  F(Y) = (1 - \delta)\, \frac{1}{k} \sum_{i \in Y} q_i
                + \delta\, \frac{1}{|P|} \sum_{\{i, j\} \in P} (1 - s_{ij}), \qquad |Y| = k,
 
-    where P holds the pairs within Y and between Y and the ``given`` items: with ``diversity``
-    :math:`\delta` = 1 this is the intra-list diversity, with 0 the mean quality.
+    where P is the set of pairs within Y and between Y and the ``given`` items. With ``diversity`` :math:`\delta` = 1, F
+    is the intra-list diversity; with 0, the mean quality.
 
     Parameters
     ----------
@@ -213,19 +213,18 @@ def max_sum(p: _Picker) -> Selection:
     Returns
     -------
     Selection
-        ``gains`` are what each pick added to F, ``objective`` is F(Y); the rest as in :func:`mmr`.
+        ``gains`` of each pick in F, ``objective`` F(Y); the rest as in :func:`mmr`.
 
     Notes
     -----
-    Each pick has the highest gain with its quality, and its distance to the ``given`` items, counted half:
-    with that, F(Y) is at least half the best value if :math:`1 - s` is a metric and quality is nonnegative
-    ([BorodinLeeYe2012]_; weights of [GollapudiSharma2009]_). One minus a cosine or rbf similarity
-    is half a *squared* distance, for which the triangle inequality holds up to a factor of 2, and the same
-    proof gives a quarter.
+    Each pick has the largest gain, where quality and distance to the ``given`` items have weight one half. With these
+    weights, F(Y) is at least half the best value if :math:`1 - s` is a metric and quality is nonnegative
+    ([BorodinLeeYe2012]_; weights of [GollapudiSharma2009]_). One minus a cosine or rbf similarity is half a *squared*
+    distance, which satisfies the triangle inequality up to a factor of 2, and the same proof gives a quarter.
 
-    Sums of distances reward the rim: at a high dial, copies of two opposite items can be the best set, and
-    are picked. The weights depend on k, so the picks for a smaller k need not come first. Equal scores, up to rounding,
-    go to the item of lowest number. O(nkd) time and O(n) memory beside the features.
+    Sums of distances favour extreme items: at a high dial, duplicates of two opposite items can be the best set. The
+    weights depend on k, so the picks for a smaller k need not be the first picks for a larger k. Ties, up to rounding,
+    go to the lowest index. O(nkd) time and O(n) memory in addition to the features.
 
     Examples
     --------
@@ -251,14 +250,14 @@ def max_sum(p: _Picker) -> Selection:
 
 @_baseline
 def max_min(p: _Picker) -> Selection:
-    r"""Max-min diversification (farthest first): even the worst pair is good and far apart.
+    r"""Max-min diversification (farthest first): maximises the smallest value over pairs of picks.
 
     Greedily maximises the smallest
 
     .. math::  d'_{ij} = (1 - \delta)\, \frac{q_i + q_j}{2} + \delta\, (1 - s_{ij})
 
-    over pairs of a pick and another pick or ``given`` item. With ``diversity`` :math:`\delta` = 1 that is the
-    smallest distance, and the picks are those of farthest-first traversal ([Gonzalez1985]_); 0 is plain top-k.
+    over the pairs of a pick and another pick or ``given`` item. With ``diversity`` :math:`\delta` = 1 this is the
+    smallest distance, and the picks are those of farthest-first traversal ([Gonzalez1985]_). 0 is plain top-k.
 
     Parameters
     ----------
@@ -268,17 +267,17 @@ def max_min(p: _Picker) -> Selection:
     Returns
     -------
     Selection
-        ``gains`` with the smallest :math:`d'` of each pick to those before it and the ``given`` ones, ``objective``
-        the smallest of these (not their sum). A first pick with nothing before it starts at
-        :math:`(1 - \delta) q_i + \delta`, which is the objective only if it stays alone.
+        ``gains``, the smallest :math:`d'` of each pick to the earlier picks and the ``given`` items; ``objective``, the
+        smallest gain (not the sum). A first pick without ``given`` items has the gain
+        :math:`(1 - \delta) q_i + \delta`, which is the objective only if k = 1.
 
     Notes
     -----
-    The first pick is the item of best quality unless there are ``given`` ones; equal scores, up to rounding,
-    go to better quality, then to the lowest number. The distance d' is that of [GollapudiSharma2009]_; the
-    objective is at least half the best value if :math:`1 - s` is a metric and quality is nonnegative
-    ([RaviRosenkrantzTayi1994]_), and at least a quarter for cosine and rbf similarity, whose distance is half
-    a squared one. O(nkd) time and O(n) memory beside the features.
+    Without ``given`` items, the first pick is the item of best quality. Ties, up to rounding, go to the best quality,
+    then to the lowest index. The distance d' is that of [GollapudiSharma2009]_. The objective is at least half the best
+    value if :math:`1 - s` is a metric and quality is nonnegative ([RaviRosenkrantzTayi1994]_). It is at least a quarter
+    for cosine and rbf similarity, for which :math:`1 - s` is half a squared distance. O(nkd) time and O(n) memory in
+    addition to the features.
 
     Examples
     --------
@@ -287,7 +286,7 @@ def max_min(p: _Picker) -> Selection:
     (array([0, 2]), 0.85)
     """
     half = 0.5 * (1.0 - p.diversity) * p.quality
-    nearest = np.full(p.n, np.inf)  # smallest of half[j] + diversity * distance, over the j already there
+    nearest = np.full(p.n, np.inf)  # smallest half[j] + diversity * distance over earlier picks and given j
     for some, block in p.similarity.blocks(p.given):
         np.minimum(nearest, (half[some] + p.diversity * (1.0 - block)).min(axis=1), out=nearest)
     for _ in range(p.k):
@@ -303,7 +302,7 @@ def max_min(p: _Picker) -> Selection:
 
 @_baseline
 def facility_location(p: _Picker) -> Selection:
-    r"""Facility location: picks that stand for all items.
+    r"""Facility location: picks that represent all items.
 
     Greedily maximises
 
@@ -311,30 +310,29 @@ def facility_location(p: _Picker) -> Selection:
                + \delta\, \frac{1}{n} \sum_{v=1}^{n} \Bigl( \max_{j \in Y \cup G} s_{vj}^+ - \max_{j \in G} s_{vj}^+
                \Bigr), \qquad |Y| \le k,
 
-    the mean quality of the picks and how well they cover the items on average, beyond what the ``given``
-    items G cover. Negative similarities count as 0, as does a maximum over nothing. Unlike the other
-    baselines it wants picks that are *typical*: an outlier covers only itself.
+    the mean quality of the picks plus the mean coverage of all items, beyond the coverage by the ``given`` items G.
+    Negative similarities count as 0, as does a maximum over the empty set. Unlike the other baselines, facility
+    location prefers *typical* items: an outlier covers only itself.
 
     Parameters
     ----------
     features, k, quality, diversity, scale, similarity, given, exclude
-        As in :func:`mmr`. Excluded items still want to be covered.
+        As in :func:`mmr`. Excluded items count in the coverage.
 
     Returns
     -------
     Selection
-        ``gains`` are what each pick added to F, ``objective`` is F(Y); the rest as in :func:`mmr`.
+        ``gains`` of each pick in F, ``objective`` F(Y); the rest as in :func:`mmr`.
 
     Notes
     -----
-    F is monotone and submodular where quality is nonnegative, so that greedy picks reach at least
-    :math:`1 - 1/e` of the best value ([NemhauserWolseyFisher1978]_). Gains only fall, so an old one is an
-    upper bound, and only items that could still be best are looked at again ([Minoux1978]_). Equal gains, up
-    to rounding, go to the item of lowest number.
+    If quality is nonnegative, F is monotone and submodular, so that greedy picks reach at least :math:`1 - 1/e` of the
+    best value ([NemhauserWolseyFisher1978]_). Gains only fall, so an old gain is an upper bound, and only items that
+    could still be best are updated ([Minoux1978]_). Ties, up to rounding, go to the lowest index.
 
-    The first pick compares all pairs, O(n^2 d) time; later ones look again at few or many items, at O(nd)
-    each. Similarities are computed in blocks of 16 MB and never kept, so memory is O(n) beside the
-    features. For n beyond some 10,000, cover a sample of the items instead.
+    The first pick compares all pairs in O(n^2 d) time. Later picks update some of the items, at O(nd) each.
+    Similarities are computed in blocks of 16 MB and not stored, so that memory is O(n) in addition to the features. For
+    n above about 10,000, use a sample of the items instead.
 
     Examples
     --------
@@ -345,12 +343,12 @@ def facility_location(p: _Picker) -> Selection:
     for _, block in p.similarity.blocks(p.given):
         np.maximum(covered, block.max(axis=1), out=covered)
     alone = (1.0 - p.diversity) / max(p.k, 1) * p.quality
-    coverage = np.zeros(p.n)  # what each item would add, or once did
+    coverage = np.zeros(p.n)  # gain of each item, current or old
     if p.diversity and p.k:
         _refresh(p, coverage, covered, np.flatnonzero(p.available))
     fresh = p.available.copy()
     for _ in range(p.k):
-        fresh |= coverage == 0.0  # and can add no less
+        fresh |= coverage == 0.0  # the gain cannot fall further
         size = np.abs(alone) + coverage + _magnitude(p, covered)
         batch = _FIRST_BATCH
         while len(stale := _rivals(p, alone + coverage, fresh, size)):
@@ -364,14 +362,14 @@ def facility_location(p: _Picker) -> Selection:
 
 
 def _rivals(p: _Picker, bound: FloatArray, fresh: BoolArray, size: FloatArray) -> IntArray:
-    """Items whose old gain, a bound, could still make them the next pick; the most promising first."""
+    """Items with an old gain, an upper bound, large enough to be the next pick; the largest gain first."""
     known = np.where(fresh & p.available, bound, -np.inf)
     best = int(known.argmax())
     stale = ~fresh & p.available
     if known[best] > -np.inf:
         level = known[best] - p.rounding(float(size[best]))
         first = int(np.argmax(known >= level))
-        # By a higher gain, or by an equal one and a lower number.
+        # A rival has a larger gain, or an equal gain and a lower index.
         stale &= bound >= level
         stale[first:] &= bound[first:] > known[best]
     rivals = np.flatnonzero(stale)
@@ -379,12 +377,12 @@ def _rivals(p: _Picker, bound: FloatArray, fresh: BoolArray, size: FloatArray) -
 
 
 def _refresh(p: _Picker, coverage: FloatArray, covered: FloatArray, items: IntArray) -> None:
-    """Bring what `items` would add to the coverage up to date."""
+    """Recompute the gains in coverage of `items`."""
     for some, block in p.similarity.blocks(items):
         block -= covered[:, np.newaxis]
         np.maximum(block, 0.0, out=block)
         added = p.diversity / p.n * block.sum(axis=0)
-        # What a copy of a covered item seems to add is rounding.
+        # A gain this small, as of a duplicate of a covered item, is rounding error.
         coverage[some] = np.where(added > p.rounding(_magnitude(p, covered)), added, 0.0)
 
 
@@ -397,18 +395,17 @@ def _magnitude(p: _Picker, covered: FloatArray) -> float:
 def top_k(p: _Picker) -> Selection:
     r"""The k best items, best first.
 
-    Maximises :math:`\sum_{i \in Y} q_i`, and is what every baseline gives with ``diversity=0``.
+    Maximises :math:`\sum_{i \in Y} q_i`. With ``diversity=0``, every baseline makes these picks.
 
     Parameters
     ----------
     features, k, quality, diversity, scale, similarity, given, exclude
-        As in :func:`mmr`; features and similarity only enter ``log_det``, and diversity is ignored.
+        As in :func:`mmr`; features and similarity only affect ``log_det``, and diversity is ignored.
 
     Returns
     -------
     Selection
-        ``indices`` by falling quality, ``gains`` their quality, ``objective`` its sum. Of equals the lowest
-        number comes first.
+        ``indices`` by decreasing quality, ``gains`` their quality, ``objective`` its sum. Ties go to the lowest index.
 
     Examples
     --------
@@ -431,16 +428,16 @@ def random(
     exclude: Any = None,
     rng: RNGLike = None,
 ) -> Selection:
-    r"""Items drawn uniformly without replacement: what any method must beat.
+    r"""Items drawn uniformly without replacement, as a reference for other methods.
 
-    .. math::  \Pr(Y) = 1 \Big/ \binom{m}{k} \quad\text{for m items that may be picked.}
+    .. math::  \Pr(Y) = 1 \Big/ \binom{m}{k} \quad\text{for m available items.}
 
     Parameters
     ----------
     features, k, quality, diversity, scale, similarity, given, exclude
-        As in :func:`top_k`; quality only enters ``gains``.
+        As in :func:`top_k`; quality only affects ``gains``.
     rng : numpy.random.Generator, int or None
-        Draws the items.
+        Generator or seed for the draw.
 
     Returns
     -------

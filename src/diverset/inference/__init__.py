@@ -1,11 +1,11 @@
-"""MAP inference and selection: sets of high probability, or high value."""
+"""MAP inference and selection: find sets of high probability or of high objective."""
 
 from typing import TYPE_CHECKING
 
 from diverset._on_use import names_on_use
 from diverset.inference.result import Selection
 
-# At once, and not on use: else importing the module of the same name would hide the function.
+# Imported eagerly: with a lazy import, the module `select` would hide the function of the same name.
 from diverset.inference.select import select, selection_law
 
 if TYPE_CHECKING:

@@ -1,9 +1,9 @@
 # cython: infer_types=True
-"""Loops of exact MAP: points of the polytope, cliques of conflicting items, probing of every item.
+"""Compiled loops of exact MAP: points of the polytope, cliques of conflicting items, probing of every item.
 
-Real arrays in, real arrays out. :func:`bound_and_probe` is the fast version, for real kernels, of
+All arrays are real. :func:`bound_and_probe` is the fast version, for real kernels, of
 :func:`diverset.inference.bounds.factorization` followed by :func:`diverset.inference.bounds.probe`. A *block* is a set
-of items of which a solution holds at most one; items are in exactly one block each, most of them alone.
+of items of which a solution contains at most one. Each item is in exactly one block; most blocks have one item.
 
 The module is compiled by Cython, with SciPy's BLAS and LAPACK, and also runs uncompiled.
 """
@@ -37,7 +37,7 @@ def schur_complement(
     inside: cython.const[cython.longlong][::1],
     free: cython.const[cython.longlong][::1],
 ):
-    """Schur complement of the block `inside` on `free`, and that block's log-determinant; -inf if it is singular."""
+    """Schur complement of the block `inside` on `free`, and log-determinant of that block, -inf if singular."""
     k = inside.shape[0]
     n = k + free.shape[0]
     items: cython.const[cython.longlong][::1] = np.concatenate([inside, free])
@@ -53,7 +53,7 @@ def schur_complement(
                 break
             log_det += log(A[t, t])
             for a in range(t + 1, n):
-                A[t, a] = A[a, t] / A[t, t]  # above the diagonal there is room for multipliers
+                A[t, a] = A[a, t] / A[t, t]  # multipliers go above the diagonal
             for a in range(t + 1, n):
                 for b in range(t + 1, a + 1):
                     A[a, b] -= A[a, t] * A[t, b]
@@ -99,7 +99,7 @@ def clique_partition(conflict, order: cython.const[cython.longlong][::1]):
 @cython.nogil
 @cython.exceptval(check=False)
 def _select(values: cython.double[::1], n: cython.Py_ssize_t, place: cython.Py_ssize_t) -> cython.double:
-    """Quickselect: the value that sorting would put at `place`; smaller ones end up before it, larger ones after."""
+    """Quickselect: the value that sorting would put at `place`; smaller values move before it, larger ones after it."""
     low: cython.Py_ssize_t = 0
     high = n - 1
     while low < high:
@@ -126,7 +126,7 @@ def _select(values: cython.double[::1], n: cython.Py_ssize_t, place: cython.Py_s
 @cython.nogil
 @cython.exceptval(check=False)
 def _sum_of_largest(values: cython.double[::1], n: cython.Py_ssize_t, count: cython.Py_ssize_t) -> cython.double:
-    """Sum of the `count` largest of n values, which end up last, the smallest of them first."""
+    """Sum of the `count` largest of n values; moves them to the end, the smallest of them first."""
     total = 0.0
     if count:
         _select(values, n, n - count)
@@ -138,7 +138,7 @@ def _sum_of_largest(values: cython.double[::1], n: cython.Py_ssize_t, count: cyt
 @cython.final
 @cython.cclass
 class Polytope:
-    """Weights of m items that add up to s, at most 1 in each block; `block` numbers the blocks from 0."""
+    """Weights of m items with sum s and at most 1 per block; `block` holds the block number of each item, from 0."""
 
     m: cython.Py_ssize_t
     s: cython.Py_ssize_t
@@ -160,8 +160,8 @@ class Polytope:
     def point(self, potential: cython.double[::1], x: cython.double[::1]) -> cython.void:
         """Write to x the point with these potentials, which are shifted in place.
 
-        The x_i of a block are proportional to exp(potential), and the block sums y have log-odds equal to the log of
-        their total, less a number common to all that makes the y add up to s: found by bisection.
+        Within a block, x_i is proportional to exp(potential). The log-odds of a block sum y are the log of the total of
+        exp(potential) in the block, minus a common shift for which the y have sum s; bisection finds the shift.
         """
         top = self.first
         total = self.second
@@ -201,7 +201,7 @@ class Polytope:
     @cython.nogil
     @cython.exceptval(check=False)
     def maximum(self, g: cython.const[cython.double][::1]) -> tuple[cython.double, cython.double]:
-        """Largest sum of g over s items of different blocks, and the smallest g in it."""
+        """Largest sum of g over s items of different blocks, and the smallest g in that sum."""
         top = self.ordered
         for i in range(self.n_blocks):
             top[i] = -HUGE_VAL
@@ -221,10 +221,10 @@ class Polytope:
         target: cython.double,
         bound: cython.double[::1],
     ) -> cython.Py_ssize_t:
-        """Write the bound on the sets that include item j, for every j; mark pairs that cannot be together.
+        """Write the bound on the sets that include item j, for every j; mark pairs in conflict.
 
-        ``g[j, i]`` is the coefficient of item i once j is in, and ``base[j]`` the constant. With j in, a further item i
-        takes the place of the weakest of the s - 1 others: where that bound is not above `target`, i and j conflict.
+        ``g[j, i]`` is the coefficient of item i given j, and ``base[j]`` is the constant. To bound the sets with both j
+        and i, item i replaces the weakest of the s - 1 others. If that bound is at most `target`, i and j conflict.
         Returns the number of conflicts found.
         """
         found: cython.Py_ssize_t = 0
@@ -257,7 +257,7 @@ class Polytope:
     def exclusion_bounds(
         self, g: cython.const[cython.double][::1], value: cython.double, bound: cython.double[::1]
     ) -> cython.void:
-        """Write the bound on the sets without item j, for every j, where `value` is the bound on all."""
+        """Write the bound on the sets without item j, for every j; `value` is the bound on all sets."""
         first = self.first
         second = self.second
         for b in range(self.n_blocks):
@@ -288,8 +288,8 @@ class Polytope:
 class _Search:
     """Working memory of :func:`bound_and_probe`, and the best bound found so far.
 
-    The linear bound at a point x has a constant, coefficients g, eigenvalues lam with a rest d, and W. Of each there
-    are two: row ``best`` holds those of the best bound, the other row those of the current point.
+    The linear bound at a point x has a constant, coefficients g, eigenvalues lam with a rest d, and W. Each array has
+    two rows: row ``best`` belongs to the best bound, the other row to the current point.
     """
 
     m: cython.Py_ssize_t
@@ -319,14 +319,14 @@ class _Search:
         self.W, (self.half, self.inner, self.V) = np.zeros((2, m, m)), np.zeros((3, m, m))
         self.count, self.constant, self.d = np.zeros(2, dtype=np.intp), np.zeros(2), np.ones(2)
         self.values, self.support = np.zeros(m), np.zeros(m, dtype=np.intp)
-        # The sizes that LAPACK asks for.
+        # The workspace sizes that LAPACK requires.
         self.work, self.iwork = np.zeros(1 + 6 * m + 2 * m * m), np.zeros(3 + 5 * m, dtype=np.intc)
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
     def _eigh(self, m: cython.int, vectors: cython.bint) -> cython.void:
-        """Ascending eigenvalues of the leading m x m block of `inner`, whose rows become the eigenvectors if wanted."""
+        """Ascending eigenvalues of the leading m x m block of `inner`; on request, its rows become the eigenvectors."""
         if cython.compiled:
             stride: cython.int = self.inner.shape[1]
             lwork: cython.int = self.work.shape[0]
@@ -366,7 +366,7 @@ class _Search:
         if cython.compiled:
             one: cython.double = 1.0
             zero: cython.double = 0.0
-            # BLAS reads rows as columns, so it computes the transpose, B A^T. All matrices have rows of m entries.
+            # BLAS is column-major, so it computes the transpose, B A^T. All matrices have rows of m entries.
             dgemm(
                 b"T",
                 b"N",
@@ -389,7 +389,7 @@ class _Search:
     @cython.nogil
     @cython.exceptval(check=False)
     def _split_off(self, share: cython.double) -> cython.void:
-        """Subtract a share of the smallest eigenvalue, psi, from the diagonal of C."""
+        """Subtract psi, a fraction of the smallest eigenvalue, from the diagonal of C."""
         self.inner[:] = self.C
         self._eigh(self.m, False)
         self.psi = share * max(0.0, self.values[0] - self.m * _EPS * self.values[self.m - 1])
@@ -457,7 +457,7 @@ class _Search:
     @cython.nogil
     @cython.exceptval(check=False)
     def _coefficients(self, base: cython.double[::1], G: cython.double[:, ::1]) -> cython.void:
-        """Constants and coefficients of the best bound once item j is in, for every j."""
+        """Constants and coefficients of the best bound given item j, for every j."""
         row = self.best
         W: cython.double[:, ::1] = self.W[row]
         count = self.count[row]
@@ -483,11 +483,11 @@ class _Search:
 
 
 def bound_and_probe(C, s, block, potential, conflict, limits):
-    """Factorisation bound, its weights, the bounds with and without each item, the conflicts found, the step reached.
+    """Factorisation bound, its weights, the bounds with and without each item, the number of new conflicts, the step.
 
     ``limits`` holds the target, the number of iterations, the accuracy, the first step, the largest change of a
-    potential, its range, the weight that counts as none, and the part of the smallest eigenvalue to split off.
-    Conflicts are marked in place.
+    potential, its range, the largest weight that counts as zero, and the fraction of the smallest eigenvalue that
+    becomes psi. Conflicts are marked in place.
     """
     target: cython.double = limits[0]
     max_iter: cython.Py_ssize_t = limits[1]

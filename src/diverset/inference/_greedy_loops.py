@@ -2,16 +2,16 @@
 r"""Greedy selection by threshold-lazy evaluation.
 
 Every item i has a potential :math:`u_i = u_i^0 - f_i \sum_t (z_t \cdot x_i)^2` that falls with every pick t (the
-squared distance to the span of the picks, or a leverage), and a key that grows with it. Greedy wants the largest key. A
-potential that has not yet seen the last picks is an upper bound, so an item need only be brought up to date until
-its bound falls below the best key found; most items stop early. Bounds are computed in the precision of the
-features with a margin for rounding, the keys of finalists in double precision, so the picks are those of the
-textbook.
+squared distance to the span of the picks, or a leverage), and a key that increases with the potential. Each greedy pick
+has the largest key. A potential that does not include the last picks is an upper bound. So an item is updated only
+until its bound falls below the best key found, and most items stop early. Bounds are computed in the precision of the
+features, with a margin for rounding. The keys of the last candidates are computed in double precision, so the picks are
+those of the plain greedy algorithm.
 
-Rows meet directions in *panels*, as in matrix products. Panel b holds directions bw, ..., bw + w - 1, with their j-th
-entries side by side; w of them fill a register. The j-th entry of a row times the j-th line of a panel then adds to w
-products in one instruction. A row that has been fetched from memory meets a few dozen directions at a time, so that it
-need not be fetched again soon.
+Rows are multiplied by directions in *panels*, as in matrix products. Panel b holds directions bw, ..., bw + w - 1, with
+their j-th entries side by side; w of them fill a register. One instruction multiplies the j-th entry of a row by the
+j-th line of a panel and adds to w products. A row fetched from memory is multiplied by a few dozen directions at once,
+so that it is fetched rarely.
 
 The module is compiled by Cython and also runs uncompiled.
 """
@@ -39,24 +39,24 @@ else:
 
 __all__ = ["Batch", "DenseState", "RowState", "as_panels", "rank_scores"]
 
-#: Panels that a row meets at a time.
+#: Number of panels that a row is multiplied by at a time.
 _PANELS = cython.declare(cython.Py_ssize_t, 3)
-#: Bytes of a register that holds one line of a panel.
+#: Size in bytes of the register that holds one line of a panel.
 _REGISTER = 32
-#: Rows that are collected before the first of them is updated, and how many of them are prefetched.
+#: Number of rows that are updated together, and number of rows prefetched ahead.
 _GROUP = cython.declare(cython.Py_ssize_t, 64)
 _AHEAD = cython.declare(cython.Py_ssize_t, 4)
-#: Keys of items in the running are at least this; -inf marks items that cannot be picked.
+#: Smallest key of an item that can be picked; -inf marks items that cannot be picked.
 _LOWEST = cython.declare(cython.double, -1e300)
 
 
 def as_panels(Z, dtype, n_directions):
-    """Panels (n_panels, D, width) for `n_directions` directions, of which the rows of Z are the first; others are 0."""
+    """Panels (n_panels, D, width) for `n_directions` directions: the rows of Z, then zeros."""
     width = _REGISTER // np.dtype(dtype).itemsize
     D = Z.shape[1]
     n_panels = -(-n_directions // width)
     size = n_panels * D * _REGISTER
-    # Aligned, because a register that spans two cache lines takes twice as long to load.
+    # Align the panels: loading a register across two cache lines takes twice as long.
     memory = np.zeros(size + _REGISTER, dtype=np.uint8)
     start = -memory.ctypes.data % _REGISTER
     panels = memory[start : start + size].view(dtype).reshape(n_panels, D, width)
@@ -66,7 +66,7 @@ def as_panels(Z, dtype, n_directions):
 
 
 def _address(array):
-    """Where the numbers of a C-ordered array begin; uncompiled, the array as one long row."""
+    """Pointer to the data of a C-ordered array; uncompiled, the flattened array."""
     if not array.flags.c_contiguous:
         raise ValueError("rows must be in C order")
     return cython.cast(cython.Py_ssize_t, PyArray_DATA(array)) if cython.compiled else array.reshape(-1)
@@ -77,19 +77,19 @@ def _address(array):
 @cython.nogil
 @cython.exceptval(check=False)
 def _key(u: cython.double, bonus: cython.double, weight: cython.double, leverage: cython.bint) -> cython.double:
-    """Key: bonus + weight log u, or with log(1 + u) for a leverage."""
+    """Key: bonus + weight log u, or bonus + weight log(1 + u) for a leverage."""
     if leverage:
-        return bonus + weight * log1p(u) if u > 0.0 else bonus  # also where rounding has left no number
+        return bonus + weight * log1p(u) if u > 0.0 else bonus  # also if u is nan
     return bonus + weight * log(u) if u > 0.0 else -HUGE_VAL
 
 
 @cython.cclass
 class _State:
-    """What rows and dense kernels share: keys, bonuses and limits.
+    """Base class for rows and dense kernels: keys, bonuses and limits.
 
-    `keys` are upper bounds of the keys, updated in place, and -inf for items that cannot be picked. An item with less
-    than `tolerance` of its squared norm left counts as dependent on the picks. `caps` (changed in place) are the picks
-    left to each of the `groups`, and `budget` is what may be spent on `costs`; empty arrays stand for no limit.
+    `keys` are upper bounds of the keys, updated in place, and -inf for items that cannot be picked. An item whose
+    residual is below `tolerance` times its squared norm counts as dependent on the picks. `caps` (changed in place) are
+    the remaining picks of each of the `groups`; `budget` bounds the sum of `costs`; empty arrays mean no limit.
     """
 
     n: cython.Py_ssize_t
@@ -112,12 +112,12 @@ class _State:
 
     @property
     def t(self):
-        """Number of directions, those of given items included."""
+        """Number of directions, including those of given items."""
         return self._t
 
     @property
     def budget(self):
-        """What is left of the budget."""
+        """Remaining budget."""
         return self._budget
 
     @cython.cfunc
@@ -132,7 +132,7 @@ class _State:
     @cython.nogil
     @cython.exceptval(check=False)
     def _take(self, best: cython.Py_ssize_t) -> cython.void:
-        """Remove a pick, and all items that the limits no longer allow."""
+        """Mark a pick, and all items that the limits no longer allow, as not available."""
         self.keys[best] = -HUGE_VAL
         if self.costs.shape[0]:
             self._budget -= self.costs[best]
@@ -149,14 +149,14 @@ class _State:
 @cython.final
 @cython.cclass
 class RowState(_State):
-    """Greedy selection over rows: the vector of item i is ``sqrt(factor[i]) * X[i]``, and `scale` its squared norm.
+    """Greedy selection over rows: the vector of item i is ``sqrt(factor[i]) * X[i]``; `scale` is its squared norm.
 
-    Rows of X (n, D) are float32 or float64 in C order. `u0` are the potentials before any direction; `bound` and `step`
-    the potentials as far as they are known, and how many directions they have seen. Of the directions Z (m, D) the
-    first `t` are set, the others are written by the picks. Entry s of `slack` (m + 1,) is the allowance for rounding
-    after s directions, relative to `scale`, of which a unit direction adds `unit`. `inverse` (D, D) is the inverse of
-    the information matrix for picks by leverage, else empty. `limits` are the arguments of the base class. `bound`,
-    `step`, `inverse`, Z and the slack are changed in place.
+    Rows of X (n, D) are float32 or float64 in C order. `u0` are the potentials before any direction. `bound` are upper
+    bounds of the potentials, and `step` the numbers of directions they include. The first `t` directions Z (m, D) are
+    set; picks write the others. Entry s of `slack` (m + 1,) is the margin for rounding after s directions, relative to
+    `scale`; a unit direction adds `unit` to it. `inverse` (D, D) is the inverse of the information matrix for picks by
+    leverage, and otherwise empty. `limits` are the arguments of the base class. `bound`, `step`, `inverse`, `Z` and
+    `slack` are changed in place.
     """
 
     D: cython.Py_ssize_t
@@ -190,7 +190,7 @@ class RowState(_State):
         rows: cython.Py_ssize_t = _address(X)
         panels: cython.Py_ssize_t = _address(self.panels)
         if cython.compiled:
-            # Both pointers of a pair have the same address; `single` says which of them is used.
+            # The two pointers of a pair have the same address; `single` tells which one is used.
             self.x32, self.x64 = cython.cast(cython.p_float, rows), cython.cast(cython.p_double, rows)
             self.p32, self.p64 = cython.cast(cython.p_float, panels), cython.cast(cython.p_double, panels)
         else:
@@ -204,7 +204,7 @@ class RowState(_State):
 
     @property
     def potentials(self):
-        """Potential of each direction's item when it was picked; 1 where no item was."""
+        """For each direction, the potential of its item when it was picked; 1 for a direction without an item."""
         return np.asarray(self._potentials)
 
     @cython.cfunc
@@ -266,7 +266,7 @@ class RowState(_State):
     @cython.nogil
     @cython.exceptval(check=False)
     def _exact_potential(self, c: cython.Py_ssize_t) -> cython.double:
-        """The potential of item c now, in double precision."""
+        """The current potential of item c, in double precision."""
         total: cython.double = 0.0
         if self.leverage:
             for s in range(self.D):
@@ -281,29 +281,29 @@ class RowState(_State):
     @cython.nogil
     @cython.exceptval(check=False)
     def _forward(self, c: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.void:
-        """Update item c up to direction `end`, which lies in the `_PANELS` panels from its own step on."""
+        """Update item c up to direction `end`, which is at most `_PANELS` panels after its own step."""
         u: cython.double = self.bound[c] - self.factor[c] * self._squares(c, self.step[c], end)
         key: cython.double = _key(u + self.slack[end] * self.scale[c], self.bonus[c], self.weight, self.leverage)
         self.bound[c] = u
         self.step[c] = end
-        # A bound is never -inf or nan: only the exact value may say that an item cannot be picked.
+        # A bound is never -inf or nan: only the exact value decides that an item cannot be picked.
         self.keys[c] = key if key > _LOWEST else _LOWEST
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
     def _settle(self, c: cython.Py_ssize_t, u: cython.double) -> cython.double:
-        """Store an exact potential, so that rounding before it need not be allowed for; returns the key."""
+        """Store an exact potential, which needs no margin for earlier rounding; returns the key."""
         self.bound[c] = u - self.slack[self._t] * self.scale[c]
         self.step[c] = self._t
         self.keys[c] = _key(u, self.bonus[c], self.weight, self.leverage)
         return self.keys[c]
 
     def gather(self, level: cython.double, lo: cython.Py_ssize_t, hi: cython.Py_ssize_t, pool: cython.longlong[::1]):
-        """Update items lo..hi-1, each until it has seen all directions or its key falls below `level`.
+        """Update items lo..hi-1, each until it includes all directions or its key falls below `level`.
 
-        Those that stay are written to ``pool[lo:]``; returns their number. No other item can have a key of `level` or
-        more until keys are set anew. Several threads may work on ranges that do not overlap.
+        Items with a key of `level` or more are written to ``pool[lo:]``; returns their number. Keys of other items stay
+        below `level` until keys are reset. Several threads may work on ranges that do not overlap.
         """
         stay: cython.Py_ssize_t = lo
         i: cython.Py_ssize_t = lo
@@ -311,18 +311,18 @@ class RowState(_State):
         t: cython.Py_ssize_t = self._t
         with cython.nogil:
             while i < hi:
-                # Rows are updated in groups, which wait at the end of the pool: memory fetches one while another is
-                # worked on.
+                # Rows are collected at the end of the pool and updated in groups, so that the next rows are fetched
+                # from memory during the computation.
                 m: cython.Py_ssize_t = 0
                 while i < hi and m < _GROUP:
-                    # Without a branch, which the processor could not predict.
+                    # Branch-free, since the processor could not predict the branch.
                     key = self.keys[i]
                     pool[stay + m] = i
                     m += (key >= level) & (key > -HUGE_VAL)
                     i += 1
                 for w in range(min(m, _AHEAD)):
                     self._prefetch(pool[stay + w])
-                # All rows of a group meet the same few panels before any meets the next: both stay in the cache.
+                # All rows of a group use the same few panels before the next panels: both stay in the cache.
                 end = block
                 while end < t + block:
                     for w in range(m):
@@ -350,10 +350,10 @@ class RowState(_State):
         n_items: cython.Py_ssize_t,
         by_bonus: cython.bint,
     ) -> tuple[cython.Py_ssize_t, cython.double, cython.Py_ssize_t]:
-        """Of the first `n_items` items, the one with the largest key now, its key, and a runner-up (-1 if none).
+        """The item of largest current key among the first `n_items`, its key, and a runner-up (-1 if none).
 
-        Ties go to the lowest index. `seed`, one of the items or -1, is looked at first: a good key lets the others
-        stop early. With `by_bonus`, no key is larger than the item's bonus and items come in descending order of it.
+        Ties go to the lowest index. `seed`, one of the items or -1, is updated first: a large key lets the others stop
+        early. With `by_bonus`, no key exceeds the bonus of its item, and items are in descending order of bonus.
         """
         best: cython.Py_ssize_t = -1
         second: cython.Py_ssize_t = -1
@@ -370,7 +370,7 @@ class RowState(_State):
             if self.keys[c] < theta or c == seed or self.keys[c] == -HUGE_VAL:
                 continue
             while self.step[c] < self._t and self.keys[c] >= theta:
-                # To the end of the last of the panels; the width of a panel is a power of two.
+                # Round up to the end of the last panel; the width of a panel is a power of two.
                 end = (self.step[c] | (self.width - 1)) + 1 + (_PANELS - 1) * self.width
                 self._forward(c, min(self._t, end))
             if self.keys[c] < theta:
@@ -389,7 +389,7 @@ class RowState(_State):
         return best, theta, second
 
     def scan(self, seed: cython.Py_ssize_t, items: cython.const[cython.longlong][::1]):
-        """Of some items, the one with the largest key now, its key, and a runner-up (-1 if none was seen)."""
+        """The item of largest current key among `items`, its key, and a runner-up (-1 if none was found)."""
         with cython.nogil:
             best, key, second = self._scan(seed, items, items.shape[0], False)
         return best, key, second
@@ -400,23 +400,23 @@ class RowState(_State):
     def _set_direction(self, c: cython.Py_ssize_t) -> cython.double:
         """Write to Z[t] the vector z by which picking item c lowers every potential, u -= factor (z . x)^2.
 
-        Returns c's own potential. Of a near-duplicate it has twice the digits here that it has as a difference of
-        squares.
+        Returns the potential of c. For a near-duplicate this value has twice as many correct digits as the difference
+        of squares.
         """
         t: cython.Py_ssize_t = self._t
         root: cython.double = sqrt(self.factor[c])
         if self.leverage:
-            # Sherman and Morrison: M + xx' has the inverse M^-1 - zz'.
+            # Sherman-Morrison: M + xx' has the inverse M^-1 - zz'.
             u: cython.double = 0.0
             for j in range(self.D):
                 self.Z[t, j] = root * self._product(self.inverse, j, c)
                 u += root * self._entry(c, j) * self.Z[t, j]
-            # Rounding may leave a negative leverage, and rows of very different lengths an infinite one.
+            # Rounding can make a leverage negative; rows of very different lengths can make it infinite.
             length = sqrt(1.0 + u) if u > 0.0 else 1.0
         else:
             for j in range(self.D):
                 self.Z[t, j] = root * self._entry(c, j)
-            for _turn in range(2):  # twice is enough to be orthogonal to rounding
+            for _turn in range(2):  # two passes give orthogonality to rounding error
                 for s in range(t):
                     self._subtract(self._z_product(s, t), s, self.Z, t)
             u = self._z_product(t, t)
@@ -473,7 +473,7 @@ class RowState(_State):
         self._t = t + 1
 
     def commit(self, best: cython.Py_ssize_t):
-        """Take an item: its direction is added, and items that the limits no longer allow are removed."""
+        """Pick an item: add its direction, and remove items that the limits no longer allow."""
         with cython.nogil:
             self._commit(best)
 
@@ -485,9 +485,9 @@ class RowState(_State):
         picks: cython.longlong[::1],
         gains: cython.double[::1],
     ):
-        """Make up to `n_picks` greedy picks among `items`; returns their number, and the last key seen.
+        """Make up to `n_picks` greedy picks among `items`; returns their number and the last key computed.
 
-        Picking ends early when none of the items has a key of `level` or more.
+        Picking ends early when no item has a key of `level` or more.
         """
         made: cython.Py_ssize_t = 0
         seed: cython.Py_ssize_t = -1
@@ -510,9 +510,9 @@ def rank_scores(
     order: cython.const[cython.longlong][:, ::1],
     table: cython.const[cython.double][::1],
 ):
-    """Replace scores of many lists by those of their ranks; equal scores share their mean rank, and -inf stays.
+    """Replace the scores of many lists by the scores of their ranks; ties share their mean rank, and -inf stays.
 
-    `order` sorts each row, ascending, and entry 2r of the table is the score of rank r.
+    `order` sorts each row in ascending order. Entry 2r of the table is the score of rank r.
     """
     n = order.shape[1]
     with cython.nogil:
@@ -531,9 +531,9 @@ def rank_scores(
 @cython.final
 @cython.cclass
 class Batch:
-    """Picks from many short lists of rows of one width, one list after the other, in the same memory.
+    """Picks from many short lists of rows of the same width, one list after the other, in the same memory.
 
-    A list has at most n rows, of D numbers of this `dtype`, and at most k picks; `unit` and `tolerance` are those of
+    A list has at most n rows of D numbers of type `dtype`, and at most k picks. `unit` and `tolerance` are those of
     :class:`RowState`.
     """
 
@@ -564,13 +564,13 @@ class Batch:
         facts: cython.longlong[:, ::1],
         sums: cython.double[:, ::1],
     ):
-        """Pick from the unit vectors of the rows of m lists, in C order and of the precision of this object.
+        """Pick from the rows of m lists, normalised to unit length; the lists are in C order and of this `dtype`.
 
-        `scores` (m, n) are -inf beyond the end of a list and for items not to pick, and count with weight
-        ``1 - weight``; `order` sorts each row of them, ascending. `wanted` picks are made from each list. Overwritten
-        are `picks` and `gains` (m, k); `facts` (m, 4), which are picks made (-1 where a row is zero, too long or not
-        finite), items that may be picked, items not picked of a better score than some pick, and items better than all
-        picks; and `sums` (m, 2), the log-determinant of the picks and the sum of the gains.
+        `scores` (m, n) are -inf beyond the end of a list and for items that cannot be picked, and have weight
+        ``1 - weight``; `order` sorts each row of scores in ascending order. ``wanted[i]`` picks are made from list i.
+        The outputs are `picks` and `gains` (m, k), `facts` (m, 4) and `sums` (m, 2). The facts are the number of picks
+        (-1 if a row is zero, too long or not finite), of available items, of unpicked items better than some pick, and
+        of items better than all picks. The sums are the log-determinant of the picks and the sum of the gains.
         """
         state: RowState = self.state
         m: cython.Py_ssize_t = len(lists)
@@ -605,9 +605,9 @@ class Batch:
     def _prepare(
         self, state: RowState, i: cython.Py_ssize_t, n: cython.Py_ssize_t, scores: cython.const[cython.double][:, ::1]
     ) -> cython.bint:
-        """Norms, bonuses and keys of the n items of list i; false where a row has no usable norm."""
+        """Compute norms, bonuses and keys of the n items of list i; false if a row has no usable norm."""
         state._t = 0
-        for c in range(state.entries):  # forget the directions of the list before
+        for c in range(state.entries):  # clear the directions of the previous list
             if state.single:
                 state.p32[c] = 0.0
             else:
@@ -664,7 +664,7 @@ class Batch:
         picks: cython.const[cython.longlong][:, ::1],
         facts: cython.longlong[:, ::1],
     ) -> cython.void:
-        """Where the picks of list i stand by their scores."""
+        """Count the items of list i whose scores exceed those of picks."""
         low: cython.double = HUGE_VAL
         high: cython.double = -HUGE_VAL
         above_low: cython.Py_ssize_t = 0
@@ -684,7 +684,7 @@ class Batch:
 @cython.final
 @cython.cclass
 class DenseState(_State):
-    """Greedy selection under a dense kernel; row i of C holds item i's Cholesky coordinates, as far as needed.
+    """Greedy selection under a dense kernel; row i of C holds the Cholesky coordinates of item i computed so far.
 
     L is Hermitian positive semidefinite, float64 or complex128; `width` is the largest number of picks and given items.
     `limits` are the arguments of the base class.
@@ -716,7 +716,7 @@ class DenseState(_State):
     @cython.nogil
     @cython.exceptval(check=False)
     def _advance(self, i: cython.Py_ssize_t, theta: cython.double) -> cython.void:
-        """Fill in item i's coordinates up to the last pick, or until its key falls below theta."""
+        """Compute the coordinates of item i up to the last pick, or until its key falls below theta."""
         s: cython.Py_ssize_t = self.step[i]
         u: cython.double = self.residual[i]
         while s < self._t:
@@ -742,7 +742,7 @@ class DenseState(_State):
     @cython.nogil
     @cython.exceptval(check=False)
     def _complex_coordinate(self, i: cython.Py_ssize_t, j: cython.Py_ssize_t, s: cython.Py_ssize_t) -> cython.double:
-        """Write item i's coordinate s, for pick j; returns its squared modulus."""
+        """Write coordinate s of item i, for pick j; returns the squared modulus of the coordinate."""
         re: cython.double = self.H[j, i].real
         im: cython.double = -self.H[j, i].imag
         for r in range(0, 2 * s, 2):
@@ -755,7 +755,7 @@ class DenseState(_State):
         return re * re + im * im
 
     def give(self, items: cython.const[cython.longlong][::1]):
-        """Add items already shown, which repel; those that depend on others before them change nothing."""
+        """Add items already shown, which repel; an item that depends on earlier ones has no effect."""
         with cython.nogil:
             for a in range(items.shape[0]):
                 i = items[a]
@@ -780,7 +780,7 @@ class DenseState(_State):
                     if self.keys[i] > self.keys[first]:
                         first = i
                 for turn in range(self.n + 1):
-                    # The item with the largest bound goes first: its key lets the others stop early.
+                    # Update the item with the largest bound first: its key lets the others stop early.
                     i = first if turn == 0 else turn - 1
                     if self.keys[i] == -HUGE_VAL or (turn > 0 and (i == first or self.keys[i] < theta)):
                         continue

@@ -79,12 +79,12 @@ def mmr_picks(
     picks: cython.longlong[::1],
     gains: cython.double[::1],
 ):
-    """Picks of maximal ``relevance - weight * nearest``, with `nearest` the largest product with an earlier pick.
+    """Picks of maximal ``relevance - weight * nearest``, where `nearest` is the largest product with an earlier pick.
 
-    Row i counts as ``root[i] * X[i]``. After the first pick scores only fall, so an old one is an upper bound, and most
-    items are never compared with most picks. Scores within `slack`, relative to the magnitude of their terms, are
-    equal: the first wins. `unit` is the magnitude of a product of a row with itself. `nearest` is -inf where nothing
-    was picked before; it, `available` and `Z`, which has a row per pick, are changed in place.
+    The vector of item i is ``root[i] * X[i]``. After the first pick scores only fall, so an old score is an upper
+    bound, and most items are never compared with most picks. Scores within `slack` of each other, relative to the
+    magnitude of their terms, are ties; the first item wins. `unit` is the magnitude of a product of a row with itself.
+    `nearest` is -inf if there is no earlier pick. `nearest`, `available` and `Z` (a row per pick) change in place.
     """
     n = X.shape[0]
     D = X.shape[1]
@@ -100,7 +100,7 @@ def mmr_picks(
                     best = i
             theta: cython.double = -HUGE_VAL
             for turn in range(n + 1):
-                # The item with the largest bound goes first: its score lets the others stop early.
+                # Update the item with the largest bound first: its score lets the others stop early.
                 i = best if turn == 0 else turn - 1
                 while available[i] and seen[i] < t and (bound[i] >= theta or nearest[i] == -HUGE_VAL):
                     if cython.compiled:

@@ -1,4 +1,4 @@
-r"""A chosen set and what every single change to it would do to :math:`\det L_Y`.
+r"""A set of items, and the factor by which each single change of the set multiplies :math:`\det L_Y`.
 
 For a set S of m items out of n, :class:`SubsetState` keeps
 
@@ -6,8 +6,8 @@ For a set S of m items out of n, :class:`SubsetState` keeps
 
     P = L_S^{-1}, \qquad Y = P\,L_{S\cdot}, \qquad r_j = L_{jj} - L_{jS}\,P\,L_{Sj},
 
-from which the determinant is multiplied, by adding j, by :math:`r_j`; by removing a, by :math:`P_{aa}`; by exchanging a
-for j, by :math:`P_{aa} r_j + |Y_{aj}|^2`. All changes are looked at in O(nm), and one is made in O(nm).
+The determinant is multiplied by :math:`r_j` if j is added, by :math:`P_{aa}` if a is removed, and by
+:math:`P_{aa} r_j + |Y_{aj}|^2` if j replaces a. Computing the factors of all changes takes O(nm), as does one change.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ __all__ = [
     "whole_kernel",
 ]
 
-#: Moves after which the inverse is computed anew, before rounding adds up.
+#: Number of moves after which the inverse is recomputed, so that rounding errors do not accumulate.
 _REFRESH = 50
 
 
 def require_likelihood(dpp: Any, name: str) -> None:
-    """Refuse what is not an L-ensemble; a k-DPP has one, whose sets of k items are searched by `k`."""
+    """Raise an error unless `dpp` is an L-ensemble. For a k-DPP, the message names the call with its L-ensemble."""
     if not isinstance(dpp, DPP):
         remedy = f"{name}(model.dpp, {dpp.k})" if isinstance(dpp, KDPP) else "a DPP, such as DPP(L)"
         raise DiversetError(f"{name} was given a {type(dpp).__name__}; pass {remedy}")
@@ -52,7 +52,7 @@ def require_likelihood(dpp: Any, name: str) -> None:
 
 
 def whole_kernel(dpp: DPP, name: str) -> Array:
-    """L as a dense matrix, for the methods that cannot do without it."""
+    """L as a dense matrix, for the methods that need all its entries."""
     require_likelihood(dpp, name)
     n = dpp.n_items
     check_fits_in_memory(48 * n * n, what=f"{name} over {n} items", remedy="map_greedy never forms L")
@@ -61,20 +61,20 @@ def whole_kernel(dpp: DPP, name: str) -> Array:
 
 
 def check_rank(k: int, rank: int) -> None:
-    """Refuse a size at which every set has probability zero."""
+    """Raise an error for a size at which every set has probability zero."""
     if k > rank:
         raise SizeError(f"k is {k}, and every set of more than {rank} items (the rank) has probability 0")
 
 
 def log_det(dpp: DPP, positions: IntArray) -> float:
-    r""":math:`\log\det L_Y`, to the accuracy of the DPP's own representation."""
+    r""":math:`\log\det L_Y`, computed from the representation of the DPP."""
     if len(positions) == 0:
         return 0.0
     return dpp._log_prob(np.sort(positions)) + dpp.log_normalizer
 
 
 def _pivot_logs(dpp: DPP, positions: IntArray) -> FloatArray:
-    """What each item adds to the log-determinant of those before it."""
+    """Gain in log-determinant from each item, given the items before it."""
     block = dpp._representation.likelihood_block(positions, positions)
     root = np.sqrt(np.diagonal(block).real)
     hidden = dpp._representation.rows_of_hidden is not None
@@ -87,7 +87,7 @@ def _pivot_logs(dpp: DPP, positions: IntArray) -> FloatArray:
 def make_selection(
     dpp: DPP, positions: Iterable[int], *, upper_bound: float | None = None, ordered: bool = False
 ) -> Selection:
-    """The result for a set of positions, ascending unless it is `ordered`."""
+    """The `Selection` for a set of positions, which is sorted unless `ordered` is true."""
     chosen = np.fromiter(positions, dtype=np.int64)
     if not ordered:
         chosen.sort()
@@ -132,7 +132,7 @@ class SubsetState:
         y = self.coordinates[:, j].copy()
         e = row - y.conj() @ self.rows
         inverse = np.empty((m + 1, m + 1), dtype=np.result_type(self.inverse, row))
-        # Roots of r first: squares of entries may overflow where their quotients with r do not.
+        # Divide by the root of r first: squares of entries may overflow although their quotients with r do not.
         root = math.sqrt(r)
         inverse[:m, :m] = self.inverse + np.outer(y / root, y.conj() / root)
         inverse[:m, m] = -y / r
@@ -153,7 +153,7 @@ class SubsetState:
         rest = np.arange(len(self.members)) != a
         self.residual = self.residual + squared_modulus(row / math.sqrt(p))
         self.coordinates = (self.coordinates - np.outer(column / p, row))[rest]
-        # The quotient first: squares of the inverse of a kernel of tiny numbers overflow.
+        # Divide first: if the kernel has tiny entries, squares of entries of its inverse overflow.
         self.inverse = (self.inverse - np.outer(column, (column / p).conj()))[np.ix_(rest, rest)]
         self.rows = self.rows[rest]
         self.inside[self.members.pop(a)] = False
@@ -165,22 +165,22 @@ class SubsetState:
         return np.array(self.members, dtype=np.int64)
 
     def addition_ratios(self) -> FloatArray:
-        """Factor on the determinant of adding each item; 0 for members and for what depends on them."""
+        """Factor by which adding each item multiplies the determinant; 0 for members and items dependent on them."""
         return np.where(self.residual > self._floor, self.residual, 0.0)
 
     def removal_ratios(self) -> FloatArray:
-        """Factor on the determinant of removing each member."""
+        """Factor by which removing each member multiplies the determinant."""
         return np.array(np.diagonal(self.inverse).real)
 
     def exchange_ratios(self) -> FloatArray:
-        """Factor of putting item j in the place of member a, of shape (m, n); 0 where j is a member."""
-        with np.errstate(over="ignore"):  # a factor beyond all numbers is the best of all
+        """Factor for replacing member a by item j, of shape (m, n); 0 where j is a member."""
+        with np.errstate(over="ignore"):  # an infinite factor wins, as it should
             ratios = np.outer(self.removal_ratios(), self.addition_ratios()) + squared_modulus(self.coordinates)
         ratios[:, self.inside] = 0.0
         return ratios
 
     def move(self, *, a: int = -1, j: int = -1) -> bool:
-        """Take the a-th member out and item j in; -1 stands for none.
+        """Remove the a-th member and add item j; -1 stands for none.
 
         Returns False, without j, if j depends on the others up to rounding.
         """
@@ -200,7 +200,7 @@ class SubsetState:
 
 
 def state_of(dpp: DPP, members: Iterable[int] = ()) -> SubsetState:
-    """The state of a set of positions of a DPP, whose kernel is read row by row and never formed."""
+    """The state of a set of positions of a DPP. The kernel is read row by row and never formed."""
     representation = dpp._representation
     everything = np.arange(dpp.n_items)
 

@@ -1,6 +1,6 @@
-r"""Upper bounds on :math:`\log\det C_S` over the sets S of s items: how good the best set can be at all.
+r"""Upper bounds on :math:`\log\det C_S` over the sets S of s items.
 
-This is the maximum-entropy sampling problem, and these are its bounds, from cheap to strong:
+Maximising it is the maximum-entropy sampling problem. Its bounds, from cheap to strong, are:
 
 =========================  ============================================================================================
 :func:`hadamard_bound`     sum of the s largest log-diagonal entries
@@ -9,40 +9,38 @@ This is the maximum-entropy sampling problem, and these are its bounds, from che
 :func:`factorization`      concave program in x with the spectrum of :math:`\sum_i x_i f_i^* f_i` ([Nikolov2015]_)
 =========================  ============================================================================================
 
-The factorisation bound is the workhorse of :func:`diverset.map_exact`. With :math:`C = \psi I + FF^*`, where
-:math:`\psi` is at most the smallest eigenvalue ([Li2024]_), and rows :math:`f_i`, any positive definite :math:`\Theta`
-gives
+:func:`diverset.map_exact` uses the factorisation bound. Let :math:`C = \psi I + FF^*`, where :math:`\psi` is at most
+the smallest eigenvalue ([Li2024]_) and F has the rows :math:`f_i`. Then any positive definite :math:`\Theta` with
+eigenvalues :math:`\beta_1 \le \beta_2 \le \dots` gives
 
 .. math::
 
     \log\det C_S \le \sum_{l=1}^s \left(\psi\beta_l(\Theta) - \log\beta_l(\Theta)\right)
-    + \sum_{i \in S} f_i \Theta f_i^* - s,
+    + \sum_{i \in S} f_i \Theta f_i^* - s.
 
-:math:`\beta_1 \le \beta_2 \le \dots` its eigenvalues: a *linear* bound :math:`\sum_{i \in S} g_i` plus a constant,
-valid whatever early stopping did to :math:`\Theta` (each of the s eigenvalues of :math:`C_S` obeys
-:math:`\log\lambda \le \beta\lambda - \log\beta - 1`). The best one belongs to the x that maximises
-:math:`\Gamma_s(\sum_i x_i f_i^* f_i)` over the polytope, :math:`\Gamma_s` the concave function which takes logarithms
-of the largest eigenvalues, plus :math:`\psi`, and spreads the rest evenly.
+This is a *linear* bound, :math:`\sum_{i \in S} g_i` plus a constant. It is valid for every :math:`\Theta`, so that the
+search for the best one may stop early (each of the s eigenvalues of :math:`C_S` satisfies
+:math:`\log\lambda \le \beta\lambda - \log\beta - 1`). The best :math:`\Theta` belongs to the x that maximises
+:math:`\Gamma_s(\sum_i x_i f_i^* f_i)` over the polytope. The concave function :math:`\Gamma_s` sums the logarithms of
+the largest eigenvalues plus :math:`\psi`, with the other eigenvalues spread evenly.
 
-*Probing* says what including or leaving out each single item does to a bound, and which pairs exclude each other.
-The linear bound :math:`v - s + \sum_{i \in S} g_i` becomes,
-for the sets that include item j,
+*Probing* computes the bound with and without each single item, and finds pairs that exclude each other. For the sets
+that include item j, the linear bound :math:`v - s + \sum_{i \in S} g_i` becomes
 
 .. math::
 
     \log\frac{C_{jj}|f_j|^2}{f_j \Theta^{-1} f_j^*} - \psi\frac{g_j}{|f_j|^2} + v - (s-1) + \sum_{i \in S - j} g_i',
     \qquad r_i = \frac{f_i f_j^*}{|f_j|^2}, \qquad
-    g_i' = (f_i - r_i f_j)\,\Theta\,(f_i - r_i f_j)^* + \frac{\psi}{d}\,\frac{|r_i|^2 |f_j|^2}{\psi + |f_j|^2},
+    g_i' = (f_i - r_i f_j)\,\Theta\,(f_i - r_i f_j)^* + \frac{\psi}{d}\,\frac{|r_i|^2 |f_j|^2}{\psi + |f_j|^2}.
 
-the bound of the child in which j is conditioned on, without any new eigenvalues: :math:`\Theta` is compressed to the
-vectors orthogonal to :math:`f_j`, which multiplies its determinant by :math:`f_j\Theta^{-1}f_j^* / |f_j|^2`, and is
-:math:`1/d` along :math:`f_j`. All items are probed in O(m^2 log m); those that cannot be in a better set are fixed out,
-those that cannot be missing are fixed in.
+This bounds the child node that is conditioned on j, without a new eigendecomposition: :math:`\Theta` is compressed to
+the vectors orthogonal to :math:`f_j`, which multiplies its determinant by :math:`f_j\Theta^{-1}f_j^* / |f_j|^2`, and is
+:math:`1/d` along :math:`f_j`. Probing all items takes O(m^2 log m). An item that no better set can contain is excluded;
+an item that every better set must contain is included.
 
-*Conflicts*: with j in, the same test for a second item finds pairs that cannot be together. Cliques of such pairs
-become blocks, of which at most one item may be chosen, and the bound is taken over the polytope that says so. For
-smooth kernels, where half an item here and half its neighbour there would otherwise pass for a diverse set, this is
-what makes the proof possible.
+*Conflicts*: given j, the same test for a second item finds pairs that no better set contains. Cliques of such pairs
+become blocks. At most one item may be chosen from each block, and the polytope of the bound has this constraint. For
+smooth kernels, the proof depends on it: otherwise two neighbours of weight one half would pass for a diverse set.
 """
 
 from __future__ import annotations
@@ -70,11 +68,11 @@ __all__ = [
     "spectral_bound",
 ]
 
-#: Weights below this are left out of the eigenvalue problem; the bound stays valid without them.
+#: Items of smaller weight are left out of the eigenvalue problem; the bound stays valid.
 NO_WEIGHT = 1e-7
-#: Part of the smallest eigenvalue that is split off: short of all, so that no vector vanishes.
+#: Fraction of the smallest eigenvalue that becomes psi; below 1, so that no vector f_i vanishes.
 SPLIT = 0.999
-#: Potentials stay within plus or minus this range, and change by at most the largest step at a time.
+#: Potentials stay within plus or minus `POTENTIAL_RANGE` and change by at most `LARGEST_STEP` per iteration.
 POTENTIAL_RANGE = 25.0
 LARGEST_STEP = 5.0
 
@@ -108,8 +106,8 @@ class LinearBound(NamedTuple):
     `value` is the bound over the polytope (at most one item from each block), found at the point `weights`;
     `constant` is v, which includes an allowance for rounding. The matrix is
     :math:`\Theta = \frac1d I + \sum_l (\frac1{\lambda_l} - \frac1d) u_l u_l^*`, with fewer than s eigenvalues
-    :math:`\lambda_l > d` in `lam` and d in `rest`, and is held by what it does to the items:
-    :math:`g_i = f_i\Theta f_i^*` and `W` of :math:`f_i u_l`. `psi` was split off, and `step` is the step reached.
+    :math:`\lambda_l > d` in `lam` and d in `rest`. It is stored by its products with the items: `g` holds
+    :math:`f_i\Theta f_i^*` and `W` holds :math:`f_i u_l`. `step` is the last step size.
     """
 
     value: float
@@ -126,7 +124,7 @@ class LinearBound(NamedTuple):
 def _spread(
     C: Array, x: FloatArray, s: int, psi: float, no_weight: float
 ) -> tuple[float, float, FloatArray, FloatArray, float, Array]:
-    r""":math:`\Gamma_s` at x, constant and coefficients of the bound, and :math:`\Theta`; C is without its psi."""
+    r""":math:`\Gamma_s` at x, constant and coefficients of the bound, and :math:`\Theta`; C has psi subtracted."""
     support = np.flatnonzero(x > no_weight)
     q = np.sqrt(x[support])
     half = C[:, support] * q
@@ -136,17 +134,17 @@ def _spread(
     top[:count] = np.maximum(values[::-1][:count], 0.0)
     diagonal = np.diagonal(C).real
     left = float(q**2 @ diagonal[support])
-    # The mean of what is left after the j largest eigenvalues, spread over the other s - j places.
+    # Entry j: the trace left after the j largest eigenvalues, divided by the s - j other places.
     mean = (left - np.concatenate([[0.0], np.cumsum(top[:-1])])) / np.arange(s, 0, -1)
     p = int(np.append(top[:-1] <= mean[:-1] * (1.0 + 1e-12), True).argmax())
-    # Any positive d keeps the bound valid; only a point of too small a rank gives none.
+    # Any positive d keeps the bound valid. The mean is 0 only if x has too few positive weights.
     d = max(float(mean[p]), EPS * left / s)
     lam = np.maximum(top[:p], d)
     W = half @ (U[:, ::-1][:, :p] / np.sqrt(lam))
     lam, d = lam + psi, d + psi
     g = diagonal / d + squared_modulus(W) @ (1.0 / lam - 1.0 / d)
     v = float(np.log(lam).sum()) + (s - p) * math.log(d)
-    # Eigenvectors are orthogonal up to rounding only, and the coefficients are differences of numbers up to C_ii / d.
+    # The eigenvectors have rounding errors, and the coefficients are differences of numbers as large as C_ii / d.
     rounding = 4.0 * len(C) * EPS * float(diagonal.sum()) / d
     return v, v + psi * (float((1.0 / lam).sum()) + (s - p) / d) + rounding, g, lam, d, W
 
@@ -167,13 +165,13 @@ def factorization(
     r"""Factorisation bound on :math:`\log\det C_S` over sets of s items, at most one from each block.
 
     C is positive semidefinite with positive diagonal. The search starts from `potential` (items of larger potential
-    weigh more) and ends as soon as the bound is not above `target`, or when going on can close at most `accuracy` of
-    the distance to it, or after `max_iter` eigendecompositions. Weights up to `no_weight` count as none. None is
-    returned where there are fewer than s blocks, so that no such set exists.
+    have larger weight). It ends when the bound is at most `target`, when further iterations can close at most the
+    fraction `accuracy` of the distance to `target`, or after `max_iter` eigendecompositions. Weights up to `no_weight`
+    count as zero. The result is None if there are fewer than s blocks, so that no such set exists.
 
-    Mirror ascent on :math:`\Gamma_s`: with block sums y, the entropy
-    :math:`\sum_i x_i\log x_i + \sum_B (1-y_B)\log(1-y_B)` has the polytope for its domain and a closed-form step.
-    O(m^3) an iteration.
+    The method is mirror ascent on :math:`\Gamma_s`: with block sums y, the entropy
+    :math:`\sum_i x_i\log x_i + \sum_B (1-y_B)\log(1-y_B)` has the polytope as its domain and a closed-form step.
+    An iteration takes O(m^3).
     """
     from diverset.inference._exact_loops import Polytope
 
@@ -183,7 +181,7 @@ def factorization(
         return None
     polytope = Polytope(blocks, s)
     values = np.linalg.eigvalsh(C)
-    psi = SPLIT * max(0.0, float(values[0]) - m * EPS * float(values[-1]))  # rounding may have raised the smallest
+    psi = SPLIT * max(0.0, float(values[0]) - m * EPS * float(values[-1]))  # rounding may raise values[0]
     C = C - psi * np.eye(m)
     a = np.zeros(m) if potential is None else potential.copy()
     best: LinearBound | None = None
@@ -195,7 +193,7 @@ def factorization(
         v, constant, g, lam, d, W = _spread(C, x, s, psi, no_weight)
         total, smallest = polytope.maximum(g)
         value = constant - s + total
-        attained = max(attained, v)  # no further search gives a bound below it
+        attained = max(attained, v)  # no bound of this kind is below it
         if best is None or value < best.value:
             best = LinearBound(value, x, g, constant, lam, d, W, psi, step)
         close = best.value - attained < accuracy * (attained - target)
@@ -258,12 +256,12 @@ def linx_bound(C: Array, s: int, *, max_iter: int = 60, tolerance: float = 1e-4)
         \max_x \tfrac12\left(\log\det(\gamma\,C\,\mathrm{diag}(x)\,C + I - \mathrm{diag}(x)) - s\log\gamma\right),
         \qquad 0 \le x \le 1,\ \textstyle\sum_i x_i = s,
 
-    with the scale :math:`\gamma` chosen along the way ([Anstreicher2020]_). Valid for every :math:`\gamma`, since for
-    the indicator of a set S the determinant is :math:`\gamma^s \det(C_S)^2`.
+    where the scale :math:`\gamma` is optimised together with x ([Anstreicher2020]_). The bound is valid for every
+    :math:`\gamma`: for the indicator of a set S the determinant is :math:`\gamma^s \det(C_S)^2`.
 
-    Newton's method on a logarithmic barrier; the bound returned adds the duality gap left, so that it holds however
-    early the search stops. O(m^3) an iteration. Strongest where s is near half the items; the factorisation bound
-    is stronger for small s.
+    The method is Newton's on a logarithmic barrier. The result includes the remaining duality gap, so it is valid even
+    if the search stops early. An iteration takes O(m^3). The bound is strongest if s is near half the items; for small
+    s the factorisation bound is stronger.
     """  # noqa: D400
     m = len(C)
     if s in (0, m):
@@ -293,11 +291,11 @@ def linx_bound(C: Array, s: int, *, max_iter: int = 60, tolerance: float = 1e-4)
 
 
 def map_upper_bound(dpp: DPP, k: int | None = None) -> float:
-    r"""A number that no :math:`\log\det L_Y` exceeds: over the sets of k items, or over all sets.
+    r"""Upper bound on :math:`\log\det L_Y` over the sets of k items, or over all sets.
 
-    The least of the Hadamard, spectral, linx and factorisation bounds (see ``diverset.inference.bounds``); for all
-    sets, the largest over the sizes. In seconds for hundreds of items. Each comes from a feasible point of the dual,
-    so that it holds however early its search stops, and is raised by a bound on its rounding error.
+    The bound for one size is the smallest of the Hadamard, spectral, linx and factorisation bounds (see
+    ``diverset.inference.bounds``); without `k`, it is the largest over the sizes. Hundreds of items take seconds. Each
+    bound includes a bound on its rounding error, and is valid even if its search stops early.
 
     Examples
     --------
@@ -323,7 +321,7 @@ def _best_bound(C: Array, s: int, rank: int, *, strong: bool = True) -> float:
     linear = factorization(A, s)
     if linear is not None:
         bounds.append(linear.value)
-    # Linx squares the condition number of the kernel, so it is left to those that can bear it.
+    # Linx squares the condition number of the kernel, so it is used only for well-conditioned kernels.
     condition = float(np.linalg.cond(A)) if strong and rank == len(A) else math.inf
     if condition < 1e5:
         bounds.append(linx_bound(A, s) + len(A) * EPS * condition**2)

@@ -1,4 +1,4 @@
-r"""Greedy search under a budget: items have costs, and a set may not cost more than there is to spend."""
+r"""Greedy search under a budget: each item has a cost, and the costs of a set must not exceed the budget."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _RULES = ("probability", "log")
 
 
 def _fits(spent: list[float], cost: float, budget: float) -> bool:
-    """Whether the costs add up to no more than the budget, in whichever order they are added."""
+    """Whether the sum of the costs is at most the budget, by ``math.fsum`` and by ``np.sum`` in both directions."""
     together = [*spent, cost]
     return max(math.fsum(together), float(np.sum(together)), float(np.sum(together[::-1]))) <= budget
 
@@ -30,7 +30,7 @@ def _fits(spent: list[float], cost: float, budget: float) -> bool:
 def map_budgeted(
     dpp: DPP, costs: ArrayLike, budget: SupportsFloat, *, rule: str = "probability", fill: bool = False
 ) -> Selection:
-    r"""Pick items one at a time by what they add per cost, among those that still fit the budget.
+    r"""Pick items one at a time by gain per cost, among the items that still fit the budget.
 
     Parameters
     ----------
@@ -45,24 +45,24 @@ def map_budgeted(
         :math:`(\log\Pr(Y+i) - \log\Pr(Y))/c_i`.
     fill : bool
         False: stop when no item that fits raises the probability, and return the best single item if it is more
-        probable than the set. True: Algorithm 6 as printed, which goes on until nothing fits (here: until nothing of
-        positive probability does), and returns what it picked.
+        probable than the set. True: Algorithm 6 as printed, which continues until no item fits (here: no item with
+        positive probability) and returns all picks.
 
     Returns
     -------
     Selection
-        ``indices`` in pick order; their costs never add up to more than the budget.
+        ``indices`` in pick order; the sum of their costs is at most the budget.
 
     Notes
     -----
-    Where :math:`\log\det L_Y` is monotone (no eigenvalue of L below 1) the ``"log"`` rule has
-    :math:`\log\det L_Y \ge \frac12 (1 - \frac1e) \max \log\det L_{Y'}` over the sets within the budget: ratio-greedy
-    alone can be arbitrarily bad, the better of it and the best single item cannot ([KrauseGuestrin2005]_). For kernels
-    that are not monotone, and for the ``"probability"`` rule, no fraction is known; the result is at least as
-    probable as every single item and as the empty set.
+    If :math:`\log\det L_Y` is monotone (no eigenvalue of L below 1), the ``"log"`` rule guarantees
+    :math:`\log\det L_Y \ge \frac12 (1 - \frac1e) \max \log\det L_{Y'}` over the sets within the budget. Greedy by ratio
+    alone can be arbitrarily bad; the comparison with the best single item gives the guarantee
+    ([KrauseGuestrin2005]_). For other kernels, and for the ``"probability"`` rule, no approximation factor is known.
+    The result is at least as probable as every single item and as the empty set.
 
-    With a pivot r of the item given the picks, :math:`\Pr(Y+i) - \Pr(Y) = \Pr(Y)(r-1)`: the ratios are
-    :math:`(r-1)/c` and :math:`\log(r)/c`, so that nothing underflows. O(nk^2) for k picks.
+    With r the pivot of the item given the picks, :math:`\Pr(Y+i) - \Pr(Y) = \Pr(Y)(r-1)`. The ratios computed are
+    :math:`(r-1)/c` and :math:`\log(r)/c`, which do not underflow. O(nk^2) for k picks.
 
     Examples
     --------

@@ -2,9 +2,9 @@ r"""Maximising :math:`\log\det L_Y` as a submodular function that is not monoton
 
 Both algorithms here come with guarantees for *nonnegative* submodular functions, and :math:`f(Y) = \log\det L_Y` is
 negative on many sets. Adding a constant c to f keeps it submodular, and :math:`c = -\min_Y f(Y)` makes it nonnegative;
-the fraction then holds for :math:`f + c`. Their proofs use less: only the two ends of the search count,
-:math:`f(\emptyset) = 0` and f of the whole ground set, :math:`\log\det L`. What they show without any assumption on
-signs is stated with each function.
+the guarantee then holds for :math:`f + c`. The proofs need less: they use only the values of f at the two ends of the
+search, :math:`f(\emptyset) = 0` and :math:`\log\det L` for the whole ground set. Each function states the guarantee
+that follows without any assumption on signs.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ __all__ = ["map_double_greedy", "map_nonmonotone"]
 
 
 def map_double_greedy(dpp: DPP, *, rng: RNGLike = None, randomized: bool = True) -> Selection:
-    r"""Double greedy: one set grows from nothing, one shrinks from everything, until they meet.
+    r"""Double greedy: a set X grows from the empty set, a set Y shrinks from all items, until they are equal.
 
-    Item i is added to the first or removed from the second, according to the gains
+    Each item i is added to X or removed from Y, according to the gains
 
     .. math::
 
-        a_i = \log\det L_{X+i} - \log\det L_X, \qquad b_i = \log\det L_{Y-i} - \log\det L_Y:
+        a_i = \log\det L_{X+i} - \log\det L_X, \qquad b_i = \log\det L_{Y-i} - \log\det L_Y.
 
-    added if :math:`a_i \ge b_i`, or, randomised, with probability :math:`a_i^+/(a_i^+ + b_i^+)`.
+    It is added if :math:`a_i \ge b_i` or, if `randomized`, with probability :math:`a_i^+/(a_i^+ + b_i^+)`.
 
     Parameters
     ----------
     dpp : DPP
         An L-ensemble.
     rng : int, Generator or None
-        Seed or generator for the coins.
+        Seed or generator for the random decisions.
     randomized : bool
-        Whether to toss coins.
+        Whether decisions are random.
 
     Returns
     -------
@@ -60,11 +60,11 @@ def map_double_greedy(dpp: DPP, *, rng: RNGLike = None, randomized: bool = True)
         \mathrm{E} f \ge \tfrac12 \max f + \tfrac14 \log\det L, \qquad
         f \ge \tfrac13 \max f + \tfrac13 \log\det L
 
-    respectively: the stated fractions where :math:`\det L \ge 1`, and little where L is nearly singular. Where it is
-    singular, a largest set of independent items (the greedy's) takes the place of the ground set.
-    :func:`diverset.map_local_search` is the better choice in practice; this one looks at each item once.
+    respectively. These are the stated fractions if :math:`\det L \ge 1`, and weak bounds if L is nearly singular. If L
+    is singular, the ground set is replaced by the independent items that greedy search finds.
+    :func:`diverset.map_local_search` is the better choice in practice; double greedy visits each item once.
 
-    O(n^3): the inverse of L is downdated, the Cholesky rows of the growing set are kept.
+    The time is O(n^3): the inverse of L is downdated, and the Cholesky rows of the growing set are updated.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def map_double_greedy(dpp: DPP, *, rng: RNGLike = None, randomized: bool = True)
     m = len(ground)
     check_fits_in_memory(48 * m * m, what=f"map_double_greedy over {m} items", remedy="map_greedy never forms L")
     R = cholesky_lower(dpp._representation.likelihood_block(ground, ground))
-    if R is None:  # even the independent items are singular to rounding
+    if R is None:  # the block of the independent items is numerically singular
         return make_selection(dpp, np.searchsorted(dpp.items, map_greedy(dpp).indices))
     inverse = hermitian_inverse(R)
     growing = state_of(dpp)
@@ -96,7 +96,7 @@ def map_double_greedy(dpp: DPP, *, rng: RNGLike = None, randomized: bool = True)
             growing.move(j=int(ground[i]))
         else:
             column = inverse[:, i].copy()
-            # The quotient first: products of a kernel of tiny numbers' inverse would overflow.
+            # Divide first: if the kernel has tiny entries, products of entries of its inverse overflow.
             inverse -= np.outer(column, (column / column[i].real).conj())
     return make_selection(dpp, growing.members)
 
@@ -106,17 +106,17 @@ def _log(x: float) -> float:
 
 
 def map_nonmonotone(dpp: DPP, *, eps: float = 0.1) -> Selection:
-    r"""Local search of Feige, Mirrokni and Vondrak: add, delete, then the better of the set and its complement.
+    r"""Local search of Feige, Mirrokni and Vondrak: additions and deletions, then a comparison with the complement.
 
-    From the best single item, an item is added or deleted as long as :math:`f = \log\det L_Y` grows by a factor of more
-    than :math:`1 + \varepsilon/n^2`; of the set found and its complement, the more probable one is returned.
+    The search starts from the best single item. It adds or deletes an item as long as :math:`f = \log\det L_Y` grows by
+    a factor above :math:`1 + \varepsilon/n^2`. It returns the final set or its complement, whichever is more probable.
 
     Parameters
     ----------
     dpp : DPP
         An L-ensemble.
     eps : float
-        Accuracy: smaller takes more steps, at most :math:`O(n^2 \log n / \varepsilon)`.
+        Accuracy. A smaller value takes more steps, at most :math:`O(n^2 \log n / \varepsilon)`.
 
     Returns
     -------
@@ -126,15 +126,15 @@ def map_nonmonotone(dpp: DPP, *, eps: float = 0.1) -> Selection:
     Notes
     -----
     For a nonnegative submodular function the result is at least :math:`\frac13 - \frac\varepsilon n` of the optimum
-    ([FeigeMirrokniVondrak2007]_, Theorem 3.4). The log-determinant may be negative; their proof gives, for the set S of
-    the search and its complement,
+    ([FeigeMirrokniVondrak2007]_, Theorem 3.4). The log-determinant may be negative. For the final set S and its
+    complement, the proof gives
 
-    .. math::  2\left(1 + \tfrac{\varepsilon}{n}\right) f(S) + f(\bar S) \ge \max f + \log\det L ,
+    .. math::  2\left(1 + \tfrac{\varepsilon}{n}\right) f(S) + f(\bar S) \ge \max f + \log\det L .
 
-    the fraction stated where :math:`\det L \ge 1`, nothing where L is singular. If no item has :math:`L_{ii} > 1`, the
-    empty set is the most probable one (Hadamard), and is returned.
+    This is the stated fraction if :math:`\det L \ge 1`, and no guarantee if L is singular. If no item has
+    :math:`L_{ii} > 1`, the empty set is the most probable set (Hadamard) and is returned.
 
-    :math:`O(n|Y|)` a step. :func:`diverset.map_local_search`, which exchanges items as well, finds better sets.
+    A step takes :math:`O(n|Y|)`. :func:`diverset.map_local_search` also exchanges items and finds better sets.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def map_nonmonotone(dpp: DPP, *, eps: float = 0.1) -> Selection:
     state.move(j=int(ratios.argmax()))
     value = math.log(float(ratios.max()))
     while True:
-        # Rounding is no growth, however small epsilon is.
+        # Growth below 1e-12 may be rounding error, even if epsilon is smaller.
         needed = max(slack / n**2, 1e-12) * value
         addition, removal = state.addition_ratios(), state.removal_ratios()
         if addition.max() >= removal.max() and math.log(addition.max()) > needed:

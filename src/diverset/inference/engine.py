@@ -1,8 +1,8 @@
-"""What greedy selection returns, and its picks under a dense kernel, in positions.
+"""The result type of greedy selection, and greedy selection under a dense kernel.
 
-Each pick maximises ``bonus[i] + weight * log(residual)``, where the residual is what item i adds to the squared volume
-of the set. Every item keeps a row of Cholesky coordinates, filled in as far as it was ever needed: O(nk^2) work at
-worst, and n x k numbers. Rows of features need no kernel (:mod:`diverset.inference.rows`).
+Each pick maximises ``bonus[i] + weight * log(residual)``, where the residual is the factor by which item i multiplies
+the squared volume of the set. Each item has a row of Cholesky coordinates, of which only the entries needed so far are
+computed: O(nk^2) work at worst, and n x k numbers. Rows of features need no kernel (:mod:`diverset.inference.rows`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from diverset.numerics.linalg import EPS, routine
 
 __all__ = ["Picks", "greedy_dense", "independent_items"]
 
-#: Multiply-adds of one compiled call at most: Ctrl-C takes effect between calls.
+#: Largest number of multiply-adds in one compiled call; Ctrl-C takes effect between calls.
 _CALL = 2e9
 
 
@@ -27,8 +27,8 @@ _CALL = 2e9
 class Picks:
     """Positions in pick order and the gain of each.
 
-    ``rank_spent`` is the number of picks after which no item was independent of them; None if that did not happen.
-    ``log_det`` of the similarity over the picks is present where it cost nothing to compute.
+    ``rank_spent`` is the number of picks after which every remaining item depended on them; None if there was no such
+    point. ``log_det`` of the similarity over the picks is set if greedy selection computed it anyway.
     """
 
     positions: IntArray
@@ -38,9 +38,9 @@ class Picks:
 
 
 def independent_items(L: Array, items: IntArray) -> tuple[IntArray, Array]:
-    """Those of the items that are independent, in pivot order, and the Cholesky factor of their correlations.
+    """A largest independent subset of the items, in pivot order, and the Cholesky factor of its correlations.
 
-    In pivot order no digits are lost to items that nearly depend on those before them.
+    Pivoting keeps the accuracy if some items nearly depend on others.
     """
     root = np.sqrt(np.maximum(np.diagonal(L).real[items], 0.0))
     items, root = items[root > 0.0], root[root > 0.0, None]
@@ -60,10 +60,10 @@ def greedy_dense(
     limits: Limits,
     given: IntArray | None = None,
 ) -> Picks:
-    """Up to k picks under a dense kernel (n, n); stops where every remaining item depends on the picks.
+    """Up to k picks under a dense kernel (n, n); stops when every remaining item depends on the picks.
 
-    L is Hermitian positive semidefinite, items at the positions `given` were shown already and repel, and the other
-    arguments are those of :func:`diverset.inference.rows.greedy_rows`.
+    L is Hermitian positive semidefinite. Items at the positions `given` were shown already: they repel and are not
+    picked. The other arguments are those of :func:`diverset.inference.rows.greedy_rows`.
     """
     n = len(L)
     L = L.astype(np.complex128 if L.dtype.kind == "c" else np.float64, copy=False)

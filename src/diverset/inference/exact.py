@@ -1,10 +1,10 @@
-r"""The most probable set, proven: branch and bound.
+r"""The most probable set, with a proof of optimality, by branch and bound.
 
-A node of the tree fixes some items in, A, and some out. With a set S of the free items added, the log-determinant is
-:math:`\log\det L_A + \log\det C_S`, where C is the Schur complement of :math:`L_A`; the factorisation bound of
-:mod:`diverset.inference.bounds` says how large that can be. Nodes whose bound is not above the best set known are
-dropped; the node of largest bound is split next, so that this bound holds for everything at any time. Probing
-fixes items and finds conflicts before a node is split.
+A node of the tree includes a set A of items, excludes others, and leaves the rest free. If a set S of free items joins
+A, the log-determinant is :math:`\log\det L_A + \log\det C_S`, where C is the Schur complement of :math:`L_A`. The
+factorisation bound of :mod:`diverset.inference.bounds` limits its size. The search drops a node whose bound is not
+above the best value known. It splits the node of largest bound next, so that this bound holds for all sets at any
+time. Before a node is split, probing fixes items and finds pairs in conflict.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ from diverset.numerics.validation import as_number, check_nonnegative, check_siz
 
 __all__ = ["Search", "map_exact"]
 
-#: Log-determinants closer than this, relative to their size, are not told apart: it is rounding.
+#: Log-determinants whose relative difference is below this count as equal: the difference may be rounding error.
 _TOLERANCE = 1e-10
-#: Condition number up to which the complement's problem, over the inverse kernel, is an alternative.
+#: Up to this condition number, the problem may also be solved for the complement, over the inverse kernel.
 _WELL_CONDITIONED = 1e6
-#: Random starts of the local search before the tree, and nodes between attempts to round its weights.
+#: Random starts of the local search before the tree search; nodes between two attempts to round weights to a set.
 _STARTS, _ROUND_EVERY = 24, 50
 
 
-# How hard a node is looked at: eigendecompositions, accuracy of the bound, rounds of fixing, smallest weight.
-# Few items with weight are fewer in the eigenvalue problem, and what is lost in the bound does not show in the tree.
+# Effort per node: eigendecompositions, accuracy of the bound, rounds of fixing, smallest weight.
+# A larger smallest weight makes the eigenvalue problem smaller; the slightly weaker bound does not enlarge the tree.
 _ROOT, _INNER = (60, 0.01, 8, bounds.NO_WEIGHT), (7, 0.5, 2, 1e-2)
 
 
@@ -57,8 +57,8 @@ _ROOT, _INNER = (60, 0.01, 8, bounds.NO_WEIGHT), (7, 0.5, 2, 1e-2)
 class _Node:
     """Sets of `size` items that hold all of `inside`, and otherwise only items of `free`.
 
-    Also what its parent knows: pairs of free items in conflict (packed bits), where to start the search for a bound and
-    with which step.
+    The other fields come from the parent: pairs of free items in conflict (packed bits), and the start and the step of
+    the search for a bound.
     """
 
     side: int
@@ -71,7 +71,7 @@ class _Node:
 
 
 class _Side(NamedTuple):
-    """One way to see the problem: choose what is in, by L, or what is out, by its inverse."""
+    """One form of the problem: choose the items inside, by L, or the items outside, by the inverse of L."""
 
     kernel: Array
     floor: FloatArray
@@ -80,13 +80,13 @@ class _Side(NamedTuple):
 
 
 def _cumulative_logs(values: FloatArray) -> FloatArray:
-    """Sum of the k largest logarithms, for k = 0..n; values that are not positive count as the smallest number."""
+    """Sum of the k largest logarithms, for k = 0..n; values that are not positive count as the smallest float."""
     logs = np.log(np.maximum(np.sort(values)[::-1], np.finfo(np.float64).tiny))
     return np.concatenate([[0.0], np.cumsum(logs)])
 
 
 class Search:
-    """The tree for a kernel L and some sizes, none above the rank; `deadline` is a value of ``time.monotonic()``."""
+    """Tree search over sets of the given sizes, none above the rank of L, until ``time.monotonic()`` is `deadline`."""
 
     def __init__(self, L: Array, sizes: list[int], full_rank: bool, deadline: float) -> None:
         self.n = len(L)
@@ -102,13 +102,13 @@ class Search:
             inverse = np.linalg.inv(C)
             inverse = (inverse + inverse.conj().T) / 2.0
             floor = 64.0 * self.n * EPS * np.diagonal(inverse).real
-            # The inverse is known to n EPS condition^(3/2), relative to itself, and so is each factor of its minors.
+            # The inverse, and each factor of its minors, has a relative error of n EPS condition^(3/2).
             rounding = self.n**2 * EPS * condition**1.5
             self.sides.append(_Side(inverse, floor, float(np.linalg.slogdet(C)[1]) + rounding, True))
         self.value, self.chosen = -math.inf, np.zeros(0, dtype=np.int64)
         self.heap: list[tuple[float, int, _Node | int]] = []
         self.pushed = self.expanded = 0
-        # Hadamard's bound and the spectral one, for all sizes at once.
+        # Hadamard's bound and the spectral bound, for all sizes at once.
         first = np.minimum(_cumulative_logs(np.diagonal(C).real), _cumulative_logs(bounds.eigenvalues_from_above(C)))
         for k in sizes:
             self._push(float(first[k]) + k * self.log_scale, k)
@@ -119,16 +119,16 @@ class Search:
 
     @property
     def tolerance(self) -> float:
-        """Difference of log-determinants that is rounding."""
+        """Largest difference of log-determinants that counts as rounding error."""
         return _TOLERANCE * max(1.0, abs(self.value), len(self.chosen)) if self.value > -math.inf else 0.0
 
     @property
     def bound(self) -> float:
-        """No set has a larger log-determinant."""
+        """Upper bound on the log-determinant of every set."""
         return max(self.value, -self.heap[0][0]) if self.heap else self.value
 
     def offer(self, members: IntArray) -> None:
-        """Take a set for the best one, if it is."""
+        """Replace the best set known, if this one is better."""
         value = self._log_det(members) + len(members) * self.log_scale
         if value > self.value:
             self.value, self.chosen = value, np.sort(members)
@@ -138,7 +138,7 @@ class Search:
         return log_det_psd(block, EPS * np.diagonal(block).real)
 
     def _polish(self, members: IntArray) -> None:
-        """Offer what exchanges make of a set."""
+        """Improve a set by exchanges and offer the result."""
         if self._log_det(members) == -math.inf:
             return
         state = self._state(members)
@@ -154,7 +154,7 @@ class Search:
         return SubsetState(np.diagonal(C).real.copy(), lambda j: C[j], members)
 
     def multistart(self, k: int, deadline: float) -> None:
-        """Local searches from greedy sets whose gains are blurred, each time differently."""
+        """Local searches from greedy sets whose gains are multiplied by random factors."""
         rng = np.random.default_rng(0)
         for _ in range(_STARTS):
             state = self._state()
@@ -168,7 +168,7 @@ class Search:
             self._polish(state.positions)
 
     def _open(self, k: int, bound: float) -> None:
-        """Begin with size k, on the side whose bound is better."""
+        """Push the root node for size k, in the form with the smaller bound."""
         everything, nothing = np.arange(self.n), np.zeros(0, dtype=np.int64)
         best = (math.inf, 0)
         for i, side in enumerate(self.sides):
@@ -190,7 +190,7 @@ class Search:
         return positions_outside(members, self.n) if side.flipped else members
 
     def _condition(self, side: _Side, inside: IntArray, free: IntArray) -> tuple[Array, float]:
-        """Schur complement of the block `inside` on `free`, and that block's log-determinant, -inf if singular."""
+        """Schur complement of the block `inside` on `free`, and log-determinant of that block, -inf if singular."""
         C = side.kernel
         if self.compiled:
             from diverset.inference._exact_loops import schur_complement
@@ -240,7 +240,7 @@ class Search:
         return linear.value, linear.weights, *probe(A, s, linear, blocks, conflict, target), linear.step
 
     def _expand(self, node: _Node, bound: float) -> None:
-        """Bound a node better, fix what can be fixed, and split what is left."""
+        """Tighten the bound of a node, fix items where possible, and split the rest."""
         from diverset.inference._exact_loops import clique_partition
 
         side = self.sides[node.side]
@@ -300,7 +300,7 @@ class Search:
         if self.expanded % _ROUND_EVERY == 1:
             guess = np.concatenate([inside, free[np.argsort(-weights, kind="stable")[:s]]])
             self._polish(self._seen_from(side, guess))
-        # A heavy item, the more so the more either answer costs: without it most is lost, with it the others shrink.
+        # Split on an item of large weight whose inclusion and exclusion both lower the bound by much.
         j = int((weights + 0.3 * (bound - with_item) + (bound - without_item)).argmax())
         others = np.arange(len(free)) != j
         for taken in (False, True):
@@ -311,7 +311,7 @@ class Search:
             self._push(min(bound, float((with_item if taken else without_item)[j])), child)
 
     def run(self, gap: float) -> None:
-        """Split the node of largest bound until the gap is closed or the time is up."""
+        """Split the node of largest bound until the gap is closed or the deadline has passed."""
         while self.heap and self.bound > self.value + max(gap, self.tolerance):
             if time.monotonic() > self.deadline:
                 return
@@ -328,7 +328,7 @@ class Search:
 def map_exact(
     dpp: DPP, k: int | None = None, *, time_limit: SupportsFloat = 60.0, gap: SupportsFloat = 0.0
 ) -> Selection:
-    r"""The most probable set, with a proof; or the best found in the time given, with a bound on all others.
+    r"""The most probable set, with a proof; or the best set found within the time limit, with a bound on all others.
 
     .. math::  \max_Y \log\det L_Y \qquad\text{over the sets of } k \text{ items, or over all sets.}
 
@@ -337,28 +337,28 @@ def map_exact(
     dpp : DPP
         An L-ensemble.
     k : int, optional
-        How many items, at most the rank; by default the size is free.
+        Number of items, at most the rank. By default, sets of every size are searched.
     time_limit : float
-        Seconds after which to stop, ``inf`` for no limit.
+        Seconds after which the search stops; ``inf`` for no limit.
     gap : float
-        Stop when no set can be better by more than this, in log-determinant.
+        The search stops when no set can have a log-determinant larger by more than this.
 
     Returns
     -------
     Selection
-        ``indices`` ascending; ``upper_bound`` holds for every set, and ``gap`` is 0 once optimality is proven.
+        ``indices`` ascending; ``upper_bound`` holds for every set; ``gap`` is 0 if optimality is proven.
 
     Notes
     -----
-    Finding the mode is NP-hard ([KuleszaTaskar2012]_, Theorem 2.9), so the time can grow exponentially. Branch and
-    bound as in [KoLeeQueyranne1995]_, with the factorisation bound ([Nikolov2015]_, [ChenFampaLee2023]_, augmented as
-    in [Li2024]_) in the place of their spectral one, over the kernel or over its inverse, whichever bound is better;
-    items are fixed, and pairs ruled out, by probing (see ``diverset.inference.bounds``). The search starts from local
-    search, and splits the node of largest bound first. With free size, all sizes share one queue. Which instances of 75
-    items are proven in a minute is measured in :doc:`/exact`.
+    Finding the mode is NP-hard ([KuleszaTaskar2012]_, Theorem 2.9), so the time can grow exponentially. The method is
+    branch and bound as in [KoLeeQueyranne1995]_, but with the factorisation bound ([Nikolov2015]_,
+    [ChenFampaLee2023]_, augmented as in [Li2024]_) instead of the spectral bound. The bound is taken over the kernel or
+    over its inverse, whichever is better. Probing fixes items and rules out pairs (``diverset.inference.bounds``). The
+    first set comes from local search. The node of largest bound is split first; without `k`, all sizes share one queue.
+    The page :doc:`/exact` shows which instances of 75 items are proven within a minute.
 
-    Where the entries of L hide small eigenvalues (:meth:`DPP.from_spectrum` with eigenvalues 1e8 and more apart), the
-    tree is bounded by the gains of single items alone, from ``log_prob``, and grows faster.
+    If the entries of L hide small eigenvalues (:meth:`DPP.from_spectrum` with ratios of 1e8 and more), the nodes are
+    bounded by the gains of single items alone, computed from ``log_prob``, and the tree is larger.
 
     A node costs a few eigendecompositions, O(m^3) for m items still free. Log-determinants that differ by less than
     1e-10 of their size count as equal.
@@ -386,7 +386,7 @@ def map_exact(
 
 
 def solve(dpp: DPP, k: int | None, limit: float, gap: float) -> Search:
-    """The search of :func:`map_exact` when it stops, with its open nodes and the number of nodes expanded."""
+    """Run the search of :func:`map_exact` and return it with its open nodes and the number of expanded nodes."""
     begun = time.monotonic()
     L = whole_kernel(dpp, "map_exact")
     sizes = _sizes(dpp, k)
@@ -409,9 +409,9 @@ def _local_optimum(dpp: DPP, k: int | None) -> IntArray:
 
 
 def _solve_by_gains(dpp: DPP, k: int | None, deadline: float, gap: float) -> tuple[IntArray, float]:
-    r"""The best set and a bound on all others, by ``log_prob`` alone.
+    r"""The best set and a bound on all others, computed from ``log_prob`` alone.
 
-    Gains only fall as a set grows, so the s largest gains of single items bound what s further items can add.
+    Gains only fall as a set grows, so the sum of the s largest gains bounds the gain of s further items.
     """
     sizes = _sizes(dpp, k)
     best = _local_optimum(dpp, k)
@@ -443,7 +443,7 @@ def _solve_by_gains(dpp: DPP, k: int | None, deadline: float, gap: float) -> tup
         _, _, s, inside, free, gains, base = heapq.heappop(heap)
         taken, reached = np.append(inside, free[0]), base + float(gains[0])
         if len(taken) == s:
-            # The bound was the value of this set: only a better one is pushed.
+            # The bound of this node was the value of this set, and only nodes with larger bounds are pushed.
             best, value = np.sort(taken), reached
             continue
         push(s, inside, free[1:], gains[1:], base)

@@ -1,7 +1,7 @@
 r"""Greedy search for a set of high probability.
 
-:math:`\log\det L_Y` is submodular, so adding the item of largest gain again and again gives a good set, though
-finding the best one is NP-hard ([KuleszaTaskar2012]_, section 2.4.5).
+:math:`\log\det L_Y` is submodular, so repeatedly adding the item of largest gain gives a good set. Finding the best set
+is NP-hard ([KuleszaTaskar2012]_, section 2.4.5).
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from diverset.numerics.validation import check_fits_in_memory, check_size, is_sp
 
 __all__ = ["map_greedy"]
 
-#: Rounding units of the largest subtracted term within which the gain of a nonsymmetric kernel is zero.
+#: A gain under a nonsymmetric kernel counts as zero up to this many rounding units of the largest subtracted term.
 _SLACK = 64.0
 
 
 def map_greedy(dpp: DPP | NonsymmetricDPP, k: int | None = None) -> Selection:
-    r"""Pick items one at a time, each the one that raises :math:`\det L_Y` most.
+    r"""Pick items one at a time; each pick raises :math:`\det L_Y` the most.
 
     Parameters
     ----------
     dpp : DPP or NonsymmetricDPP
-        An L-ensemble: dense, from features or in low-rank form, in which cases L is not formed.
+        An L-ensemble. L is not formed if the DPP is from features or in low-rank form.
     k : int, optional
-        How many items; by default picks go on while they raise the probability, towards the mode.
+        Number of items. By default, picking continues as long as it raises the probability.
 
     Returns
     -------
@@ -49,14 +49,14 @@ def map_greedy(dpp: DPP | NonsymmetricDPP, k: int | None = None) -> Selection:
 
     Notes
     -----
-    What an item would add is its squared distance to the span of the picks, which only falls; so what was known of
-    it earlier is an upper bound, and most items are never brought up to date ([ChenZhangZhou2018]_ for the Cholesky
-    rows, ``diverset.inference.rows`` for the lazy part). O(nk^2) at worst for a dense kernel, O(nkD) from
-    features. Picking stops at the rank, where every further set has probability zero. The set has at least
-    :math:`1/(k!)^2` times the largest determinant ([CivrilMagdonIsmail2009]_), in practice nearly all of it.
+    The gain of an item is the log of its squared distance to the span of the picks, which only falls. So an earlier
+    value is an upper bound, and most items are never updated (Cholesky rows as in [ChenZhangZhou2018]_, lazy
+    evaluation as in ``diverset.inference.rows``). The time is O(nk^2) at worst for a dense kernel, O(nkD) from
+    features. Picking stops at the rank: larger sets have probability zero. The determinant of the set is at least
+    :math:`1/(k!)^2` times the largest ([CivrilMagdonIsmail2009]_), and in practice close to the largest.
 
-    A nonsymmetric kernel takes O(nk^2), and O(nkD) more in low-rank form ([GartrellEtAl2021]_). Its determinant is not
-    submodular, so that there is no guarantee.
+    A nonsymmetric kernel takes O(nk^2), plus O(nkD) in low-rank form ([GartrellEtAl2021]_). Its determinant is not
+    submodular, so there is no guarantee.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def map_greedy(dpp: DPP | NonsymmetricDPP, k: int | None = None) -> Selection:
 
 
 def _pick_by_qr(representation: Representation, rows: Array, log_scale: float, k: int, stop: float) -> Picks:
-    """Picks from rows whose coordinates differ in scale, by a QR factorisation with column pivoting."""
+    """Picks from rows with coordinates of very different scales, by a QR factorisation with column pivoting."""
     R, pivots, *_ = routine("geqp3", rows)(rows.conj().T)
     gains = 2.0 * np.log(np.maximum(np.abs(np.diagonal(R)), np.finfo(np.float64).tiny)) + log_scale
     rank = len(gains)
@@ -124,14 +124,14 @@ def _pick(representation: Representation, k: int, stop: float) -> Picks:
 
 
 def _pick_nonsymmetric(form: Form, k: int, stop: float) -> Picks:
-    r"""Pick items one at a time, each the one that raises :math:`\det L_Y` most ([GartrellEtAl2021]_).
+    r"""Pick items one at a time; each pick raises :math:`\det L_Y` the most ([GartrellEtAl2021]_).
 
-    The factor by which item i raises the determinant is :math:`L_{ii} - L_{iY} L_Y^{-1} L_{Yi}`. With the elimination
-    of :math:`L_Y` extended to all rows and columns, each pick takes one column and one row of L and :math:`O(n|Y|)`
-    operations, and :math:`O(nr)` for the column and row in low-rank form: :math:`O(nk(k + r))` in all.
+    Item i multiplies the determinant by :math:`L_{ii} - L_{iY} L_Y^{-1} L_{Yi}`. The elimination of :math:`L_Y` is
+    extended to all rows and columns, so a pick needs one column and one row of L and :math:`O(n|Y|)` operations. In
+    low-rank form, the column and row take :math:`O(nr)`: :math:`O(nk(k + r))` in total.
 
-    The determinant of a nonsymmetric kernel is not submodular, so there is no guarantee: partners that are only
-    possible together, with zeros on the diagonal of L, are not found.
+    The determinant of a nonsymmetric kernel is not submodular, so there is no guarantee. For example, two items with
+    zeros on the diagonal of L that have positive probability only as a pair are not found.
     """
     column, row, gains = _reader(form)
     n = form.n

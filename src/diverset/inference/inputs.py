@@ -1,6 +1,6 @@
-"""One reader for what people pass: arrays, lists, sparse matrices, memory maps, tensors, frames and columns.
+"""Conversion of all supported inputs: arrays, lists, sparse matrices, memory maps, tensors, frames and columns.
 
-No library is imported to recognise its objects: a data frame is recognised by what it can do.
+Objects of other libraries are recognised by their methods, so those libraries are not imported.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ class Items(NamedTuple):
 
 
 def read_items(features: Any, *, name: str = "features") -> Items:
-    """Features of any supported kind.
+    """Read features of any supported type.
 
-    float32 and float64 are kept, other numbers become float64. Entries are not checked here.
+    float32 and float64 stay as they are; other numbers become float64. Entries are not checked here.
     """
     if type(features) is not np.ndarray:
         if is_sparse(features):
@@ -81,14 +81,14 @@ def _unwrapped(features: Any, name: str) -> tuple[Any, Any]:
     if hasattr(features, "flatten") and hasattr(features, "to_pylist"):
         return list_rows(features, name), None
     if hasattr(features, "to_numpy"):
-        # A polars column has a method of the name of a pandas index, or none.
+        # `index` is the index of a pandas column; in polars it is a method, or missing.
         index = getattr(features, "index", None)
         return _list_column(features.to_numpy(), name), index if hasattr(index, "equals") else None
     return features, None
 
 
 def list_rows(array: Any, name: str) -> Array:
-    """Rows of a pyarrow array of lists, by its buffer."""
+    """Rows of a pyarrow array of lists, read from its buffer."""
     if array.null_count:
         raise KernelError(f"{name} has {array.null_count} missing rows; fill them in or drop their items")
     values: Array = array.flatten().to_numpy(zero_copy_only=False)
@@ -103,7 +103,7 @@ def list_rows(array: Any, name: str) -> Array:
 
 
 def _list_column(cells: Array, name: str) -> Any:
-    """Rows of a column whose cells are lists or arrays of one length."""
+    """Rows of a column whose cells are lists or arrays of the same length."""
     if cells.dtype != object or cells.ndim != 1:
         return cells
     try:
@@ -117,10 +117,10 @@ def _list_column(cells: Array, name: str) -> Any:
 
 
 def as_column(values: Any, n: int, *, name: str, labels: Any = None, infinite: bool = False) -> FloatArray:
-    """One finite number per item, as a private float64 array: from a list, an array, a tensor or a frame's column.
+    """One finite number per item, as a new float64 array; `values` is a list, an array, a tensor or a frame's column.
 
-    `labels` are those of the features; a column with an index of its own must have the same. With `infinite`, -inf is
-    allowed.
+    `labels` is the index of the features. If the column has an index, the two must be equal. If `infinite` is true,
+    -inf is allowed.
     """
     if type(values) is not np.ndarray:
         values = _column_values(values, name, labels)
@@ -142,9 +142,9 @@ def as_column(values: Any, n: int, *, name: str, labels: Any = None, infinite: b
 
 
 def as_positions(values: Any, n: int, *, name: str, labels: Any = None) -> IntArray:
-    """Ascending positions of items: from positions, a boolean mask, or labels of the features' index.
+    """Ascending positions of items, given as positions, a boolean mask, or labels from the index of the features.
 
-    Whole numbers are positions. Values of another kind, and a pandas index, are looked up in `labels`.
+    Integers are positions. Other values, and a pandas index, are looked up in `labels`.
     """
     if values is None:
         return _NO_ITEMS
@@ -176,7 +176,7 @@ def _by_label(values: Any, n: int, name: str, labels: Any) -> IntArray:
 
 
 def as_size(k: Any, n: int) -> int:
-    """The number of picks: a whole number, or a share of n items between 0 and 1."""
+    """The number of picks, given as an integer or as a fraction of the n items between 0 and 1."""
     if isinstance(k, float | np.floating):
         if not 0.0 < k <= 1.0:
             raise SizeError(f"k is {k}; give a whole number of items, or a share of them above 0 and up to 1")
@@ -185,7 +185,7 @@ def as_size(k: Any, n: int) -> int:
 
 
 def as_groups(values: Any, n: int, *, labels: Any = None) -> IntArray:
-    """Number of the group of each item, counted from 0; items without a group form one of their own."""
+    """Group number of each item, from 0; all items without a group form one group."""
     values = _column_values(values, "groups", labels)
     try:
         cells = np.asarray(values)
@@ -204,9 +204,9 @@ def as_groups(values: Any, n: int, *, labels: Any = None) -> IntArray:
 
 
 def take_rows(data: Any, rows: IntArray) -> Any:
-    """Rows of an array, tensor, sparse matrix, frame, column or list, in this order and the same kind of container.
+    """The given rows of an array, tensor, sparse matrix, frame, column or list, as a container of the same type.
 
-    None stays None.
+    If `data` is None, so is the result.
     """
     if data is None:
         return None
@@ -224,7 +224,7 @@ def take_rows(data: Any, rows: IntArray) -> Any:
 
 
 def _is_missing(cell: Any) -> bool:
-    """Whether a cell holds no value; pandas.NA raises when it is compared with itself."""
+    """Whether a cell is None, nan or pandas.NA, which raises when it is compared with itself."""
     try:
         return cell is None or bool(cell != cell)
     except TypeError:
@@ -257,6 +257,6 @@ def _frame_values(frame: Any, name: str) -> Array:
         numeric = dtype.is_numeric() if hasattr(dtype, "is_numeric") else dtype.kind in "biuf"
         if not numeric:
             raise KernelError(f"column {column!r} of {name} holds {dtype}; leave it out, or turn it into numbers")
-    # Columns that can hold missing values (pandas' own and Arrow's): missing values become NaN, which is refused later.
+    # Nullable columns of pandas and Arrow: missing values become NaN, which raises an error later.
     values = frame.to_numpy(dtype=np.float64, na_value=np.nan)
     return values

@@ -1,7 +1,7 @@
-"""What may be picked: availability, caps per group, costs and a budget.
+"""Constraints on the picks: available items, caps per group, costs and a budget.
 
-:class:`Limits` is the request, and never changes. :class:`Room` follows the picks, for the engines in Python; the
-compiled engines keep the same account themselves (``_State`` in ``_greedy_loops.py``).
+:class:`Limits` holds the constraints and is immutable. :class:`Room` tracks what the picks use up, for the engines
+written in Python; the compiled engines do the same in ``_State`` of ``_greedy_loops.py``.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ for _empty in (_NO_ITEMS, _NO_COSTS):
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """What may be picked; empty arrays mean that there is no limit of that kind.
+    """Constraints on the picks; an empty array means that there is no such constraint.
 
-    Of each of the `groups`, at most as many items as its cap may be picked; the `costs` of all picks may not exceed the
-    `budget`; and every pick must gain more than `stop`.
+    The number of picks from a group is at most its entry of `caps`. The sum of the `costs` of the picks is at most
+    `budget`. The gain of every pick is above `stop`.
     """
 
     available: BoolArray
@@ -41,7 +41,7 @@ class Limits:
     stop: float = -math.inf
 
     def after(self, picks: IntArray) -> Limits:
-        """The limits that are left once these items have been picked."""
+        """The limits that remain after these items have been picked."""
         room = Room(self)
         for i in picks.tolist():
             room.take(i)
@@ -49,7 +49,7 @@ class Limits:
 
 
 class Room:
-    """The items that are `open` to be picked now, the `caps` that groups have left, and what is `left` to spend."""
+    """The items still `open` to be picked, the remaining `caps` of the groups, and the budget `left`."""
 
     def __init__(self, limits: Limits) -> None:
         self._groups, self._costs = limits.groups, limits.costs
@@ -83,7 +83,7 @@ def as_costs(costs: Any, n: int, *, labels: Any = None) -> FloatArray:
 def read_limits(
     available: BoolArray, costs: Any, budget: Any, groups: Any, per_group: Any, *, labels: Any = None
 ) -> Limits:
-    """Check costs, budget, groups and their cap, as :func:`diverset.select` takes them."""
+    """Check the arguments `costs`, `budget`, `groups` and `per_group` of :func:`diverset.select`."""
     limits = Limits(available)
     n = len(available)
     if (costs is None) != (budget is None):

@@ -39,7 +39,7 @@ def best_move(state: SubsetState, *, sized: bool) -> tuple[float, int, int]:
 
 
 def improve(dpp: DPP, start: IntArray, *, sized: bool, max_iter: int) -> IntArray:
-    """Follow the best change until none improves; the determinant is computed afresh before a change is kept."""
+    """Apply the best change until no change improves; each new determinant is recomputed before it is accepted."""
     if dpp._representation.rows_of_hidden is not None:
         return _improve_by_log_probs(dpp, start, sized=sized, max_iter=max_iter)
     state = state_of(dpp, start)
@@ -51,7 +51,7 @@ def improve(dpp: DPP, start: IntArray, *, sized: bool, max_iter: int) -> IntArra
         rest = np.delete(best, a) if a >= 0 else best
         changed = np.append(rest, j) if j >= 0 else rest
         reached = log_det(dpp, changed)
-        # The factor was rounding after all: with an ill-conditioned block it may be.
+        # The predicted growth was rounding error, which an ill-conditioned block can cause.
         if reached <= value + 0.1 * TOLERANCE or not state.move(a=a, j=j):
             break
         best, value = changed, reached
@@ -59,7 +59,7 @@ def improve(dpp: DPP, start: IntArray, *, sized: bool, max_iter: int) -> IntArra
 
 
 def _improve_by_log_probs(dpp: DPP, start: IntArray, *, sized: bool, max_iter: int) -> IntArray:
-    """The same by the log-probability of every neighbour, for kernels whose entries hide small eigenvalues."""
+    """`improve` by the log-probability of every neighbour, for kernels whose entries hide small eigenvalues."""
     best, value = start, log_det(dpp, start)
     for _ in range(max_iter):
         others = positions_outside(best, dpp.n_items)
@@ -86,35 +86,35 @@ def map_local_search(
 ) -> Selection:
     r"""Improve a set by the best single change until no change raises :math:`\det L_Y`.
 
-    With `k` the changes are exchanges of one item for another; without, also additions and removals.
+    With `k`, a change replaces one item by another. Without `k`, additions and removals are allowed, too.
 
     Parameters
     ----------
     dpp, k
-        As in :func:`diverset.map_exact`. L is not formed where the DPP is one from features.
+        As in :func:`diverset.map_exact`. L is not formed if the DPP is from features.
     start : iterable of int, optional
-        Items to begin with (k of them, if `k` is given), a set of positive probability. The greedy set by default.
+        Initial set, of positive probability and of k items if `k` is given. The greedy set by default.
     max_iter : int
-        Largest number of changes.
+        Maximum number of changes.
 
     Returns
     -------
     Selection
-        ``indices`` ascending; never less probable than the start.
+        ``indices`` ascending; at least as probable as the initial set.
 
     Notes
     -----
-    Looking at all exchanges takes O(nk), and so does making one (see ``diverset.inference._state``). Every change
-    kept raises the log-determinant, computed afresh, by more than rounding.
+    Evaluating all exchanges takes O(nk), and so does making one (see ``diverset.inference._state``). A change is
+    accepted only if the recomputed log-determinant grows by more than rounding error.
 
-    Started from the greedy set, the result keeps the greedy's guarantee with `k`: its determinant is at least
+    With `k`, a search from the greedy set has the guarantee of greedy search: the determinant is at least
     :math:`1/(k!)^2` of the largest ([CivrilMagdonIsmail2009]_). Without `k`, a set Y that no single change improves has
     :math:`2\log\det L_Y \ge \log\det L_{Y \cup C} + \log\det L_{Y \cap C}` for every set C
     ([FeigeMirrokniVondrak2007]_, Lemma 3.2).
 
     Examples
     --------
-    Greedy takes the long vector 0 first, and cannot take it back.
+    Greedy search picks the long vector 0 first and never removes it.
 
     >>> import diverset as dv
     >>> dpp = dv.DPP.from_features([[1.1, 1.1], [1.5, 0.0], [0.0, 1.5]])

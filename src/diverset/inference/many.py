@@ -1,4 +1,4 @@
-"""Selections from many lists of candidates in one call: a recommender's nightly job."""
+"""Selection from many lists of candidates in one call, for example for all users of a recommender system."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from diverset.numerics.validation import check_count
 
 __all__ = ["select_many"]
 
-#: Lists that one thread takes at a time.
+#: Number of lists per task of the thread pool.
 _CHUNK = 128
 #: Options of :func:`diverset.select` that have one value per list.
 _PER_LIST = ("given", "exclude", "given_features", "query", "costs", "groups")
@@ -36,7 +36,7 @@ def select_many(
     n_jobs: int | None = None,
     **options: Any,
 ) -> list[Selection]:
-    """Pick k items from each of many lists, with the picks of one :func:`diverset.select` after the other.
+    """Pick k items from each of many lists; the picks are those of one call of :func:`diverset.select` per list.
 
     Parameters
     ----------
@@ -59,8 +59,8 @@ def select_many(
 
     Notes
     -----
-    Lists of up to 2,000 rows of one width and precision, compared by the cosine, share their memory and are picked from
-    without the interpreter's lock, so that all cores work. Other lists go through :func:`diverset.select`.
+    Lists of fewer than 2,000 rows, of the same width and precision and compared by the cosine, are processed in batches
+    by compiled code that releases the GIL and uses all cores. Other lists go through :func:`diverset.select`.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def select_many(
 
 
 def _chunks(arrays: list[Any]) -> list[list[int]]:
-    """Positions of the lists, in chunks of one width and precision and of similar lengths."""
+    """Positions of the lists, in chunks of lists of the same width and precision and of similar lengths."""
     forms: dict[Any, list[int]] = {}
     for i, X in enumerate(arrays):
         forms.setdefault((X.shape[1], X.dtype) if is_short(X) else None, []).append(i)

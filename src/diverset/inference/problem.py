@@ -1,6 +1,6 @@
-"""A choice of items, read once: similarities, calibrated scores, limits, and the items already shown.
+"""A selection problem: similarities, calibrated scores, limits, and the items already shown.
 
-:func:`diverset.select`, ``selection_law`` and every baseline read their arguments here, and ask the same object.
+:func:`diverset.select`, ``selection_law`` and every baseline turn their arguments into a :class:`Problem`.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
 
 __all__ = ["Problem", "check_dial", "read_problem"]
 
-#: Exponents of the weights of a k-DPP are kept within this range, so that no kernel entry over- or underflows.
+#: Exponents of the weights of a k-DPP are clipped to this range, so that no kernel entry overflows or underflows.
 _LARGEST_EXPONENT = 150.0
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What is to be chosen from.
+    """A selection problem with all its arguments checked.
 
-    `scores` are calibrated by the `scale`, and 0 for items without one, which cannot be picked; `quality` holds the
-    scores before calibration, higher is better, or None. `given` items were shown already, and picks avoid them.
+    `scores` are calibrated by the `scale`; an item without a score has 0 and cannot be picked. `quality` holds the
+    scores before calibration (higher is better), or None. `given` items were shown already, and repel the picks.
     """
 
     similarity: Similarity
@@ -55,19 +55,19 @@ class Problem:
 
     @property
     def n(self) -> int:
-        """Number of items, with those of ``given_features`` at the end."""
+        """Number of items, including the rows of ``given_features``, which come last."""
         return self.similarity.n
 
     # picks ----------------------------------------------------------------------------------------------------------
 
     def picks(self, dial: float, window: int | None = None) -> Picks:
-        """Greedy picks, all of which repel, or only the last `window`."""
+        """Greedy picks. All earlier picks repel, or only the last `window` of them."""
         if window is not None and dial > 0.0:
             return self.windowed(dial, window)
         return self.greedy(dial, self.k, self.given, self.limits)
 
     def greedy(self, dial: float, k: int, given: IntArray, limits: Limits) -> Picks:
-        """One item after the other, each the best beside those before it; plain top-k at dial 0."""
+        """Up to k greedy picks, each of the largest gain given the picks before it; plain top-k at dial 0."""
         if dial == 0.0:
             return self._top(k, limits)
         if limits is self.limits and k == self.k and len(given) == 0 and self._short is not None:
@@ -83,7 +83,7 @@ class Problem:
 
     @cached_property
     def _short(self) -> ShortLists | None:
-        """The same problem for the quick way; None where it has limits, or another form."""
+        """The input of the compiled fast path; None if there are limits or another form of similarity."""
         limits, form = self.limits, self.similarity
         if not isinstance(form, Rows) or not form.is_cosine or form.lone is not None or not is_short(form.X):
             return None
@@ -104,7 +104,7 @@ class Problem:
         return Picks(positions, self.scores[positions], None)
 
     def windowed(self, dial: float, window: int) -> Picks:
-        """Greedy in which only the last `window` picks (and shown items, first in line) repel: O(n D w) a pick."""
+        """Greedy picks, repelled only by the last `window` of the shown items and picks; O(n D w) per pick."""
         recent, limits, gains = self.given, self.limits, np.zeros(0)
         while len(gains) < min(self.k, self.n):
             step = self.greedy(dial, 1, recent[max(len(recent) - window, 0) :], limits)
@@ -115,12 +115,12 @@ class Problem:
         return Picks(recent[len(self.given) :], gains, None)
 
     def exchange(self, dial: float, picks: Picks, share: float, width: float) -> Picks | None:
-        """The set of largest volume that differs in one item and keeps a share of quality from `share` to `width` more.
+        """Exchange one pick so that the share of quality kept is from `share` to ``share + width``.
 
-        With P the inverse of S over the set and T = S P, exchanging a for j multiplies the determinant by
-        :math:`P_{aa} r_j + T_{ja}^2`, where r is the residual of item j given the set. At most
-        ``max(64, 4 k)`` items j are tried, evenly spaced among those with a suitable score. None where there is no such
-        set, or limits other than availability apply.
+        Of the possible exchanges, the one of largest volume is made. With P the inverse of S over the set and T = S P,
+        replacing a by j multiplies the determinant by :math:`P_{aa} r_j + T_{ja}^2`, where r is the residual of item j
+        given the set. At most ``max(64, 4 k)`` items j are tried, evenly spaced among those with a suitable score. The
+        result is None if there is no such set, or if there are group caps or costs.
         """
         Y, quality, limits = picks.positions, self.quality, self.limits
         if quality is None or len(limits.groups) or len(limits.costs) or not self.similarity.has_columns:
@@ -129,7 +129,7 @@ class Problem:
         if k == 0:
             return None
         mean, top = self._mean_and_top(k)
-        least = quality[Y] - (quality[Y].sum() - k * mean - share * k * top)  # what must come in the place of each
+        least = quality[Y] - (quality[Y].sum() - k * mean - share * k * top)  # quality needed to replace each
         most = least + width * k * top
         outside = limits.available & (quality >= least.min()) & (quality <= most.max())
         outside[Y] = False
@@ -149,11 +149,11 @@ class Problem:
         return Picks(positions, self._gains_in_order(dial, positions), None)
 
     def dpp(self, dial: float) -> DPP:
-        """The DPP of the same objective, over what can be picked beside the items already shown."""
+        """The DPP of the same objective over the available items, conditioned on the items already shown."""
         exponent = 0.5 * (1.0 - dial) / dial * self.scores
         open_ = np.flatnonzero(self.limits.available)
         if len(open_):
-            # A common factor changes no k-DPP. The k-th best score gets weight 1.
+            # A common factor of the weights does not change a k-DPP. The k-th best score gets weight 1.
             k = min(max(self.k, 1), len(open_))
             exponent = exponent - np.partition(exponent[open_], len(open_) - k)[len(open_) - k]
         weights = np.exp(np.clip(exponent, -_LARGEST_EXPONENT, _LARGEST_EXPONENT))
@@ -162,7 +162,7 @@ class Problem:
         return self.similarity.dpp(weights).condition(include=self.given, exclude=np.flatnonzero(closed))
 
     def whole(self, method: str, dial: float, rng: RNGLike) -> Selection:
-        """A method that looks at sets as a whole, through the DPP of the same objective."""
+        """Selection by a method that optimises or draws whole sets, from the DPP of the same objective."""
         dpp = self.dpp(dial)
         size = min(self.k, dpp.rank)
         bound = None
@@ -186,7 +186,7 @@ class Problem:
         return self.selection(dial, Picks(positions, gains, None), bound=bound)
 
     def _gains_in_order(self, dial: float, positions: IntArray) -> FloatArray:
-        """What each item adds to the objective beside the shown ones and those before it."""
+        """Gain in the objective from each item, given the shown items and the items before it."""
         with np.errstate(divide="ignore"):
             volumes = np.log(self.similarity.pivots(np.concatenate([self.given, positions]))[len(self.given) :])
         return (1.0 - dial) * self.scores[positions] + dial * volumes
@@ -196,7 +196,7 @@ class Problem:
     def selection(
         self, dial: float, picks: Picks, *, bound: float | None = None, notes: tuple[str, ...] = ()
     ) -> Selection:
-        """Picks with the numbers about them."""
+        """The `Selection` for these picks, with its numbers and notes."""
         positions = picks.positions
         return Selection(
             indices=positions,
@@ -227,14 +227,14 @@ class Problem:
         return (*found, note)
 
     def best(self, k: int) -> IntArray:
-        """The k best items by quality alone, of those that may be picked."""
+        """The k available items of best quality."""
         items = np.flatnonzero(self.limits.available)
         return items[np.argsort(-self.scores[items], kind="stable")[:k]]
 
     def kept(self, positions: IntArray) -> float | None:
-        """Share of the way from the mean of all candidates to the mean of as many of the best; None without scores.
+        """Share of quality kept: 0 at the mean quality of all candidates, 1 at that of the best k; None without scores.
 
-        Candidates are the items that may be picked, and their scores count before calibration, whatever the scale.
+        Candidates are the available items. Quality means the scores before calibration, whatever the scale.
         """
         if self.quality is None or len(positions) == 0:
             return None
@@ -242,7 +242,7 @@ class Problem:
         return 1.0 if top <= 0.0 else (float(np.sort(self.quality[positions]).mean()) - mean) / top
 
     def _mean_and_top(self, k: int) -> tuple[float, float]:
-        """Mean quality of the candidates, and how far that of the best k is above it."""
+        """Mean quality of the candidates, and the difference between the mean of the best k and this mean."""
         assert self.quality is not None
         if k not in self._tops:
             candidates = self.quality[self.limits.available]
@@ -251,7 +251,7 @@ class Problem:
         return self._tops[k]
 
     def redundancy(self, positions: IntArray) -> float:
-        """Mean, over the items, of the similarity to the item most like it; 0 for fewer than two."""
+        """Mean similarity of an item to its nearest neighbour in the set; 0 for fewer than two items."""
         if len(positions) < 2:
             return 0.0
         S = self.similarity.among(positions)
@@ -262,7 +262,7 @@ class Problem:
 
 
 def check_dial(diversity: Any) -> float:
-    """The dial as a number between 0 and 1."""
+    """Check that the dial is a number between 0 and 1."""
     try:
         dial = float(diversity)
     except (TypeError, ValueError):
@@ -350,7 +350,7 @@ def read_problem(
             available &= raw >= (-least if lower_is_better else least)
     limits = read_limits(available, costs, budget, groups, per_group, labels=labels)
     if form.n > n:
-        # Rows of `given_features` follow the items, and cannot be picked.
+        # The rows of `given_features` come after the items and cannot be picked.
         more = (0, form.n - n)
         shown = np.concatenate([shown, np.arange(n, form.n)])
         scores, raw = np.pad(scores, more), None if raw is None else np.pad(raw, more)
@@ -361,7 +361,7 @@ def read_problem(
 
 
 def _with_given(items: Items, given_features: Any, similarity: SimilarityLike) -> Items:
-    """The items, and behind them rows that were shown earlier and are not among the candidates."""
+    """The items, followed by the rows of `given_features`."""
     if given_features is None:
         return items
     if similarity == "precomputed":

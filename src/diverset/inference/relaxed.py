@@ -7,9 +7,9 @@ For x in the unit cube,
     F(x) = \log \sum_Y \det(L_Y) \prod_{i \in Y} x_i \prod_{i \notin Y} (1 - x_i)
          = \log\det(\mathrm{diag}(x)(L - I) + I),
 
-the logarithm of the mean determinant of a set that holds each item independently with probability :math:`x_i`
-([GillenwaterKuleszaTaskar2012]_). At the corners it is the log-determinant itself; it is concave along nonnegative
-directions; and its exponential is affine in each coordinate.
+the logarithm of the expected determinant of a set that contains each item independently with probability :math:`x_i`
+([GillenwaterKuleszaTaskar2012]_). At the corners of the cube F is the log-determinant. F is concave along nonnegative
+directions, and its exponential is affine in each coordinate.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from diverset.numerics.validation import check_count, check_positive, check_size
 
 __all__ = ["map_relaxed", "softmax_extension", "softmax_gradient"]
 
-#: Steps tried on the way to the corner that the gradient points to.
+#: Step sizes tried towards the corner that maximises the linearisation.
 _STEPS = 0.5 ** np.arange(14.0)
-#: Coordinates closer than this to 0 or 1 are there.
+#: Coordinates closer than this to 0 or 1 count as 0 or 1.
 _INTEGRAL = 1e-9
 
 
@@ -39,7 +39,7 @@ def _softmax_matrix(L: Array, x: FloatArray) -> Array:
 
 
 def softmax_extension(L: Array, x: FloatArray) -> float:
-    r""":math:`F(x) = \log\det(\mathrm{diag}(x)(L-I)+I)`, ``-inf`` where it vanishes."""
+    r""":math:`F(x) = \log\det(\mathrm{diag}(x)(L-I)+I)`, ``-inf`` if the determinant is 0."""
     sign, value = np.linalg.slogdet(_softmax_matrix(L, x))
     return float(value) if np.real(sign) > 0.0 else -math.inf
 
@@ -54,7 +54,7 @@ def softmax_gradient(L: Array, x: FloatArray) -> FloatArray:
 def _conditional_gradient(
     L: Array, x: FloatArray, corner: Callable[[FloatArray], FloatArray], max_iter: int, tol: float
 ) -> FloatArray:
-    """Move towards the corner that maximises the linearisation, as far as F grows."""
+    """Conditional gradient: step towards the corner that maximises the linearisation, as long as F grows."""
     value = softmax_extension(L, x)
     for _ in range(max_iter):
         gradient = softmax_gradient(L, x)
@@ -70,7 +70,7 @@ def _conditional_gradient(
 
 
 def _round_free(L: Array, x: FloatArray) -> IntArray:
-    """Coordinate by coordinate to 0 or 1, whichever does not lower F: it is monotone in each."""
+    """Round each coordinate to 0 or 1, whichever does not lower F: F is monotone in each coordinate."""
     x = x.copy()
     for i in np.argsort(np.abs(x - 0.5), kind="stable")[::-1]:
         trials = []
@@ -82,7 +82,7 @@ def _round_free(L: Array, x: FloatArray) -> IntArray:
 
 
 def _round_sized(L: Array, x: FloatArray) -> FloatArray:
-    """Pair by pair along e_i - e_j, to the better end, until at most one coordinate is left between 0 and 1."""
+    """Move pairs of coordinates along e_i - e_j to the better end, until at most one is strictly between 0 and 1."""
     x = x.copy()
     while True:
         between = np.flatnonzero((x > _INTEGRAL) & (x < 1.0 - _INTEGRAL))
@@ -101,7 +101,7 @@ def _round_sized(L: Array, x: FloatArray) -> FloatArray:
 
 
 def _fit(L: Array, members: IntArray, k: int) -> IntArray:
-    """Exactly k items: greedily, add the best or remove the least needed; dependent ones are dropped first."""
+    """Make a set of exactly k items: drop dependent items, then add or remove items greedily."""
     state = SubsetState(np.diagonal(L).real.copy(), lambda j: L[j])
     for j in members:
         if state.addition_ratios()[j] > 0.0:
@@ -121,12 +121,12 @@ def map_relaxed(dpp: DPP, k: int | None = None, *, max_iter: int = 100, tol: flo
     dpp : DPP
         An L-ensemble.
     k : int, optional
-        How many items, at most the rank: the polytope is :math:`\sum_i x_i = k` within the unit cube. By default it is
+        Number of items, at most the rank. The polytope is :math:`\sum_i x_i = k` within the unit cube. By default it is
         the whole cube.
     max_iter : int
-        Largest number of steps in each of the two phases.
+        Maximum number of steps in each of the two phases.
     tol : float
-        Stop when the linearisation promises less than this.
+        A phase stops when the linearisation predicts a gain below this.
 
     Returns
     -------
@@ -135,17 +135,17 @@ def map_relaxed(dpp: DPP, k: int | None = None, *, max_iter: int = 100, tol: flo
 
     Notes
     -----
-    Two phases ([GillenwaterKuleszaTaskar2012]_, Algorithms 1 and 2): a local maximum x over the polytope, then a local
-    maximum y over what x leaves, :math:`y \le 1 - x`. Without `k`, the better of the two has at least a quarter of the
-    maximum of F where F is nonnegative (no eigenvalue of L below 1); otherwise no fraction is known. Nor is one with
-    `k`, where the result has exactly k items.
+    There are two phases ([GillenwaterKuleszaTaskar2012]_, Algorithms 1 and 2). The first finds a local maximum x over
+    the polytope, the second a local maximum y with :math:`y \le 1 - x`. Without `k`, and if F is nonnegative (no
+    eigenvalue of L below 1), the better of the two has at least a quarter of the maximum of F. Otherwise, and with `k`,
+    no approximation factor is known.
 
-    Without `k` rounding loses nothing: :math:`e^F` is affine in each coordinate, so that one of the two ends is as
-    good, and :math:`\log\det L_Y \ge \max(F(x), F(y))`. With `k`, two fractional coordinates at a time are moved
-    against each other to the better end, which may lose; both this set and the k largest weights are tried. There, L
-    is first scaled so that the DPP draws k items on average, which leaves the sets of k items in the same order.
+    Without `k`, rounding does not lower F: :math:`e^F` is affine in each coordinate, so one of the two ends is at least
+    as good, and :math:`\log\det L_Y \ge \max(F(x), F(y))`. With `k`, rounding moves two fractional coordinates at a
+    time in opposite directions, which may lower F; this set and the k largest weights are both tried. With `k`, L is
+    first scaled so that the DPP has k items on average, which does not change the order of the sets of k items.
 
-    O(n^3) a step.
+    A step takes O(n^3).
 
     Examples
     --------
@@ -168,7 +168,7 @@ def map_relaxed(dpp: DPP, k: int | None = None, *, max_iter: int = 100, tol: flo
 
 
 def _candidates(L: Array, k: int | None, max_iter: int, tol: float) -> list[IntArray]:
-    """Sets rounded from the two phases of the search, of size k or of any size."""
+    """Sets rounded from the two phases of the search, of size k or, if k is None, of any size."""
     candidates = [np.zeros(0, dtype=np.int64)] if k is None else []
     room = np.ones(len(L))
     for _ in range(2):

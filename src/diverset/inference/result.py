@@ -1,4 +1,4 @@
-"""What selecting returns: the items, in order, and numbers about them."""
+"""The result of a selection: the items, in order, and numbers about them."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ class Selection(Result):
     Parameters
     ----------
     indices : ndarray of int64
-        Items, in the order they were picked (ascending where a method has no order).
+        Items, in the order they were picked (ascending if the method has no order).
     gains : ndarray of shape (len(indices),)
-        What each pick added to the objective.
+        Gain in the objective from each pick.
     log_det : float
-        Log-determinant of the kernel (or similarity) over the set; ``-inf`` past the rank.
+        Log-determinant of the kernel (or similarity) over the set; ``-inf`` if the set exceeds the rank.
     objective : float
-        What was maximised: the log-determinant itself, or the quality-diversity trade-off of ``select``. It is the sum
-        of the gains.
+        The value maximised: the log-determinant, or the quality-diversity trade-off of ``select``. It is the sum of the
+        gains.
     log_prob : float or None
-        Log-probability under the DPP or k-DPP, where there is one.
+        Log-probability under the DPP or k-DPP, if there is one.
     upper_bound : float or None
-        No set has a larger objective, where that is known.
+        Upper bound on the objective of every set, if one is known.
     rank_spent : int or None
-        Number of picks after which no item was linearly independent of the picks; None if that did not happen.
+        Number of picks after which every remaining item depended linearly on the picks; None if that did not happen.
     labels : sequence or None
-        Labels of the items, where the input had an index of its own (a data frame).
+        Labels of the items, if the input had an index (a data frame).
     diversity : float or None
-        The dial that was used; with ``keep``, the one that was found.
+        The dial used; with ``keep``, the dial found.
     scale : str or None
-        How the scores were calibrated.
+        Calibration of the scores.
     notes : tuple of str
-        What the caller should know about this result, in plain sentences.
+        Remarks about this result, such as a warning or the reason why a request was not met.
     """
 
     _page: ClassVar[str] = "select"
@@ -68,14 +68,14 @@ class Selection(Result):
 
     @classmethod
     def of(cls, **values: Any) -> Selection:
-        """A selection with these fields, at a third of the time of the constructor, for calls that make thousands."""
+        """A selection with these fields, in a third of the constructor's time, for calls that create thousands."""
         self = cls.__new__(cls)
         self.__dict__.update(values)
         return self
 
     @property
     def gap(self) -> float:
-        """How far the objective can be from the best: 0 is proven optimal, ``inf`` is not known."""
+        """Largest possible distance of the objective from the optimum: 0 if proven optimal, ``inf`` if unknown."""
         return math.inf if self.upper_bound is None else self.upper_bound - self.objective
 
     @cached_property
@@ -85,12 +85,12 @@ class Selection(Result):
 
     @cached_property
     def redundancy(self) -> float | None:
-        """Mean similarity of a pick to the pick most like it: 1 for copies, 0 for picks with nothing in common."""
+        """Mean similarity of a pick to its nearest other pick: 1 for duplicates, 0 for unrelated picks."""
         return None if self._facts is None else self._facts().redundancy(self.indices)
 
     @cached_property
     def redundancy_before(self) -> float | None:
-        """The same for as many of the best items by quality alone."""
+        """Redundancy of the set of the same size that is best by quality alone."""
         if self._facts is None:
             return None
         facts = self._facts()
@@ -110,14 +110,14 @@ class Selection(Result):
         return take_rows(data, self.indices)
 
     def records(self) -> list[dict[str, Any]]:
-        """One row per pick: rank, index, gain, and the label where items have one."""
+        """One row per pick: rank, index, gain, and the label if items have labels."""
         rows = enumerate(zip(self.indices, self.gains, strict=True), start=1)
         records = [{"rank": rank, "index": int(i), "gain": float(gain)} for rank, (i, gain) in rows]
         labels = [{}] * len(self) if self.labels is None else [{"label": label} for label in self.labels]
         return [record | label for record, label in zip(records, labels, strict=True)]
 
     def to_dict(self) -> dict[str, Any]:
-        """The picks and the numbers about them, in a form that JSON can hold."""
+        """The picks and the numbers about them, as a dictionary that can be written as JSON."""
         names = ("log_det", "objective", "log_prob", "upper_bound", "diversity", "scale", "kept", "redundancy")
         numbers = {name: getattr(self, name) for name in names}
         finite = {name: None if value in (math.inf, -math.inf) else value for name, value in numbers.items()}
@@ -143,13 +143,13 @@ class Selection(Result):
         return "\n".join([*lines, *self.notes])
 
     def __getstate__(self) -> dict[str, Any]:
-        # The facts refer to all candidates: a pickle holds the answers instead.
+        # `_facts` refers to all candidates, so the pickle holds the computed numbers instead.
         answers = {name: getattr(self, name) for name in ("kept", "redundancy", "redundancy_before")}
         return {**self.__dict__, **answers, "_facts": None}
 
 
 def describe_places(n_picks: int, n: int, better: int, above_all: int, dial: float) -> tuple[str, ...]:
-    """Remarks about picks from n items, of which `better` others exceed a pick and `above_all` exceed every pick."""
+    """Remarks about picks from n items; `better` unpicked items exceed some pick, and `above_all` exceed every pick."""
     if 0 < n_picks < n and better == 0:
         topic, note = "top-k", f"the picks are the best {n_picks} by quality alone, although diversity is {dial:g}"
     elif 2 * above_all >= n > 1:

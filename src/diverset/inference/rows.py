@@ -1,19 +1,18 @@
-r"""Greedy selection over rows of features, without their kernel.
+r"""Greedy selection over rows of features, without forming their kernel.
 
-Each pick maximises ``bonus[i] + weight * log(residual)``, where the residual is what item i adds to the squared
-volume of the set: its squared distance to the span of the picks. When no item is independent of the picks any more,
-picking goes on by the limit of a vanishing ridge: :math:`\det(S_Y + \varepsilon I)` is
+Each pick maximises ``bonus[i] + weight * log(residual)``, where the residual of item i is its squared distance to the
+span of the picks, the factor by which it multiplies the squared volume. When all remaining items depend on the picks,
+picking continues in the limit of a vanishing ridge: :math:`\det(S_Y + \varepsilon I)` is
 :math:`\varepsilon^{|Y|-D}\det(X_Y^*X_Y + \varepsilon I)`, so for :math:`\varepsilon \to 0` the next pick is the
 D-optimal one, ``bonus[i] + weight * log(1 + leverage)``.
 
-Few items are picked from at once, by one compiled loop. Many are in rounds. At the start of a round, the items whose
-keys reach a *level* are brought up to date, by all cores and in the order of memory; those that still reach it are the
-round's pool, and picks are made from it as long as their keys reach the level, for no other item can. The level is
-where keys are expected to be a round later. Any level gives the same picks: with one
-that is too high the round ends early, with one that is too low its pool is large.
+With few items, one compiled loop makes all picks. With many items, picks are made in rounds. At the start of a round,
+the items whose keys reach a *level* are updated, on all cores and in memory order. The items that still reach the level
+are the pool of the round. Picks are made from the pool as long as their keys reach the level, since no other item does.
+The level is a guess of the keys at the end of the round. It does not affect the picks: if it is too high, the round
+ends early; if it is too low, the pool is large.
 
-Work and memory: O(nD) a pick at worst, much less as most items stop early (see the compiled loops), and O(n + kD)
-numbers.
+The work is O(nD) per pick at worst, but most items stop early (see the compiled loops). The memory is O(n + kD).
 """
 
 from __future__ import annotations
@@ -44,9 +43,9 @@ __all__ = [
     "thread_map",
 ]
 
-#: From this many entries of X on, several threads share a pass over it.
+#: Smallest number of entries of X for which several threads share a pass over X.
 _THREADS_MIN_ENTRIES = 3_000_000
-#: From `_ROUND_MIN_ITEMS` items on, picks are made in rounds of `_ROUND_PICKS`, from the best 1/`_POOL_SHARE` of them.
+#: From `_ROUND_MIN_ITEMS` items on, picks are made in rounds of `_ROUND_PICKS`, from the best 1/`_POOL_SHARE` items.
 _ROUND_MIN_ITEMS = 2_000
 _ROUND_PICKS = 24
 _POOL_SHARE = 32
@@ -67,10 +66,10 @@ def greedy_rows(
 ) -> Picks:
     """Up to k picks among the rows of X (float32 or float64, C order), by ``bonus[i] + weight * log(residual)``.
 
-    The vector of item i is ``sqrt(factor[i]) * X[i]``, and `scale` its squared norm in double precision, exactly 1 for
-    unit vectors. `given` are rows already shown, scaled like the items: they repel, and are not picked. `lone` items
-    have factor 0: such an item has no direction, and is unlike every other. Without `beyond_rank` picking ends at the
-    rank.
+    The vector of item i is ``sqrt(factor[i]) * X[i]``; ``scale[i]`` is its squared norm in double precision, exactly 1
+    for unit vectors. `given` are rows already shown, scaled like the items: they repel the picks. `lone` is the number
+    of items with factor 0. Such an item has no direction and is unlike every other. If `beyond_rank` is false, picking
+    ends at the rank.
     """
     if X.shape[1] == 0:
         X = np.zeros((len(X), 1))  # rows without entries are zero vectors
@@ -88,7 +87,7 @@ def greedy_rows(
         if rest.available.any():
             more = _pick_by_leverage(items, rest, k - len(positions), given, positions)
             return Picks(np.concatenate([positions, more[0]]), np.concatenate([gains, more[1]]), len(positions))
-    # The determinant is the product of what was left of each item beside those before it.
+    # The determinant is the product of the residuals, each given the items before it.
     return Picks(positions, gains, None, float(np.log(own[: len(positions)]).sum()) if given is None else None)
 
 
@@ -103,12 +102,12 @@ def _pick_by_leverage(
     D = X.shape[1]
     rows = np.sqrt(factor[chosen])[:, None] * X[chosen].astype(np.float64)
     inverse, half = information_inverse(rows if given is None else np.vstack([given, rows]))
-    # Bounds are enough here: the loops compute what they need to know exactly from the inverse.
+    # Upper bounds suffice here: the loops compute exact leverages from the inverse where they need them.
     doubt = (rounding(D, X.dtype) + 8.0 * D * EPS) * float((half**2).sum(axis=0).max(initial=0.0))
     with np.errstate(over="ignore", invalid="ignore"):
         leverage = factor * leverages(X, half.astype(X.dtype))
         keys = bonus + weight * np.log1p(leverage + doubt * scale)
-    keys[np.isnan(keys)] = math.inf  # out of range, so that nothing is known of them
+    keys[np.isnan(keys)] = math.inf  # overflow: the bound is unknown
     keys[~limits.available] = -math.inf
     return _pick(items, limits, k, leverage, keys, np.zeros((0, D)), inverse, doubt)
 
@@ -117,7 +116,7 @@ def _pick(
     items: _Items, limits: Limits, wanted: int, u0: FloatArray, keys: FloatArray, start: FloatArray,
     inverse: FloatArray, doubt: float,
 ) -> tuple[IntArray, FloatArray, FloatArray]:  # fmt: skip
-    """Up to `wanted` picks beside the directions of `start`: positions, gains and potentials."""
+    """Up to `wanted` picks, repelled by the directions of `start`: positions, gains and potentials."""
     X, scale, factor, bonus, weight = items
     (n, D), t = X.shape, len(start)
     unit = rounding(D, X.dtype)
@@ -130,7 +129,7 @@ def _pick(
         X, scale, factor, u0, Z, t, slack, unit, inverse, u0.copy(), np.zeros(n, dtype=np.int64),
         (keys, bonus, weight, 64.0 * D * EPS, limits.groups, limits.caps.copy(), limits.costs, limits.budget),
     )  # fmt: skip
-    # A pick has a key above `stop`, so of this or more.
+    # The key of a pick is above `stop`, so it is at least the next float.
     floor = math.nextafter(limits.stop, math.inf) if limits.stop > -math.inf else limits.stop
     positions, gains = np.empty(wanted, dtype=np.int64), np.empty(wanted)
     if n < _ROUND_MIN_ITEMS:
@@ -143,7 +142,7 @@ def _pick(
 def _pick_in_rounds(
     state: Any, keys: FloatArray, entries: int, floor: float, positions: IntArray, gains: FloatArray
 ) -> int:
-    """Write picks from the pool of one round after another; interrupts are heard between them. Returns their number."""
+    """Pick in rounds and return the number of picks; Ctrl-C takes effect between rounds."""
     n, wanted, made = len(keys), len(positions), 0
     room = max(1, n // _POOL_SHARE)
     level = max(_largest(keys, room), floor)
@@ -153,7 +152,7 @@ def _pick_in_rounds(
     with thread_map(len(parts)) as share:
         while made < wanted:
             if idle > 2 or math.isnan(level):
-                # All items are the pool, so that this round makes a pick or is the last one.
+                # Use all items as the pool, so that this round makes a pick or is the last one.
                 level, room = floor, n
             places = np.empty(n, dtype=np.int64)
             sizes = share(lambda part: state.gather(level, *part, places), parts)  # noqa: B023
@@ -169,12 +168,12 @@ def _pick_in_rounds(
             idle = 0 if got else idle + 1
             if got < ask and level == floor:
                 break
-            # Keys are expected to fall as they did, somewhat faster.
+            # Expect the keys to fall somewhat faster than in this round.
             low = float(key) if key > -math.inf else min(level, float(keys.max()))
             if low == -math.inf:
                 break
             fall = 1.25 * (first - low) * min(_ROUND_PICKS, wanted - made) / got if got else 0.0
-            if got < ask // 4:  # a round that made few picks was given too little
+            if got < ask // 4:  # few picks: the pool was too small
                 room, fall = (2 * room, fall) if crowded else (room, max(fall, 2.0 * reach))
             reach = max(fall, 1e-6 * (1.0 + abs(low)))
             level = max(low - reach, floor)
@@ -182,15 +181,15 @@ def _pick_in_rounds(
 
 
 def rounding(D: int, dtype: Any) -> float:
-    """By how much (z . x)^2, for unit vectors, can be off when it is computed in numbers of this type.
+    """Bound on the rounding error of (z . x)^2 for unit vectors, computed in this dtype.
 
-    Partial sums have at most D / 2 terms each. The bound allows for the unlikely case that all rounding errors add up.
+    Partial sums have at most D / 2 terms each. The bound covers the unlikely case that all errors have the same sign.
     """
     return max(8.0 * math.sqrt(D), 0.5 * D) * float(np.finfo(dtype).eps) + 4.0 * EPS
 
 
 def squared_norms(X: Array) -> FloatArray:
-    """Squared norms of the rows in double precision; infinite or nan where a row is."""
+    """Squared norms of the rows in double precision; infinite or nan if the row has such entries."""
     norms, X = np.empty(len(X)), np.ascontiguousarray(X)
     parts = _parts(len(X), X.size)
     if len(parts) == 1:
@@ -214,7 +213,7 @@ def thread_map(n_threads: int) -> Iterator[Any]:
 
 
 def _parts(n: int, entries: int) -> list[tuple[int, int]]:
-    """Consecutive ranges of n items, one per thread; one range where threads would not pay."""
+    """Consecutive ranges of n items, one per thread; a single range if X is small."""
     if entries < _THREADS_MIN_ENTRIES:
         return [(0, n)]
     workers = min(os.cpu_count() or 1, 8)
@@ -228,7 +227,7 @@ def _largest(values: FloatArray, count: int) -> float:
 
 
 def orthonormal_rows(rows: FloatArray, tolerance: float) -> FloatArray:
-    """Orthonormal basis of the span of a few rows, dependent ones dropped."""
+    """Orthonormal basis of the span of a few rows."""
     rows = rows[rows.any(axis=1)]
     if len(rows) == 0:
         return rows
@@ -237,7 +236,7 @@ def orthonormal_rows(rows: FloatArray, tolerance: float) -> FloatArray:
 
 
 def information_inverse(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Pseudoinverse of ``rows.T @ rows``, and a matrix of orthogonal columns whose product with its transpose it is."""
+    """Pseudoinverse of ``rows.T @ rows``, and a matrix H with orthogonal columns for which it is ``H @ H.T``."""
     with np.errstate(over="ignore", invalid="ignore"):
         M = rows.T @ rows
     if not np.isfinite(M).all():

@@ -1,4 +1,4 @@
-r"""Selection of a few good and different items out of many: the main function of the library."""
+r"""Selection of a few good and diverse items from many: the main function of the library."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 __all__ = ["select", "selection_law"]
 
 _METHODS = ("greedy", "local-search", "exact", "sample")
-#: Settings of the dial that a search for ``keep`` tries at most.
+#: Largest number of settings of the dial that a search for ``keep`` tries.
 _TRIALS = 6
-#: Log-ratios of the weights beyond which only one of them counts.
+#: Largest log-ratio of the two weights; beyond it, the search uses dial 0 or 1.
 _LARGEST = 8.0
-#: Shares of quality lost below this count as this much; typical growth of the logarithm of that share with t.
+#: Smallest share of quality lost that the search distinguishes; typical slope of the logarithm of that share in t.
 _LEAST_LOSS = 1e-4
 _SLOPE = 1.7
-#: How near to ``keep`` the share of quality should come.
+#: The share of quality kept should exceed ``keep`` by at most this.
 _NEAR = 0.02
 
 
@@ -56,93 +56,93 @@ def select(
     per_group: int | None = None,
     rng: RNGLike = None,
 ) -> Selection:
-    r"""Pick k items that are good and unlike each other.
+    r"""Pick k items of high quality that differ from each other.
 
     Maximises, over sets Y of k items,
 
     .. math::  (1 - d) \sum_{i \in Y} z_i + d \log\det S_Y,
 
-    with d the `diversity` dial, z the scores on a common `scale` and S the similarity. At d = 0 this is plain top-k, at
-    d = 1 pure volume. In between it is the most probable set of a k-DPP with
-    :math:`L_{ij} = e^{w z_i/2} S_{ij} e^{w z_j/2}`, :math:`w = (1-d)/d`. With `given` items G the volume is that of
-    their complement, :math:`\det S_{Y \cup G} / \det S_G`.
+    with d the `diversity` dial, z the scores calibrated by `scale` and S the similarity. At d = 0 this is plain top-k,
+    at d = 1 only the volume counts. In between, the maximiser is the most probable set of a k-DPP with
+    :math:`L_{ij} = e^{w z_i/2} S_{ij} e^{w z_j/2}`, :math:`w = (1-d)/d`. With `given` items G, the determinant is
+    conditional: :math:`\det S_{Y \cup G} / \det S_G`.
 
     Parameters
     ----------
     features : array_like of shape (n_items, n_features)
         One row per item: NumPy (float32 stays float32), lists, scipy.sparse, memory maps, torch CPU tensors, pandas
-        and polars frames, columns of lists (pandas, polars, pyarrow), dask arrays and frames, whose blocks stay where
-        they are (:mod:`diverset.distributed`). With ``similarity="precomputed"``, the (n_items, n_items) matrix. A row
+        and polars frames, columns of lists (pandas, polars, pyarrow), dask arrays and frames, whose blocks are not
+        gathered (:mod:`diverset.distributed`). With ``similarity="precomputed"``, the (n_items, n_items) matrix. A row
         of zeros has no direction; under the cosine such an item is unlike every other.
     k : int or float
-        Number of picks, or a share of the items between 0 and 1. Fewer come back only if there are fewer items, or
-        `costs`, `per_group` or `min_quality` leave fewer.
+        Number of picks, or a fraction of the items between 0 and 1. The result has fewer picks only if there are fewer
+        items, or if `costs`, `per_group` or `min_quality` leave fewer.
     quality : array_like of shape (n_items,), optional
-        Scores. Higher is better, and -inf excludes an item. All are equal by default.
+        Scores. Higher is better, and -inf excludes an item. By default all scores are equal.
     diversity : float
         The dial, from 0 (plain top-k) to 1 (diversity only).
     scale : {"rank", "standard", None}
-        How scores are calibrated over the candidates. ``"rank"`` takes :math:`z_i = -\log_2 r_i` with r the rank, 1 for
+        Calibration of the scores over the candidates. ``"rank"`` uses :math:`z_i = -\log_2 r_i` with r the rank, 1 for
         the best: only the order of the scores matters. ``"standard"`` subtracts the mean and divides by the standard
-        deviation: the unit of the scores does not matter, but gaps between them do. None takes scores as they are:
-        differences near 1 count.
+        deviation: the unit of the scores does not matter, but gaps between them do. None uses the scores as they are;
+        their differences are weighed against log-determinants.
     keep : float, optional
-        The share of quality to keep, instead of `diversity`: the most diverse set found along the dial whose mean score
-        comes at least this far from the mean of all candidates (0) to the mean of the best k (1). Costs at most as much
-        as eight selections. ``Selection.diversity`` is the dial that was found. ``Selection.notes`` says so where the
-        set keeps over 0.02 more, and why.
+        The share of quality to keep, instead of `diversity`. It is 0 at the mean score of all candidates and 1 at the
+        mean score of the best k. The result is the most diverse set found along the dial that keeps at least this
+        share. The search takes at most the time of eight selections. ``Selection.diversity`` is the dial found. If the
+        set keeps more by over 0.02, ``Selection.notes`` gives the reason.
     similarity : {"cosine", "rbf", "dot", "precomputed"} or callable
-        A callable gets two groups of rows and returns one number per pair, as the functions of :mod:`diverset.kernels`
+        A callable takes two arrays of rows and returns one number per pair, as the functions of :mod:`diverset.kernels`
         do.
     method : {"greedy", "local-search", "exact", "sample"}
-        Greedy; greedy improved by swaps; branch and bound with proof; or a draw of the k-DPP.
+        Greedy; greedy improved by swaps; branch and bound with a proof of optimality; or a sample of the k-DPP.
     given : positions, labels or boolean mask, optional
-        Items already shown: the picks keep away from them, and they are not picked. Whole numbers are positions; other
-        values, and a pandas index, are labels of a pandas frame.
+        Items already shown. They repel the picks and are not picked. Integers are positions; other values, and a pandas
+        index, are labels of a pandas frame.
     exclude : positions, labels or boolean mask, optional
-        Items not to pick, which do not repel.
+        Items that are not picked and do not repel.
     given_features : array_like of shape (m, n_features), optional
-        Rows already shown that are not among the candidates: the picks keep away from them, too.
+        Rows already shown that are not among the candidates. They repel the picks, too.
     query : array_like of shape (n_features,), optional
-        A vector: the quality of an item is its cosine to it.
+        A query vector. The quality of an item is its cosine to this vector.
     lower_is_better : bool
-        Whether `quality` holds distances or ranks, of which the lowest is best.
+        Whether lower values of `quality` are better, as for distances or ranks.
     zero_vectors : {"unlike", "raise"}
-        What to do with rows of zeros under the cosine: count them as unlike every other item, and say so in ``notes``,
-        or raise an error.
+        Treatment of rows of zeros under the cosine: ``"unlike"`` counts them as unlike every other item and adds a note
+        to ``notes``; ``"raise"`` raises an error.
     costs, budget : array_like of shape (n_items,) and float, optional
-        Picks cost no more than `budget` in all; they are ranked by gain less d times the log-cost.
+        The total cost of the picks is at most `budget`. Items are ranked by gain minus d times the log-cost.
     window : int, optional
-        Only the last `window` picks repel, for long pages of which a reader sees a part at a time.
+        Only the last `window` picks repel, for long pages that a reader sees in parts.
     min_quality : float, optional
-        Items with a lower score (with `lower_is_better`, a higher one) are not picked. In the unit of `quality`.
+        Items with a lower score (with `lower_is_better`, a higher score) are not picked. In the unit of `quality`.
     groups, per_group : array_like of shape (n_items,) and int, optional
-        At most `per_group` picks with the same value of `groups` (a source, an author).
+        At most `per_group` picks have the same value of `groups` (a source, an author).
     rng : int, Generator or None
-        For ``method="sample"``.
+        Seed or generator for ``method="sample"``.
 
     Returns
     -------
     Selection
-        ``indices`` in pick order, ``gains`` (what each added to the objective), ``objective`` (their sum), ``log_det``
+        ``indices`` in pick order, ``gains`` (of each pick in the objective), ``objective`` (their sum), ``log_det``
         of S over the set, ``kept`` (share of quality), ``redundancy`` of the picks and ``redundancy_before`` of the
         best k, ``notes``; ``labels`` for a data frame with an index. ``x[selection]`` and ``selection.take(x)`` give
         the rows.
 
     Notes
     -----
-    Greedy from features never forms the n x n matrix: O(nD) a pick at worst and O(n + kD) memory, by lazy
-    evaluation with exact finalists in double precision. Sparse features stay sparse: O(nnz) a pick, and
-    O(nnz + n + kD) memory. Past the rank of the features, where every further set has volume zero, picks follow the
-    limit of a vanishing ridge (the D-optimal design), ``rank_spent`` says where that began, and the volume in the
-    objective is the product of the nonzero eigenvalues.
+    Greedy selection from features never forms the n x n matrix. It takes O(nD) per pick at worst and O(n + kD) memory,
+    by lazy evaluation; the best candidates are compared in double precision. Sparse features stay sparse: O(nnz) per
+    pick and O(nnz + n + kD) memory. Sets larger than the rank of the features have volume zero. Beyond the rank, picks
+    follow the limit of a vanishing ridge (the D-optimal design), and the volume in the objective is the product of the
+    nonzero eigenvalues; ``rank_spent`` is the number of picks before that.
 
-    A :class:`~diverset.errors.DiversetWarning` appears, once a process, where the picks are exactly the best k although
-    `diversity` is above 0, or where no pick is among the better half.
+    A :class:`~diverset.errors.DiversetWarning` is issued, once per process, if the picks are exactly the best k
+    although `diversity` is above 0, or if no pick is in the better half by quality.
 
     Examples
     --------
-    Two near-duplicates at the top; the second pick is the other kind.
+    The two best items are near-duplicates, so the second pick is another item.
 
     >>> import diverset as dv
     >>> X = [[1.0, 0.0], [1.0, 0.05], [0.0, 1.0], [0.5, 1.0]]
@@ -199,22 +199,22 @@ def selection_law(
     zero_vectors: str = "unlike",
     min_quality: float | None = None,
 ) -> KDPP:
-    r"""The k-DPP of which ``select(method="sample")`` is a draw, for its probabilities.
+    r"""The k-DPP that ``select(method="sample")`` samples from.
 
     .. math::  \Pr(Y) \propto \exp\Bigl(\frac{1-d}{d} \sum_{i \in Y} z_i\Bigr) \det S_Y, \qquad |Y| = k,
 
-    with d the `diversity` dial, z the calibrated scores and S the similarity: the larger d is, the less quality decides.
+    with d the `diversity` dial, z the calibrated scores and S the similarity. A larger d gives quality less weight.
 
     Parameters
     ----------
     features, k, quality, diversity, scale, similarity, given, exclude, given_features, query, lower_is_better, zero_vectors,
     min_quality
-        As for :func:`select`. The dial must be above 0, where all weight is on the best k.
+        As for :func:`select`. The dial must be above 0; at 0, all probability is on the best k.
 
     Returns
     -------
     KDPP
-        Over the items that can be picked, by their positions.
+        A k-DPP over the positions of the available items.
 
     Examples
     --------
@@ -241,9 +241,9 @@ def _keeping(problem: Problem, keep: Any, method: str, window: int | None) -> Se
     """The most diverse picks along the dial that keep this share of quality.
 
     The search is over t with ``diversity = 1 / (1 + exp(-t))``, the logarithm of the ratio of the two weights. The
-    share lost grows about exponentially with t until little quality is left, so the next trial is where a line through
-    the logarithms of the shares lost reaches the target. Sets are few, so the target may lie between those of two
-    neighbours. Then one item of one of them is exchanged.
+    share lost grows about exponentially with t until little quality is left. So the next t is the point at which a line
+    through the logarithms of the shares lost reaches the target. The dial gives only finitely many sets, so the target
+    may lie between two neighbouring sets. In that case, one item of one of the two sets is exchanged.
     """
     share = as_number(keep, name="keep")
     if not 0.0 <= share <= 1.0:

@@ -1,7 +1,7 @@
-"""The quick way for the common call: short lists of rows, compared by the cosine, without limits.
+"""Fast path for the common call: short lists of rows, compared by the cosine, without limits.
 
-One compiled call calibrates the scores of many lists, computes norms and makes all picks, without the interpreter's
-lock. The picks are those of :class:`~diverset.inference.problem.Problem`, which serves every other call.
+One compiled call calibrates the scores of many lists, computes norms and makes all picks, without holding the GIL. The
+picks are those of :class:`~diverset.inference.problem.Problem`, which handles every other call.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from diverset.numerics.linalg import EPS
 
 __all__ = ["ShortLists", "is_short"]
 
-#: Longer lists are picked from in rounds, by all cores.
+#: Lists of this length or more are not short: their picks are made in rounds, on all cores.
 _LONGEST = 2_000
 _DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 def is_short(features: Any) -> bool:
-    """Whether this is an array that the compiled loops take as it is, with few rows."""
+    """Whether the compiled loops accept this array without conversion, and it has few rows."""
     return (
         type(features) is np.ndarray
         and features.ndim == 2
@@ -43,9 +43,9 @@ def is_short(features: Any) -> bool:
 
 
 class ShortLists:
-    """Lists of candidates with their scores calibrated and sorted, to be picked from at any dial.
+    """Lists of candidates with calibrated and sorted scores, for picks at any dial.
 
-    All `lists` are short arrays (:func:`is_short`) of one width and precision.
+    All `lists` are short arrays (:func:`is_short`) of the same width and precision.
     """
 
     def __init__(self, lists: Sequence[Array], quality: Sequence[Any] | None, k: Any, scale: str | None) -> None:
@@ -62,14 +62,14 @@ class ShortLists:
         elif quality is not None and scale is not None:
             for row, X in zip(self._scores, lists, strict=True):
                 row[: len(X)] = calibrated(row[: len(X)], scale)
-        self._usable = raw.max(axis=1) < math.inf  # false for nan, too
+        self._usable = raw.max(axis=1) < math.inf  # also false for nan
         self._asked = np.where(self._usable, np.minimum(self._wanted, D), 0)
         self._loops = _greedy_loops.Batch(
             n, D, max(1, min(max(self._wanted), D)), dtype, rounding(D, dtype), 64.0 * D * EPS
         )
 
     def _pick(self, dial: float) -> tuple[IntArray, FloatArray, IntArray, FloatArray]:
-        """Picks, gains, facts and sums, as the compiled loops write them."""
+        """Picks, gains, facts and sums, filled in by the compiled loops."""
         m, most = len(self._lists), max(self._wanted)
         positions, gains = np.empty((m, most), dtype=np.int64), np.empty((m, most))
         out = (positions, gains, np.zeros((m, 4), dtype=np.int64), np.zeros((m, 2)))
@@ -77,12 +77,12 @@ class ShortLists:
         return out
 
     def picks(self, dial: float) -> Picks | None:
-        """Picks from the first list; None where the general way must be taken."""
+        """Picks from the first list; None if the fast path cannot make them all."""
         positions, gains, facts, sums = self._pick(dial)
         return Picks(positions[0], gains[0], None, float(sums[0, 0])) if facts[0, 0] == self._wanted[0] else None
 
     def selections(self, dial: float) -> list[Selection | None]:
-        """Picks from each list; None where the general way must be taken."""
+        """Picks from each list; None for a list that the fast path cannot handle."""
         positions, gains, facts, sums = self._pick(dial)
         found: list[Selection | None] = []
         for i, (made, candidates, better, above_all) in enumerate(facts.tolist()):
@@ -107,7 +107,7 @@ class ShortLists:
 
 
 def _read(values: Any, n: int) -> Any:
-    """Scores of n items, or nan if they are invalid: the general way says what is wrong."""
+    """Scores of n items, or nan if they are invalid, so that the general path raises the error."""
     if type(values) is np.ndarray and values.shape == (n,) and values.dtype == np.float64:
         return values
     try:
@@ -118,7 +118,7 @@ def _read(values: Any, n: int) -> Any:
 
 @lru_cache(maxsize=4)
 def _rank_scores(n: int) -> FloatArray:
-    """Entry 2r is the calibrated score of rank r, for the ranks of n items and the means of two of them."""
+    """Entry 2r is the calibrated score of rank r, where r is a rank of n items or the mean of two ranks."""
     ranks = np.arange(2 * n + 1) / 2.0
     ranks[:2] = 1.0  # there is no rank below 1
     scores: FloatArray = -np.log2(ranks)
@@ -127,7 +127,7 @@ def _rank_scores(n: int) -> FloatArray:
 
 
 def _facts(X: Array, quality: FloatArray | None) -> Any:
-    """The problem whose answers are the facts about picks from a short list."""
+    """The `Problem` of a short list, which computes the numbers of its `Selection`."""
     from diverset.inference.problem import read_problem
 
     return read_problem(X, 0, quality=quality, similarity="cosine", scale="rank", given=None, exclude=None)

@@ -1,4 +1,4 @@
-"""How alike items are, in one of four forms, each with its greedy engine.
+"""Similarities of items in one of four forms, each with its own greedy engine.
 
 ==================  ==============================================  ============================================
 form                holds                                           serves
@@ -6,10 +6,10 @@ form                holds                                           serves
 :class:`Rows`       rows of features                                "cosine" and "dot"; no n x n matrix
 :class:`SparseRows` a CSR matrix                                    the same for sparse features
 :class:`Matrix`     the n x n matrix                                "precomputed"
-:class:`Function`   rows and a function of two groups of rows       "rbf" and callables; the matrix on demand
+:class:`Function`   rows and a function of two arrays of rows       "rbf" and callables; the matrix on demand
 ==================  ==============================================  ============================================
 
-Features in blocks have a form of their own in :mod:`diverset.distributed.select`.
+The form for dask arrays is in :mod:`diverset.distributed.select`.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Function", "Matrix", "Rows", "Similarity", "SimilarityLike", "SparseRows", "read_similarity"]
 
-#: What may be passed as ``similarity``. A callable gets two groups of rows and returns one number per pair.
+#: Type of the argument ``similarity``. A callable takes two arrays of rows and returns one number per pair.
 SimilarityLike: TypeAlias = str | Callable[[Any, Any], Any]
 
 #: Columns are computed in blocks of about this many bytes.
 _BLOCK_BYTES = 1 << 24
-#: Squared norms outside this range may have lost digits to over- or underflow.
+#: Squared norms outside this range may be inaccurate because of overflow or underflow.
 _SAFE = (1e-280, 1e280)
 
 
@@ -66,14 +66,14 @@ class Similarity(abc.ABC):
     """Similarities of n items.
 
     No set of more than `rank` items has an invertible similarity matrix. `rounding` is the error of an entry, relative
-    to the similarity of an item to itself, which is typically `unit`.
+    to the similarity of an item to itself. `unit` is a typical value of that self-similarity.
     """
 
     #: Methods of :func:`diverset.select` that this form offers.
     methods: tuple[str, ...] = ("greedy", "local-search", "exact", "sample")
     #: Whether :meth:`columns` is available.
     has_columns = True
-    #: Items without a direction, which are unlike every other; None where there are none.
+    #: Mask of the items without a direction, which are unlike every other item; None if there are none.
     lone: BoolArray | None = None
 
     def __init__(self, n: int, *, rank: int, rounding: float = EPS, unit: float = 1.0) -> None:
@@ -84,14 +84,14 @@ class Similarity(abc.ABC):
 
     @abc.abstractmethod
     def columns(self, items: IntArray) -> FloatArray:
-        """Similarities of all items to `items`, in a fresh array of shape (n, len(items))."""
+        """Similarities of all items to `items`, in a new array of shape (n, len(items))."""
 
     def column(self, item: int) -> FloatArray:
         """Similarities of all items to one, of shape (n,)."""
         return self.columns(np.array([item]))[:, 0]
 
     def blocks(self, items: IntArray) -> Iterator[tuple[IntArray, FloatArray]]:
-        """Go through `items`, a bounded number of columns at a time."""
+        """Iterate over `items` in blocks of bounded size; yields the items of a block and their columns."""
         step = max(1, _BLOCK_BYTES // (8 * max(self.n, 1)))
         for start in range(0, len(items), step):
             some = items[start : start + step]
@@ -122,7 +122,7 @@ class Similarity(abc.ABC):
 
     @abc.abstractmethod
     def greedy(self, k: int, bonus: FloatArray, weight: float, limits: Limits, given: IntArray) -> Picks:
-        """Up to k picks, each of the largest ``bonus + weight * log(residual)`` beside `given` and earlier picks."""
+        """Up to k picks, each of the largest ``bonus + weight * log(residual)`` given earlier picks and `given`."""
 
     @abc.abstractmethod
     def dpp(self, quality: FloatArray) -> DPP:
@@ -141,7 +141,7 @@ class _Vectors(Similarity):
         self.X, self.is_cosine = X, cosine
         self.factor, self.scale = np.ones(n), norms
         if cosine:
-            # Lengths are exactly 1, so that equal items tie exactly.
+            # Set the lengths to exactly 1, so that equal items have exactly equal keys.
             self.factor, self.scale = np.divide(1.0, norms, out=np.zeros(n), where=norms > 0.0), np.ones(n)
             if n and norms.min() == 0.0:
                 self.lone = norms == 0.0
@@ -158,7 +158,7 @@ class _Vectors(Similarity):
 
     def log_det(self, items: IntArray) -> float:
         """Log-determinant over `items`; -inf where they are dependent."""
-        rows = self.vectors(self._without_lone(items))  # items without a direction change no determinant
+        rows = self.vectors(self._without_lone(items))  # lone items multiply the determinant by 1
         return log_det_gram(rows, EPS * np.sqrt(row_norms_squared(rows)))
 
     @abc.abstractmethod
@@ -189,7 +189,7 @@ class _Vectors(Similarity):
 
 
 class Rows(_Vectors):
-    """Inner products of dense rows, each divided by its length for the cosine."""
+    """Inner products of dense rows; for the cosine, each row is divided by its length."""
 
     def __init__(self, X: Array, *, cosine: bool) -> None:
         X = np.ascontiguousarray(X)
@@ -254,7 +254,7 @@ class Rows(_Vectors):
 
 
 class SparseRows(_Vectors):
-    """The same for the rows of a CSR matrix, which stays sparse."""
+    """Inner products of the rows of a CSR matrix, which stays sparse."""
 
     def __init__(self, X: Any, *, cosine: bool) -> None:
         from diverset.kernels._arrays import as_features
@@ -275,7 +275,7 @@ class SparseRows(_Vectors):
     def vectors(self, items: IntArray) -> FloatArray:
         """Vectors of a few items, as dense rows."""
         rows = self.X[items]
-        used = np.unique(rows.indices)  # the features that any of them has
+        used = np.unique(rows.indices)  # features that are nonzero in any of the rows
         return np.sqrt(self.factor[items])[:, None] * np.asarray(rows[:, used].toarray(), dtype=np.float64)
 
     def _products(self, rows: IntArray | None, items: IntArray) -> FloatArray:
@@ -291,7 +291,7 @@ class SparseRows(_Vectors):
 
 
 class Matrix(Similarity):
-    """A matrix of similarities; log-volumes need it to be positive semidefinite, the baselines do not."""
+    """A matrix of similarities. Log-determinants require it to be positive semidefinite; the baselines do not."""
 
     def __init__(self, S: Array, *, given: Any, rounding: float = EPS) -> None:
         unit = _typical(np.abs(np.diagonal(S)).astype(np.float64))
@@ -332,14 +332,14 @@ class Matrix(Similarity):
             rows, k - len(done), scale=row_norms_squared(rows), factor=np.ones(self.n), bonus=bonus, weight=weight,
             limits=limits.after(done), given=rows[np.concatenate([given, done])],
         )  # fmt: skip
-        # Nothing more: the caps or the budget ended the picking, and not the rank.
+        # If there are no more picks, the caps or the budget ended the picking, not the rank.
         spent = picks.rank_spent if len(more.positions) else None
         return Picks(np.concatenate([done, more.positions]), np.concatenate([picks.gains, more.gains]), spent)
 
     def _coordinates(self, chosen: IntArray) -> FloatArray:
-        """Rows whose inner products are the similarities, where every item depends on those chosen.
+        """Rows whose inner products are the similarities, if every item depends on the chosen items.
 
-        They are the Cholesky coordinates of all items by the independent ones of these.
+        The rows are the Cholesky coordinates of all items with respect to the independent items among the chosen.
         """
         basis, R = independent_items(self.S, chosen)
         root = np.sqrt(np.diagonal(self.S)[basis])[:, None]
@@ -353,7 +353,7 @@ class Matrix(Similarity):
 
 
 class Function(Similarity):
-    """Similarities by a function of two groups of rows; columns are computed on use."""
+    """Similarities by a function of two arrays of rows; columns are computed on demand."""
 
     def __init__(self, X: Any, function: Callable[[Any, Any], Any]) -> None:
         super().__init__(X.shape[0], rank=X.shape[0], rounding=16.0 * EPS)
@@ -378,7 +378,7 @@ class Function(Similarity):
         """Similarities of all items to `items`."""
         other = self._X[items]
         block = np.empty((self.n, len(items)))
-        # Distances need a copy of the rows they are between; a block bounds it.
+        # The function may copy its rows to compute distances; blocks bound the size of the copy.
         step = block_length(max(self._X.shape[1], len(items)), _BLOCK_BYTES)
         for start in range(0, self.n, step):
             rows = slice(start, start + step)
@@ -413,7 +413,7 @@ class Function(Similarity):
 
 
 def read_similarity(items: Items, similarity: Any) -> Similarity:
-    """Check features, or a matrix of similarities, and choose the form in which to hold them."""
+    """Check features or a matrix of similarities, and return them in the form that suits them."""
     X = items.features
     if isinstance(similarity, str):
         if similarity in ("cosine", "dot"):
@@ -442,9 +442,9 @@ def read_similarity(items: Items, similarity: Any) -> Similarity:
 
 
 def _safe_rows(X: Array, norms: FloatArray, cosine: bool) -> tuple[Array, FloatArray]:
-    """Rows whose squared norms neither overflow nor underflow; refuses entries that are not finite.
+    """Rows whose squared norms neither overflow nor underflow; raises an error for entries that are not finite.
 
-    Under the cosine, a row may be divided by its largest entry. Otherwise a row that is too long is refused.
+    Under the cosine, a row may be divided by its largest entry. Otherwise a row that is too long raises an error.
     """
     odd = np.flatnonzero(~(norms < _SAFE[1]) | (norms < _SAFE[0]))
     for i in odd.tolist():
@@ -466,7 +466,7 @@ def _beyond_range(i: int) -> KernelError:
 
 
 def _typical(diagonal: FloatArray) -> float:
-    """The median, or 0 where there is none."""
+    """The median, or 0 if it does not exist or is not finite."""
     unit = float(np.median(diagonal)) if len(diagonal) else 0.0
     return unit if math.isfinite(unit) else 0.0
 
@@ -483,7 +483,7 @@ def _dense(X: Any) -> Any:
 
 
 def _length_scale(X: Any) -> float:
-    """The median distance of two rows; 1 where all rows are equal."""
+    """The median distance of two rows; 1 if all rows are equal."""
     from diverset.kernels import median_heuristic
 
     if len(X) < 2 or (np.array_equal(X[0], X[-1]) and bool((X == X[0]).all())):

@@ -1,9 +1,9 @@
-r"""Greedy selection over sparse rows, such as words of texts: no n x n matrix, and no dense copy of the features.
+r"""Greedy selection over sparse rows, such as word counts, without an n x n matrix or a dense copy of the features.
 
-The same rule as :func:`diverset.inference.rows.greedy_rows`, past the rank included. Every pick adds one direction z,
-dense and of length D, and lowers what item i can add by :math:`f_i (z \cdot x_i)^2`: one product of the sparse matrix
-with a vector. In a basis Z of the span of the picks, the matrix :math:`M = \sum_{j \in Y} x_j x_j^\top` of the
-D-optimal rule is only as large as the rank, so D x D is never formed either.
+The rule is that of :func:`diverset.inference.rows.greedy_rows`, also beyond the rank. Each pick adds one dense
+direction z of length D and lowers the residual of item i by :math:`f_i (z \cdot x_i)^2`, which takes one product of the
+sparse matrix with a vector. In a basis Z of the span of the picks, the matrix :math:`M = \sum_{j \in Y} x_j x_j^\top`
+of the D-optimal rule is only as large as the rank, so that no D x D matrix is formed.
 
 Work: O(nnz + tD) for pick t. Memory: O(nnz + n + kD).
 """
@@ -44,9 +44,10 @@ def greedy_sparse(
     limits: Limits,
     given: IntArray,
 ) -> Picks:
-    """Up to k picks among the rows of a CSR matrix of float64 without repeated entries.
+    """Up to k picks among the rows of a CSR matrix of float64 without duplicate entries.
 
-    `given` are positions already shown, which repel; the rest is as in :func:`diverset.inference.rows.greedy_rows`.
+    `given` are positions of items already shown, which repel; the other arguments are those of
+    :func:`diverset.inference.rows.greedy_rows`.
     """
     n, D = X.shape
     k = min(k, n)
@@ -56,7 +57,7 @@ def greedy_sparse(
         remedy="pick fewer items, or reduce the features (TruncatedSVD)",
     )
     span = _Span(X, factor, min(k + len(given), D))
-    # A product with a row takes as many additions as it has entries, and there is one for every direction.
+    # Rounding errors come from the entries of a row in each product, and from one product per direction.
     longest = int(np.diff(X.indptr).max(initial=1))
     tolerance = 64.0 * min(D, longest + k + len(given)) * EPS
     residual = scale.copy()
@@ -68,7 +69,7 @@ def greedy_sparse(
     gains: list[float] = []
 
     def pick(potential: FloatArray) -> int:
-        """The open item of largest key, -1 if there is none: of equals, the first."""
+        """Pick the open item of largest key, the first in case of ties; returns -1 if there is none."""
         with np.errstate(divide="ignore", invalid="ignore"):
             keys = np.where(room.open & (potential > 0.0), bonus + weight * np.log(potential), -math.inf)
         best = int(keys.argmax()) if n else -1
@@ -85,14 +86,14 @@ def greedy_sparse(
     if len(picked) < k and limits.stop == -math.inf and room.open.any():
         spent = len(picked)
         leverage, inverse = span.leverages(np.concatenate([given, np.array(picked, dtype=np.int64)]))
-        # Rows of very different lengths may leave leverages that are negative or nan: such rows count as spanned.
+        # If rows have very different lengths, some leverages may be negative or nan; they count as 0.
         while len(picked) < k and (best := pick(1.0 + np.where(leverage > 0.0, leverage, 0.0))) >= 0:
             inverse = span.lower(best, leverage, inverse)
     return Picks(np.array(picked, dtype=np.int64), np.array(gains), spent)
 
 
 class _Span:
-    """Orthonormal directions of the picks so far, and the products of all items with them."""
+    """Orthonormal directions of the picks so far, and their effect on residuals and leverages."""
 
     def __init__(self, X: Any, factor: FloatArray, most: int) -> None:
         self._X, self._factor = X, factor
@@ -110,12 +111,12 @@ class _Span:
         return row
 
     def add(self, i: int, residual: FloatArray) -> None:
-        """Take item i in, and lower every residual by its part along the new direction."""
+        """Add the direction of item i, and lower every residual by its part along that direction."""
         z = self._row(i)
         if not z.any():  # an item without a direction lowers no other residual
             residual[i] = 0.0
             return
-        for _ in range(2):  # twice is enough to be orthogonal to rounding
+        for _ in range(2):  # two passes give orthogonality to rounding error
             z -= self.Z.T @ (self.Z @ z)
         z /= math.sqrt(z @ z)
         self._Z[self._t] = z
@@ -123,7 +124,7 @@ class _Span:
         residual -= self._factor * (self._X @ z) ** 2
 
     def leverages(self, chosen: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Leverage x M^-1 x of every item for M of the chosen, and M^-1 in the basis Z."""
+        """Leverage x M^-1 x of every item, where M belongs to the chosen items, and M^-1 in the basis Z."""
         X, Z = self._X, self.Z
         C = np.sqrt(self._factor[chosen])[:, None] * (X[chosen] @ Z.T)
         lam, V = np.linalg.eigh(C.T @ C)
@@ -134,7 +135,7 @@ class _Span:
             return self._factor * leverage, (V / lam) @ V.T
 
     def lower(self, i: int, leverage: FloatArray, inverse: FloatArray) -> FloatArray:
-        """Take item i in once more: lower every leverage, and return the new inverse (Sherman and Morrison)."""
+        """Add item i to M: lower every leverage, and return the new inverse (Sherman-Morrison)."""
         c = self.Z @ self._row(i)
         with np.errstate(over="ignore", invalid="ignore"):
             v = inverse @ c

@@ -1,12 +1,12 @@
-r"""diverset inside the tools people already use.
+r"""Integrations of diverset with other tools.
 
 =====================================================  ============================================  ===========
 name                                                   what it does                                  extra
 =====================================================  ============================================  ===========
-:func:`d_optimal_design`                               rows with the largest information matrix
-:func:`diverse_split`                                  training and test parts, the first diverse
+:func:`d_optimal_design`                               rows of a D-optimal experimental design
+:func:`diverse_split`                                  a diverse training part and a test part
 :func:`inducing_points`                                points for a sparse Gaussian process
-:func:`coreset`                                        rows with weights that stand for all of them
+:func:`coreset`                                        weighted rows that represent all rows
 ``diverset.integrations.torch.DiverseBatchSampler``    diverse mini-batches for PyTorch
 ``diverset.integrations.sklearn.DiverseSelector``      training subsets, as an estimator             sklearn
 ``diverset.integrations.sklearn.SubsetFit``            any estimator, fitted on such a subset        sklearn
@@ -15,14 +15,14 @@ name                                                   what it does             
 ``diverset.integrations.llama_index``                  retriever ``DiverseRetriever``, node          llama-index
                                                        postprocessor ``DiverseReranker``
 ``diverset.integrations.haystack.DiverseReranker``     ranker component                              haystack
-:mod:`diverset.integrations.stores`                    answers of vector stores, as candidates
-:mod:`diverset.integrations.curation`                  near-duplicates out of large collections
+:mod:`diverset.integrations.stores`                    results of vector stores, as candidates
+:mod:`diverset.integrations.curation`                  removal of near-duplicates from large data
 =====================================================  ============================================  ===========
 
-Rerankers and retrievers of all frameworks share their settings, which are described on :doc:`/rag`.
+Rerankers and retrievers of all frameworks have the same settings, described on :doc:`/rag`.
 
-Nothing here loads a framework until its module is imported. Where the framework is absent the module still imports,
-and its classes raise :class:`~diverset.errors.MissingExtraError`, with the install command, when they are used.
+A framework is loaded only when its module is imported. If the framework is not installed, the module can still be
+imported, and its classes raise :class:`~diverset.errors.MissingExtraError` with the install command when used.
 
 >>> from diverset.integrations import diverse_split
 >>> X = [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 0.1]]

@@ -1,11 +1,11 @@
 r"""Inducing points of a sparse Gaussian process, and weighted coresets.
 
 With kernel matrix K of the n rows of X and m inducing points Z, a sparse Gaussian process replaces K by
-:math:`Q = K_{XZ} K_{ZZ}^{-1} K_{ZX}`. What is lost is measured by the trace error
+:math:`Q = K_{XZ} K_{ZZ}^{-1} K_{ZX}`. The approximation error is measured by the trace error
 
 .. math::  t(Z) = \operatorname{tr}(K - Q) = \sum_i \operatorname{var}\big(f(x_i) \mid f(Z)\big) \ge 0,
 
-which bounds the distance of the sparse posterior from the exact one: with noise variance :math:`\sigma^2` their
+which bounds the distance of the sparse posterior from the exact posterior. With noise variance :math:`\sigma^2`, their
 Kullback-Leibler divergence is at most :math:`\frac{t}{2\sigma^2}\big(1 + \lVert y \rVert^2/(\sigma^2 + t)\big)`
 ([BurtRasmussenVanDerWilk2020]_).
 """
@@ -41,15 +41,15 @@ from diverset.sampling.kernel_function import KernelFunction
 
 __all__ = ["Coreset", "InducingPoints", "coreset", "inducing_points"]
 
-#: Rows that the trace is measured on while points are chosen: at least this many, and this many for each point.
+#: Number of rows on which the trace is measured while points are chosen: the minimum, and the number per point.
 _SAMPLE, _ROWS_PER_POINT = 2000, 10
-#: Added to K_ZZ, relative to its largest entry; it makes the trace error larger, so a bound stays one.
+#: Added to K_ZZ, relative to its largest entry. It increases the trace error, so the bound stays valid.
 _JITTER = 1e-10
-#: Below this many rows a k-DPP is drawn from the matrix itself.
+#: Up to this number of rows, a k-DPP is sampled from the full kernel matrix.
 _DENSE = 2000
-#: Rows that are shifted to test whether a kernel depends on differences alone, and relative differences allowed.
+#: Number of rows in the test whether a kernel is stationary, and the relative difference that the test allows.
 _SHIFTED, _SAME = 64, 1e-9
-#: Rows of X whose variances are computed together.
+#: Number of rows of X whose variances are computed in one batch.
 _CHUNK = 4096
 
 Kernel = Callable[[Any, Any], Any]
@@ -57,22 +57,22 @@ Kernel = Callable[[Any, Any], Any]
 
 @dataclass(frozen=True, eq=False)
 class InducingPoints:
-    r"""Inducing points, and how much of the kernel they miss.
+    r"""Inducing points and their approximation error.
 
     Attributes
     ----------
     points : ndarray of shape (m, n_features)
         The points Z.
     indices : ndarray of int64 of shape (m,)
-        The rows of X that they are, or that they started from if they were moved.
+        The rows of X that are the points, or the initial rows if the points were moved.
     moved : bool
         Whether the points were moved away from these rows.
     variances : ndarray of shape (n,)
-        Conditional variance of every row of X given the points: how much is not explained there.
+        Conditional variance of every row of X given the points.
     trace_bound : float
         Upper bound on :math:`\operatorname{tr}(K - Q)`, tight up to rounding: the sum of `variances`.
     trace : float
-        :math:`\operatorname{tr} K`, to compare with.
+        :math:`\operatorname{tr} K`, for comparison.
     """
 
     points: FloatArray
@@ -89,7 +89,7 @@ class InducingPoints:
         return f"InducingPoints({len(self)} points, trace_bound={self.trace_bound:.6g} of {self.trace:.6g})"
 
     def kl_bound(self, y: Any, noise: float) -> float:
-        r"""Bound on the Kullback-Leibler divergence of the best sparse posterior from the exact one.
+        r"""Bound on the Kullback-Leibler divergence of the best sparse posterior from the exact posterior.
 
         .. math::  \frac{t}{2\sigma^2} \Big(1 + \frac{\lVert y \rVert^2}{\sigma^2 + t}\Big),
 
@@ -119,44 +119,43 @@ def inducing_points(
     X : array_like of shape (n, n_features)
         Inputs.
     m : int
-        How many points. Fewer come back where they explain all there is, up to rounding.
+        Number of points. The result has fewer points if they explain all variance, up to rounding.
     kernel : {"rbf"} or callable
         ``kernel(A, B)`` gives the matrix of covariances of the rows of A with the rows of B, as the kernels of
         scikit-learn do. ``"rbf"`` is :math:`\exp(-\lVert x - y\rVert^2/2\ell^2)`.
     length_scale : float, array_like of shape (n_features,) or "median"
-        :math:`\ell` of ``"rbf"``: one length, one for each feature, or the median distance between rows.
+        :math:`\ell` of ``"rbf"``: one number, one number per feature, or the median distance between rows.
     method : {"trace", "greedy", "kdpp", "mcmc"}
-        ``"trace"`` takes the row that lowers the trace error most, again and again, and then moves the points.
-        ``"greedy"`` takes the row with the largest conditional variance (pivoted Cholesky factorisation). ``"kdpp"``
-        draws an exact k-DPP with kernel K, ``"mcmc"`` an approximate one, for kernels that are too rough for it.
+        ``"trace"`` repeatedly adds the row that lowers the trace error most, and then moves the points. ``"greedy"``
+        repeatedly adds the row with the largest conditional variance (pivoted Cholesky factorisation). ``"kdpp"`` draws
+        an exact sample of the k-DPP with kernel K; ``"mcmc"`` draws an approximate sample, for rough kernels.
     move : int, optional
-        Steps of L-BFGS that move the points to lower the trace error; they leave the rows of X then. By default 30 for
-        ``method="trace"`` with ``kernel="rbf"``, and 0 otherwise. A callable kernel has no gradient here, so its
-        points stay.
+        Number of L-BFGS steps that move the points away from the rows of X to lower the trace error. By default 30 for
+        ``method="trace"`` with ``kernel="rbf"``, and 0 otherwise. Points of a callable kernel are never moved, since
+        its gradient is unknown.
     diagonal : float or callable, optional
         :math:`k(x, x)` of a callable kernel: a number, or a function of rows. By default the ``diag`` method of the
-        kernel. Without one, more than 2,000 rows are tested for a kernel that depends on :math:`x - y` alone, which has
-        one :math:`k(x, x)` for all rows; the test compares 64 rows with a shifted copy of them. For other kernels,
-        blocks of the matrix are evaluated, in about the time of 150 kernel columns.
+        kernel. Without that method, and with more than 2,000 rows, a test with 64 rows and a shifted copy decides
+        whether the kernel depends only on :math:`x - y`, so that :math:`k(x, x)` is constant. For other kernels, blocks
+        of the matrix are evaluated, in about the time of 150 kernel columns.
     rng : int, Generator or None
-        For ``"kdpp"``, ``"mcmc"`` and the sample of rows that large data are represented by.
+        Seed or generator for ``"kdpp"``, ``"mcmc"`` and the sample of rows of large data.
 
     Returns
     -------
     InducingPoints
-        ``points`` to hand on, ``indices``, and the ``trace_bound``.
+        ``points``, ``indices``, and the ``trace_bound``.
 
     Notes
     -----
-    Cost, in evaluations of the kernel: ``"greedy"`` n m and about :math:`nm^2` operations, which take longer than the
-    evaluations if these are as cheap as in two dimensions. ``"trace"`` works on a sample of 2,000 rows (10 m if that is
-    more), in :math:`O(m s^2)` for s rows, and then needs n m for the bound. ``"kdpp"`` forms the matrix up to 2,000
-    rows, and beyond uses :func:`diverset.sample_kernel`.
+    ``"greedy"`` takes n m evaluations of the kernel and about :math:`nm^2` other operations, which dominate if the
+    kernel is cheap. ``"trace"`` uses a sample of s = 2,000 rows (10 m if that is more) in :math:`O(m s^2)`, and n m
+    evaluations for the bound. ``"kdpp"`` forms the kernel matrix for up to 2,000 rows, and uses
+    :func:`diverset.sample_kernel` for more.
 
-    Which one? For a small trace error ``"trace"``. Greedy conditional variance finds outliers first, so at small m
-    it can be worse than rows chosen at random; it covers the data well and knows its order, so any first part of the
-    points is an answer too. The expected trace error of a k-DPP is at most (m + 1) times that of the best rank-m
-    approximation ([BelabbasWolfe2009]_).
+    Use ``"trace"`` for a small trace error. ``"greedy"`` picks outliers first, so for small m it can be worse than
+    random rows. It covers the data well, and its first points are also the result for a smaller m. The expected trace
+    error of a k-DPP is at most (m + 1) times that of the best rank-m approximation ([BelabbasWolfe2009]_).
 
     Examples
     --------
@@ -182,7 +181,7 @@ def inducing_points(
     if steps and not gaussian:
         raise KernelError(f"move is {move}, but only points of kernel='rbf' can be moved; leave move out")
     scale = _length_scale(length_scale, rows) if gaussian else np.ones(d)
-    # With X in units of the length scale the Gaussian kernel has length one.
+    # With X in units of the length scale, the Gaussian kernel has length scale one.
     units = rows / scale
     function: Kernel = partial(rbf, length_scale=1.0) if isinstance(kernel, str) else kernel
     if gaussian:
@@ -243,17 +242,17 @@ def _length_scale(given: Any, rows: FloatArray) -> FloatArray:
 
 
 def _constant_diagonal(kernel: Kernel, rows: FloatArray) -> float | None:
-    """k(x, x) of a kernel that depends on differences of rows alone; None for other kernels and for few rows."""
+    """The value k(x, x) of a stationary kernel; None for other kernels and for few rows."""
     if len(rows) <= _DENSE:
         return None
     lengths = row_norms_squared(rows)
     spread = np.linspace(0, len(rows) - 1, _SHIFTED).astype(np.int64)
     sample = rows[np.append(spread, [lengths.argmin(), lengths.argmax()])]
-    # A shift by a different amount in every feature, about as long as the rows.
+    # The shift differs between features and is about as long as the rows.
     shift = np.sqrt(lengths.mean() + 1.0) * np.linspace(0.7, 1.3, rows.shape[1])
     try:
         S, shifted = np.asarray(kernel(sample, sample.copy())), np.asarray(kernel(sample + shift, sample + shift))
-    except Exception:  # rows that the kernel is not made for
+    except Exception:  # the kernel does not accept the shifted rows
         return None
     size = float(np.abs(S).max())
     diagonal = np.diagonal(S)
@@ -267,9 +266,9 @@ def _sampled(n: int, m: int, rng: np.random.Generator) -> IntArray:
 
 
 def _trace_pivots(E: FloatArray, m: int) -> IntArray:
-    r"""Rows that lower the trace most, one after the other; E, the kernel matrix, is used up.
+    r"""Greedy choice of the rows that lower the trace most; overwrites E, the kernel matrix.
 
-    Row i explains :math:`\lVert E_{\cdot i} \rVert^2 / E_{ii}` of the trace of what is left, E.
+    With E the residual kernel matrix, row i lowers the trace by :math:`\lVert E_{\cdot i} \rVert^2 / E_{ii}`.
     """
     least = 1e-12 * float(np.diagonal(E).max(initial=0.0))
     picked: list[int] = []
@@ -315,7 +314,7 @@ def _moved(Z: FloatArray, X: FloatArray, steps: int) -> FloatArray:
 
 
 def _conditional_variances(entries: KernelFunction, X: FloatArray, Z: FloatArray, function: Kernel) -> FloatArray:
-    """Variance of each row of X given the points Z; never less than what exact arithmetic gives."""
+    """Upper bound on the variance of each row of X given the points Z, tight up to rounding."""
     R = _factor_of(np.asarray(function(Z, Z), dtype=np.float64))
     variances = np.array(entries.diagonal(), dtype=np.float64)
     for start in range(0, len(X), _CHUNK):
@@ -326,14 +325,14 @@ def _conditional_variances(entries: KernelFunction, X: FloatArray, Z: FloatArray
 
 @dataclass(frozen=True, eq=False)
 class Coreset:
-    r"""Rows that stand for all of them, each with a weight.
+    r"""Weighted rows that represent all rows.
 
     Attributes
     ----------
     indices : ndarray of int64 of shape (m,)
         Rows, ascending.
     weights : ndarray of shape (m,)
-        One over the probability of each row to be in the coreset: for any function f,
+        Inverse of the probability that the row is in the coreset. For any function f,
         :math:`\sum_{i \in C} w_i f(x_i)` is an unbiased estimate of :math:`\sum_i f(x_i)`.
     """
 
@@ -345,30 +344,30 @@ class Coreset:
 
 
 def coreset(X: Any, m: int, *, ridge: float | None = None, rng: RNGLike = None) -> Coreset:
-    r"""Draw m rows with weights, by a k-DPP of the features, so that weighted sums over them are unbiased.
+    r"""Draw m weighted rows by a k-DPP of the features, so that weighted sums over the rows are unbiased.
 
     Parameters
     ----------
     X : array_like of shape (n, n_features)
-        Features. Functions that are nearly linear in them, or in products of them if these are added as columns,
-        are estimated best.
+        Features. Sums of functions that are nearly linear in the features have the smallest error. Products of
+        features may be added as columns.
     m : int
         Size of the coreset, at most n.
     ridge : float, optional
-        As in :class:`diverset.integrations.torch.DiverseBatchSampler`: makes more rows than features possible, and
-        bounds the weights. By default 0 where the rank of X is at least m, and 0.01 elsewhere.
+        As in :class:`diverset.integrations.torch.DiverseBatchSampler`: it allows more rows than features, and bounds
+        the weights. By default 0 if the rank of X is at least m, and 0.01 otherwise.
     rng : int, Generator or None
         Seed or generator.
 
     Returns
     -------
     Coreset
-        ``indices`` and ``weights``; most estimators of scikit-learn take the latter as ``sample_weight``.
+        ``indices`` and ``weights``; most estimators of scikit-learn accept the weights as ``sample_weight``.
 
     Notes
     -----
-    An exact draw of the k-DPP with kernel :math:`XX^T + \rho I`, in :math:`O(nD^2)`, with exact inclusion
-    probabilities. Coresets by DPPs: [TremblayBarthelmeAmblard2019]_.
+    The rows are an exact sample of the k-DPP with kernel :math:`XX^T + \rho I`, in :math:`O(nD^2)`, and the inclusion
+    probabilities are exact. See [TremblayBarthelmeAmblard2019]_ on coresets from DPPs.
 
     Examples
     --------

@@ -1,13 +1,13 @@
 r"""Greedy conditional variance from a kernel function: the pivots of a fully pivoted Cholesky factorisation.
 
-Step j takes the row with the largest variance given the rows taken before,
+Step j picks the row with the largest variance given the rows picked before,
 
 .. math::  p_j = \arg\max_i \; v_i, \qquad v = \mathrm{diag}\big(K - K_{\cdot P} K_{PP}^{-1} K_{P \cdot}\big),
 
-which is the greedy search for the largest :math:`\det K_{PP}`. The textbook algorithm updates all n rows in every step
-by a matrix-vector product, which reads the whole factor from memory each time. Variances only decrease, however, so an
-old value is an upper bound. Here only a *pool* of rows is updated in every step. A row outside the pool enters it when
-its old value exceeds every value inside. When the pool is full, all rows are updated together, by matrix products, and
+which is greedy maximisation of :math:`\det K_{PP}`. The textbook algorithm updates all n rows in every step by a
+matrix-vector product, which reads the whole factor from memory each time. However, variances only decrease, so an old
+value is an upper bound. Here only a *pool* of rows is updated in every step. A row outside the pool enters it when its
+old value exceeds every value inside. When the pool is full, all rows are updated together, by matrix products, and
 a new pool is chosen. The pivots are those of the textbook algorithm.
 """
 
@@ -22,14 +22,14 @@ from diverset.sampling.kernel_function import ROUNDING, KernelEntries
 
 __all__ = ["greedy_pivots"]
 
-#: Rows in a new pool, and the largest pool as a part of all rows.
+#: Number of rows in a new pool. A pool may grow to 1/`_LARGEST_PART` of all rows, if that is more.
 _POOL, _LARGEST_PART = 1024, 32
-#: Kernel entries evaluated in one call, and rows updated in one product.
+#: Number of kernel entries evaluated in one call, and of rows updated in one product.
 _ENTRIES, _ROWS = 1 << 19, 4096
 
 
 class _Factor:
-    """The factor, a column for each row of the data, as of step `done`; the columns of the pool are up to date."""
+    """The factor after step `done`, with one column per row of the data; columns of the pool are always current."""
 
     def __init__(self, entries: KernelEntries, m: int) -> None:
         self.n = entries.n_items
@@ -51,13 +51,13 @@ class _Factor:
         self.start_pool()
 
     def newer(self) -> tuple[FloatArray, FloatArray]:
-        """Matrices that give the factor in the steps since `done`: from the older factor, and from covariances."""
+        """Matrices that compute the factor's rows since step `done`, from the older rows and from covariances."""
         a, b = self.done, self.step
         inverse = solve_lower(self.lower[a:b, a:b], np.eye(b - a))
         return -inverse @ self.lower[a:b, :a], inverse
 
     def update(self) -> None:
-        """Bring all rows up to date."""
+        """Update all rows to the current step."""
         a, b = self.done, self.step
         from_older, from_covariance = self.newer()
         size = max(_ENTRIES // max(b - a, 1) // _ROWS, 1) * _ROWS
@@ -76,7 +76,7 @@ class _Factor:
         self.done = b
 
     def start_pool(self) -> None:
-        """Put the rows with the largest variances into an empty pool, the first of equal ones."""
+        """Put the rows with the largest variances into an empty pool; ties go to the lowest index."""
         self.outside, self.size = self.variance.copy(), 0
         if self.n <= _POOL:
             self.enter(np.arange(self.n))
@@ -87,7 +87,7 @@ class _Factor:
         self.enter(np.sort(np.concatenate([above, equal])))
 
     def enter(self, rows: IntArray) -> None:
-        """Add rows to the pool, up to date."""
+        """Add rows to the pool, and update them to the current step."""
         a, b = self.done, self.step
         where = slice(self.size, self.size + len(rows))
         self.pool[where] = rows
@@ -131,10 +131,10 @@ class _Factor:
 
 
 def greedy_pivots(entries: KernelEntries, m: int) -> tuple[IntArray, FloatArray]:
-    """Up to m rows in the order of greedy conditional variance, and the variance that they leave in every row.
+    """Up to m rows in the order of greedy conditional variance, and the variance of every row given these rows.
 
-    Fewer rows are returned if the others have no variance left beyond rounding. The kernel is evaluated n m times and a
-    little more, 8 n m bytes are stored, and the rest is about :math:`nm^2` operations in matrix products.
+    Fewer rows are returned if the others have no variance left beyond rounding error. The kernel is evaluated slightly
+    more than n m times, the memory is 8 n m bytes, and matrix products take about :math:`nm^2` operations.
     """
     factor = _Factor(entries, m)
     rounding = ROUNDING * EPS * float(factor.variance.max(initial=0.0))

@@ -1,7 +1,7 @@
-"""Shared by all rerankers: settings, checked once, and the steps from retrieved documents to picks.
+"""Common code of all rerankers: checked settings, and the steps from retrieved documents to picks.
 
-A framework's class reads its documents into :class:`Candidate` objects, asks a :class:`Reranking` which texts have no
-vector, embeds these in one call, and gets the picks. The picks are those of :func:`diverset.select`.
+The class of a framework converts documents to :class:`Candidate` objects. A :class:`Reranking` lists the texts without
+a vector, the class embeds them in one call, and the `Reranking` returns the picks of :func:`diverset.select`.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from diverset.numerics.validation import check_count
 
 __all__ = ["GAIN", "KEPT", "Candidate", "Choice", "Reranking", "VectorCache", "check_fetch", "name_error", "read_score"]
 
-#: Entries that are added to the metadata of the picks: what each pick added to the objective, and the share of quality
-#: that all picks keep.
+#: Names of the metadata entries added to the picks: the gain of each pick in the objective, and the share of quality
+#: kept by all picks.
 GAIN, KEPT = "diverset_gain", "diverset_kept"
-#: Metadata entries that hold a relevance, in this order, unless the user names another.
+#: Metadata entries that are searched for a relevance, in this order, unless the user names another entry.
 SCORE_KEYS = ("relevance_score", "score")
-#: Names for the number of results in one framework or another, and dials with the opposite direction.
+#: Names for the number of results in various frameworks, and dials with the opposite direction.
 _SIZES = ("k", "top_k", "top_n", "similarity_top_k", "n", "limit")
 _TURNED = ("lambda_mult", "lambda_param", "mmr_threshold", "mmr_lambda")
 _DIAL = 0.5
@@ -53,10 +53,10 @@ def check_fetch(size_name: str, size: int | None, fetch_k: Any) -> None:
 
 @dataclass(frozen=True)
 class Choice:
-    """Settings of a choice among documents; they mean what they mean for :func:`diverset.select`.
+    """Settings of a selection among documents, with the meaning they have in :func:`diverset.select`.
 
-    With k = None all documents are picked, in the new order. `given` holds documents, ids of candidates, or positions
-    among them; `groups` is a metadata entry or one value per candidate. `size_name` is the framework's name for `k`.
+    If k is None, all documents are returned, in the new order. `given` contains documents, ids of candidates, or their
+    positions. `groups` is a metadata entry or one value per candidate. `size_name` is the framework's name for `k`.
     """
 
     k: int | None = 10
@@ -81,7 +81,7 @@ class Choice:
             raise DiversetError(f"given is {self.given!r}; give a list of documents, ids or positions")
         if self.groups is not None and not isinstance(self.groups, Collection):
             raise DiversetError(f"groups is {self.groups!r}; name a metadata entry, or give one value per document")
-        # A selection from one item checks the other settings, and has the same messages.
+        # A selection from one item checks the other settings, with the same error messages as `select`.
         settings = self._settings()
         if self.groups is not None:
             settings["groups"] = [0]
@@ -89,7 +89,7 @@ class Choice:
 
     @classmethod
     def of(cls, settings: Mapping[str, Any], size_name: str) -> Choice:
-        """From settings under the framework's own names; entries that mean something else are left out."""
+        """Create from settings with the framework's names; other entries are ignored."""
         names = {each.name for each in fields(cls)} - {"k", "size_name"}
         chosen = {name: value for name, value in settings.items() if name in names}
         if chosen.get("given") is None:
@@ -99,7 +99,7 @@ class Choice:
         return cls(**chosen, size_name=size_name)
 
     def but(self, owner: str, /, *also: str, **changes: Any) -> Choice:
-        """These settings with changes for one call; the error for an unknown name may propose those in `also`."""
+        """A copy with changes for one call; the error for an unknown name may suggest names in `also`."""
         known = {each.name for each in fields(self)} - {"k", "size_name", "lower_is_better"} | {self.size_name, *also}
         for name in changes:
             if name not in known:
@@ -108,7 +108,7 @@ class Choice:
             changes["k"] = changes.pop(self.size_name)
         if changes.get("given", ()) is None:
             changes["given"] = ()
-        # The dial and the share exclude each other: whichever comes with the call replaces both.
+        # `diversity` and `keep` exclude each other, so an argument of the call replaces both.
         if "diversity" in changes:
             changes.setdefault("keep", None)
         elif "keep" in changes:
@@ -116,7 +116,7 @@ class Choice:
         return replace(self, **changes) if changes else self
 
     def _settings(self) -> dict[str, Any]:
-        """Arguments of ``select`` that need no candidates."""
+        """Arguments of ``select`` that do not depend on the candidates."""
         names = ("diversity", "keep", "scale", "per_group", "min_quality", "lower_is_better")
         return {name: getattr(self, name) for name in names}
 
@@ -137,7 +137,7 @@ class Choice:
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A retrieved document: the framework's object, and what the selection needs of it."""
+    """A retrieved document: the framework's object, and the values used in the selection."""
 
     item: Any
     id: Any
@@ -148,12 +148,12 @@ class Candidate:
 
 
 def read_score(metadata: Mapping[str, Any], key: str | None) -> Any:
-    """Relevance in the metadata: the entry that the user named, or the first of the usual ones."""
+    """Relevance in the metadata: the entry named by the user, or the first one present of `SCORE_KEYS`."""
     return next((metadata[name] for name in ((key,) if key else SCORE_KEYS) if metadata.get(name) is not None), None)
 
 
 class VectorCache:
-    """Vectors of texts that were embedded before, the `size` most recent ones; copies and pickles start empty."""
+    """Cache of the vectors of the `size` most recently embedded texts; copies and pickles start empty."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -164,7 +164,7 @@ class VectorCache:
         return VectorCache, (self.size,)
 
     def find(self, texts: Collection[str]) -> dict[str, Any]:
-        """The vectors that are known."""
+        """The cached vectors of these texts."""
         with self._lock:
             found = {text: self._vectors[text] for text in texts if text in self._vectors}
             for text in found:
@@ -172,7 +172,7 @@ class VectorCache:
         return found
 
     def keep(self, vectors: Mapping[str, Any]) -> None:
-        """Remember vectors, and forget the oldest beyond `size`."""
+        """Store vectors, and drop the oldest beyond `size`."""
         with self._lock:
             self._vectors.update(vectors)
             while len(self._vectors) > self.size:
@@ -180,11 +180,11 @@ class VectorCache:
 
 
 class Reranking:
-    """One choice: the texts that have to be embedded first, and then the picks.
+    """One selection: first the texts that must be embedded, then the picks.
 
-    Candidates come best first; `read` makes a candidate of a document in ``choice.given``. `texts` are the texts
-    without a vector, each once. `needs_query` is true if no candidate has a score: the similarity to the query counts
-    then.
+    Candidates are ordered best first; `read` converts a document in ``choice.given`` to a candidate. `texts` are the
+    distinct texts without a vector. `needs_query` is true if no candidate has a score, so that the similarity to the
+    query is used.
     """
 
     def __init__(
@@ -268,7 +268,7 @@ def _shown(
 
 
 def _filled(scores: Sequence[float | None], choice: Choice) -> list[float]:
-    """Scores with the worst one for documents without; with a least quality, these are not picked at all."""
+    """Scores, where documents without a score get the worst one; with `min_quality`, they are not picked."""
     present = [score for score in scores if score is not None]
     worst = max(present) if choice.lower_is_better else min(present)
     if choice.min_quality is not None and len(present) < len(scores):

@@ -1,6 +1,6 @@
-"""The settings that rerankers and retrievers of LangChain and LlamaIndex share, as a Pydantic model.
+"""The common settings of rerankers and retrievers of LangChain and LlamaIndex, as a Pydantic model.
 
-Needs Pydantic, which both frameworks bring along; so only their modules import this one.
+The module needs Pydantic, a dependency of both frameworks, so only their modules import it.
 """
 
 from collections.abc import Mapping
@@ -15,10 +15,10 @@ __all__ = ["RerankSettings"]
 
 
 class RerankSettings(BaseModel):
-    """Settings of :class:`Choice` but for its size, which every framework calls differently, and a cache of vectors."""
+    """Settings of :class:`Choice` except its size, whose name depends on the framework, and a cache of vectors."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
-    #: How the framework calls the number of picks, and names that the framework's serialisation adds.
+    #: The framework's name for the number of picks, and names that the framework's serialisation adds.
     size_name: ClassVar[str] = "top_n"
     added_names: ClassVar[frozenset[str]] = frozenset()
 

@@ -1,16 +1,16 @@
-r"""Near-duplicates in large collections of embeddings: one row of each group is kept, with a report.
+r"""Removal of near-duplicates from large collections of embeddings: one row of each group is kept, with a report.
 
-Rows are processed in order of preference. Each joins a row kept so far whose cosine to it reaches the threshold, and
-is kept otherwise. So no two kept rows are near-duplicates, and every dropped row is near to the kept row that stands
-for it.
+Rows are processed in order of preference. A row is dropped if its cosine to a row kept so far reaches the threshold,
+and kept otherwise. So no two kept rows are near-duplicates, and every dropped row is a near-duplicate of the kept row
+that represents it.
 
-Small collections are compared exactly. Beyond that, a row is compared with the kept rows that fall into the same bucket
-as it does in one of several hash tables. A digit of a bucket is the side of a random plane (Charikar 2002), or the
-closest of some random directions and their opposites (Andoni et al. 2015), seen from near the mean of the data. A pair
-at the threshold shares a bucket in at least one table with the probability `recall`, and a closer pair with more.
+Small collections are compared exactly. In larger ones, a row is compared with the kept rows that share its bucket in
+one of several hash tables. A digit of a bucket is the side of a random plane (Charikar 2002), or the closest of some
+random directions and their opposites (Andoni et al. 2015), relative to a point near the mean of the data. A pair at the
+threshold shares a bucket in at least one table with probability `recall`; for closer pairs the probability is higher.
 
-Rows in a narrow cone share buckets with many others, and near-duplicates stand out little. Where the wanted recall
-would take too long, the recall is lowered to what the budget of time allows, with a warning.
+Rows in a narrow cone share buckets with many others, which makes near-duplicates hard to separate. If the requested
+recall would take too long, it is lowered to fit the time budget, with a warning.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from diverset.numerics.validation import as_generator, as_number, check_finite, 
 __all__ = ["NearDuplicates", "drop_near_duplicates"]
 
 _BLOCK = 2048
-#: Rows from which the number of bits and tables is computed.
+#: Number of rows in the sample that determines the number of digits and tables.
 _SAMPLE = 2000
 _MOST_BITS, _MOST_TABLES, _MOST_BYTES = 24, 400, 4 << 30
-#: Directions that one digit of a bucket is read from.
+#: Candidates for the number of directions per digit of a bucket.
 _DIRECTIONS = (1, 8)
-#: Costs in units of about 0.05 ns: following a row through one table, comparing it with a row elsewhere in memory,
-#: finding the largest of some coordinates (for each), and one multiplication in a matrix product.
+#: Costs in units of about 0.05 ns: looking a row up in one table, comparing it with a row elsewhere in memory, finding
+#: the largest of some coordinates (per coordinate), and one multiplication in a matrix product.
 _VISIT, _JUMP, _LOOK, _MULTIPLY = 3000.0, 3000.0, 50.0, 0.4
-#: ``method="auto"`` spends at most this cost on a row, about 0.1 ms.
+#: Largest cost per row of ``method="auto"``, about 0.1 ms.
 _BUDGET = 2.5e6
 
 
@@ -51,9 +51,9 @@ class NearDuplicates:
     kept : ndarray of int64
         Kept rows, ascending.
     groups : ndarray of int64 of shape (n,)
-        For every row the kept row that stands for it; a kept row stands for itself.
+        For every row, the kept row that represents it; a kept row represents itself.
     similarity : ndarray of shape (n,)
-        Cosine of every row to the row that stands for it.
+        Cosine of every row to the row that represents it.
     threshold : float
         The threshold.
     method : str
@@ -75,7 +75,7 @@ class NearDuplicates:
         return np.flatnonzero(self.groups != np.arange(len(self.groups)))
 
     def members(self, row: int) -> IntArray:
-        """The rows for which a kept row stands, itself included."""
+        """The rows that a kept row represents, including itself."""
         return np.flatnonzero(self.groups == row)
 
     def __str__(self) -> str:
@@ -107,32 +107,32 @@ def drop_near_duplicates(
     Parameters
     ----------
     X : array_like of shape (n, n_features)
-        Embeddings: an array, memory map, frame or tensor. Rows of zeros are copies of each other.
+        Embeddings: an array, memory map, frame or tensor. Rows of zeros are duplicates of each other.
     threshold : float
         Rows whose cosine is at least this are near-duplicates; above 0 and up to 1.
     quality : array_like of shape (n,), optional
-        Which row of a group to keep: the one with the highest. The first by default.
+        The row of highest quality in a group is kept. By default, the first row is kept.
     method : {"auto", "exact", "hash"}
-        All pairs with kept rows, or those that share a bucket. ``"auto"`` takes what should be faster, and lowers the
-        recall if both would take more than about 0.15 ms of processor time per row; the others take the time they
-        need. Up to 2,048 rows are compared exactly in any case.
+        ``"exact"`` compares with all kept rows, ``"hash"`` with those that share a bucket. ``"auto"`` chooses the one
+        that should be faster, and lowers the recall if both would take more than about 0.15 ms of processor time per
+        row. Up to 2,048 rows are always compared exactly.
     recall : float
-        With hashing, the probability that a pair at the threshold is compared. Every dropped row is near to a kept row,
-        whatever the recall.
+        With hashing, the probability that a pair at the threshold is compared. For every recall, a dropped row is a
+        near-duplicate of a kept row.
     rng : int, Generator or None
-        Draws the planes; a fixed seed by default.
+        Seed or generator for the random directions; a fixed seed by default.
 
     Returns
     -------
     NearDuplicates
-        ``kept`` rows, ``groups`` (the kept row that stands for each), and a report by ``print``.
+        ``kept`` rows, ``groups`` (the kept row that represents each row), and a report by ``print``.
 
     Notes
     -----
-    ``"exact"`` takes O(n m D) for m kept rows, and O(n) memory beside X. ``"hash"`` takes O(n L b D) for L tables of b
-    directions each, and at most 4 GB. A million rows of 64 features take about 25 seconds of processor time; in a
+    ``"exact"`` takes O(n m D) for m kept rows, and O(n) memory in addition to X. ``"hash"`` takes O(n L b D) for L
+    tables of b directions, and at most 4 GB. A million rows of 64 features take about 25 s of processor time; in a
     narrow cone (cosines of 0.8 on average) 150 seconds at a recall of 0.94, where ``"exact"`` would take 650.
-    ``"auto"`` gives a :class:`~diverset.errors.DiversetWarning` if it has to lower the recall.
+    ``"auto"`` issues a :class:`~diverset.errors.DiversetWarning` if it lowers the recall.
 
     Examples
     --------
@@ -161,7 +161,7 @@ def drop_near_duplicates(
     order = np.arange(n)
     if quality is not None:
         order = np.argsort(-as_column(quality, n, name="quality", labels=items.labels), kind="stable")
-    # Rounding: a row has cosine 1 to itself.
+    # Allow for rounding, so that duplicates reach a threshold of 1.
     bound = least - (1e-6 if features.dtype == np.float32 else 1e-12)
     rows = _Rows(features)
     plan = None if method == "exact" or n <= _BLOCK else _planned(rows, order, least, wanted, rng, method)
@@ -191,18 +191,18 @@ def drop_near_duplicates(
 
 
 class _Rows:
-    """Rows of length 1, on demand, and cosines to them."""
+    """Rows normalised to length 1 on demand, and cosines to them."""
 
     def __init__(self, X: Array) -> None:
         self.X = X
-        self.lengths: FloatArray = np.zeros(len(X))  # of the rows used so far
-        self.safe = True  # whether products with rows as they are cannot overflow
+        self.lengths: FloatArray = np.zeros(len(X))  # set for the rows used so far
+        self.safe = True  # whether products with unscaled rows cannot overflow
 
     def unit(self, rows: IntArray) -> tuple[Array, BoolArray]:
         """Rows divided by their length, and which of them are all zeros."""
         part = np.array(self.X[rows])
         check_finite(part, name="X")
-        # By the largest entry first, so that no square over- or underflows.
+        # Divide by the largest entry first, so that no square overflows or underflows.
         largest = np.abs(part).max(axis=1, initial=0.0)
         empty: BoolArray = largest == 0.0
         part /= np.where(empty, 1.0, largest)[:, None]
@@ -213,7 +213,7 @@ class _Rows:
         return part, empty
 
     def cosines(self, unit: Array, rows: IntArray) -> FloatArray:
-        """Cosines of rows of length 1 to as many rows that were normalised before."""
+        """Cosines of rows of length 1 to the same number of rows that were normalised before."""
         if not self.safe:
             others, lengths = self.unit(rows)[0], np.ones(len(rows))
         else:
@@ -225,14 +225,14 @@ class _Rows:
 def _among_themselves(
     unit: Array, empty: BoolArray, block: IntArray, nearest: IntArray, cosine: FloatArray, bound: float
 ) -> None:
-    """Put rows of a block that match no earlier block with those before them in the same block; changes `nearest`."""
+    """Match rows of a block that have no match in earlier blocks to earlier rows of the same block, in place."""
     left = np.flatnonzero(nearest < 0)
     S = unit[left] @ unit[left].T
     if empty.any():
         S[np.ix_(empty[left], empty[left])] = 1.0
     near = S >= bound
     open_ = np.ones(len(left), dtype=bool)
-    for j in np.flatnonzero(np.count_nonzero(near, axis=1) > 1):  # near to another row than itself
+    for j in np.flatnonzero(np.count_nonzero(near, axis=1) > 1):  # rows with a near-duplicate
         before = np.where(near[j, :j] & open_[:j], S[j, :j], -math.inf)
         i = int(before.argmax()) if j else 0
         if j and before[i] > -math.inf:
@@ -249,13 +249,13 @@ class _Index:
         self.empty = -1
 
     def add(self, block: IntArray, new: BoolArray, empty: BoolArray) -> None:
-        """Keep the new rows of the block that was matched last."""
+        """Add the new rows of the block that was matched last."""
         if (new & empty).any():
             self.empty = int(block[np.argmax(new & empty)])
         self.kept = np.concatenate([self.kept, block[new & ~empty]])
 
     def match(self, unit: Array, empty: BoolArray) -> tuple[IntArray, FloatArray]:
-        """For each row a kept row near to it, or -1, and the cosine of the two."""
+        """For each row, a kept row that is a near-duplicate, or -1, and the cosine of the two."""
         nearest = np.full(len(unit), -1, dtype=np.int64)
         cosine = np.full(len(unit), -math.inf)
         nearest[empty] = self.empty
@@ -275,7 +275,7 @@ class _Index:
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
-    """How to hash: digits of a bucket, directions of a digit, tables, offsets of the directions, expected recall."""
+    """Parameters of the hash tables: digits, directions per digit, tables, offsets of directions, expected recall."""
 
     digits: int
     directions: int
@@ -292,12 +292,12 @@ class _Plan:
     def draw(self, digits: int) -> tuple[FloatArray, FloatArray]:
         """Random directions for some digits, and the offsets along them."""
         W = self.rng.normal(size=(len(self.mean), digits * self.directions))
-        # Off the mean: if most rows are copies, rounding must not decide which digit they have.
+        # Offsets differ from the mean: if most rows are duplicates, rounding must not decide their digits.
         return W, self.mean @ W + self.spread * self.rng.normal(size=W.shape[1])
 
 
 def _digits(projected: Array, directions: int) -> IntArray:
-    """The direction that each group of coordinates lies closest to, of shape (n, groups)."""
+    """The direction closest to each group of coordinates, of shape (n, groups)."""
     groups = projected.reshape(len(projected), -1, directions)
     if directions == 1:
         return np.asarray(groups[:, :, 0] > 0, dtype=np.int64)
@@ -306,9 +306,9 @@ def _digits(projected: Array, directions: int) -> IntArray:
 
 
 def _planned(rows: _Rows, order: IntArray, least: float, recall: float, rng: RNGLike, method: str) -> _Plan | None:
-    """The cheapest hash tables with this recall; None if comparing all pairs costs less.
+    """The cheapest hash tables with this recall; None if comparing all pairs is cheaper.
 
-    If ``method="auto"`` can afford neither, the affordable tables with the highest recall.
+    If both exceed the budget of ``method="auto"``, the tables within the budget that have the highest recall.
     """
     generator = as_generator(rng)
     n, D = len(order), rows.X.shape[1]
@@ -319,7 +319,7 @@ def _planned(rows: _Rows, order: IntArray, least: float, recall: float, rng: RNG
         return None
     mean = unit.mean(axis=0)
     spread = 0.25 * max(float(np.linalg.norm(unit - mean, axis=1).mean()), 0.01)
-    # Pairs at the threshold: each row and one at this angle from it.
+    # Pairs at the threshold: each row and a random row at this angle from it.
     step = generator.normal(size=unit.shape)
     step -= np.einsum("ij,ij->i", step, unit)[:, None] * unit
     other = least * unit + math.sqrt(1.0 - least**2) * step / np.linalg.norm(step, axis=1, keepdims=True)
@@ -354,9 +354,9 @@ def _planned(rows: _Rows, order: IntArray, least: float, recall: float, rng: RNG
 
 
 def _tables_for(shared: FloatArray, recall: float, most: int) -> tuple[int, float]:
-    """How many tables give this recall, at most `most`, and the recall.
+    """The number of tables that gives this recall, at most `most`, and the recall reached.
 
-    `shared` has the probability of sharing a bucket for each of some pairs.
+    `shared` holds, for a sample of pairs, the probability that the pair shares a bucket.
     """
     tables = np.arange(1, most + 1)
     reached = 1.0 - np.exp(np.log1p(-np.minimum(shared, 1.0 - 1e-12))[:, None] * tables).mean(axis=0)
@@ -365,16 +365,16 @@ def _tables_for(shared: FloatArray, recall: float, most: int) -> tuple[int, floa
 
 
 def _meetings(digits: IntArray, base: int) -> float:
-    """Share of pairs of rows that fall into the same bucket."""
+    """Fraction of the pairs of rows that fall into the same bucket."""
     m = len(digits)
     counts = np.unique(digits @ base ** np.arange(digits.shape[1]), return_counts=True)[1]
     return float((counts * (counts - 1)).sum() / (m * (m - 1)))
 
 
 class _Tables(_Index):
-    """The kept rows in hash tables; a row is compared with those that share a bucket with it.
+    """The kept rows in hash tables; a row is compared with the kept rows in its buckets.
 
-    Each bucket is a chain: ``head`` has the last row that was added, ``before`` the one added before each.
+    Each bucket is a linked list: ``head`` holds the last row added, ``before`` the row added before each row.
     """
 
     def __init__(self, rows: _Rows, bound: float, plan: _Plan, n: int) -> None:
@@ -390,7 +390,7 @@ class _Tables(_Index):
         projected = unit @ self.W
         projected -= self.offset
         digits = _digits(projected, self.plan.directions).reshape(len(unit), self.plan.tables, self.plan.digits)
-        # Whole numbers up to 2^24 are exact in float32, whose products are fast.
+        # float32 products are fast, and exact for integers up to 2^24.
         base = (2 * self.plan.directions) ** np.arange(self.plan.digits)
         codes: IntArray = np.ascontiguousarray((digits.astype(np.float32) @ base.astype(np.float32)).T).astype(np.int64)
         return codes
@@ -411,7 +411,7 @@ class _Tables(_Index):
                 at, place = at[~hit], before[place[~hit]]
 
     def add(self, block: IntArray, new: BoolArray, empty: BoolArray) -> None:
-        """Keep rows, at the front of the chains of their buckets."""
+        """Add rows at the front of the lists of their buckets."""
         first = len(self.kept)
         super().add(block, new, empty)
         codes = self.codes[:, new & ~empty]

@@ -1,18 +1,18 @@
-r"""Which rows to measure, label, train on or approximate with.
+r"""Choice of rows for measurement, labelling, training or approximation.
 
 ===========================  ==========================================================================
 you want                     use
 ===========================  ==========================================================================
-experiments to run           :func:`d_optimal_design`: the information matrix of a linear model
-a training and a test part   :func:`diverse_split`: in place of ``train_test_split``
+experiments to run           :func:`d_optimal_design`: for a linear model
+a training and a test part   :func:`diverse_split`: instead of ``train_test_split``
 a sparse Gaussian process    :func:`inducing_points`: for scikit-learn, GPyTorch, GPflow
-fewer rows, each weighted    :func:`coreset`: weighted sums over it are unbiased
+fewer rows, with weights     :func:`coreset`: weighted sums over the rows are unbiased
 ===========================  ==========================================================================
 
-Arrays in, arrays out; none of them needs scikit-learn.
+The functions take and return arrays, and do not need scikit-learn.
 
-A linear model fitted to the rows Y of X has information matrix :math:`X_Y^T X_Y`. A D-optimal design makes its
-determinant as large as k rows allow, which makes the confidence region of the coefficients as small as possible::
+A linear model fitted to the rows Y of X has information matrix :math:`X_Y^T X_Y`. A D-optimal design of k rows
+maximises its determinant, which minimises the volume of the confidence region of the coefficients::
 
     candidates = np.column_stack([np.ones(n), temperature, pressure, temperature * pressure])
     runs = d_optimal_design(candidates, k=12)
@@ -48,9 +48,9 @@ from diverset.numerics.validation import (
 
 __all__ = ["Coreset", "InducingPoints", "coreset", "d_optimal_design", "diverse_split", "inducing_points"]
 
-#: An exchange must multiply the determinant by more than this, so that rounding cannot keep the search going.
+#: An exchange must multiply the determinant by more than this, so that rounding errors cannot prolong the search.
 _BETTER = 1.0 + 1e-9
-#: Candidate rows looked at together.
+#: Number of candidate rows processed in one batch.
 _CHUNK = 4096
 
 
@@ -61,43 +61,43 @@ def d_optimal_design(
 
     .. math::  \max_{|Y| = k} \det M_Y, \qquad M_Y = \rho I + \sum_{i \in G \cup Y} x_i x_i^T,
 
-    with :math:`\rho` the `ridge` and G the `given` rows. Where :math:`M_Y` must be singular, because there are fewer
-    rows than columns or columns depend on each other, the product of its nonzero eigenvalues takes the place of the
-    determinant: for k < D that is :math:`\det X_Y X_Y^T`, the squared volume that the rows span.
+    with :math:`\rho` the `ridge` and G the `given` rows. If :math:`M_Y` is always singular, because there are fewer
+    rows than columns or columns depend on each other, the determinant is replaced by the product of the nonzero
+    eigenvalues. For k < D this is :math:`\det X_Y X_Y^T`, the squared volume that the rows span.
 
     Parameters
     ----------
     X : array_like of shape (n_rows, n_columns)
-        Candidate rows, as they would enter the model: add a column of ones for an intercept.
+        Candidate rows of the model matrix; add a column of ones for an intercept.
     k : int
-        How many rows; each is taken at most once.
+        Number of rows; each is picked at most once.
     ridge : float
         Prior precision of the coefficients (Bayesian D-optimality).
     given : iterable of int, optional
-        Rows already in the design: they count, and are not picked.
+        Rows already in the design. They are part of the information matrix, and are not picked.
     improve : bool
-        Whether to exchange rows after the greedy picks for as long as that helps.
+        Whether to exchange rows after the greedy picks as long as that raises the determinant.
 
     Returns
     -------
     Selection
-        ``log_det`` is :math:`\log\det M_Y`; the rows come in the order of greedy picks among themselves, and
-        ``gains`` says by how much each raised it.
+        ``log_det`` is :math:`\log\det M_Y`. The rows are in the order in which greedy search picks them from the final
+        set, and ``gains`` are the increases of the log-determinant.
 
     Notes
     -----
-    Picks as :func:`diverset.select` makes them with ``similarity="dot"``, then the exchange algorithm of Fedorov
-    (1972): of all pairs of a row in the design and one outside, take the pair that helps most,
+    The first picks are those of :func:`diverset.select` with ``similarity="dot"``. Then the exchange algorithm of
+    Fedorov (1972) repeatedly exchanges the row in the design and the row outside that raise the determinant most,
 
     .. math::  \frac{\det M_{Y - i + j}}{\det M_Y} = (1 - d_{ii})(1 + d_{jj}) + d_{ij}^2, \qquad
                d_{ij} = x_i^T M_Y^{-1} x_j,
 
-    and stop when none does: no single exchange improves the result, though a better set may exist. Each exchange
+    until no exchange raises it. So no single exchange improves the result, but a better set may exist. Each exchange
     takes O(n D (D + k)).
 
     Examples
     --------
-    A straight line is best measured at its ends, a parabola at the ends and the middle.
+    The best points for a straight line are its ends; for a parabola, the ends and the middle.
 
     >>> import numpy as np
     >>> t = np.linspace(-1.0, 1.0, 9)
@@ -113,7 +113,7 @@ def d_optimal_design(
     wanted = min(check_size(k), n - len(shown))
     rho = check_nonnegative(ridge, name="ridge")
     if rho:
-        # A ridge is D rows that are in the design already.
+        # A ridge is equivalent to D rows that are already in the design.
         rows = np.vstack([rows, np.sqrt(rho) * np.eye(D)])
         shown = np.concatenate([shown, np.arange(n, n + D)])
     design = _Design(rows, shown)
@@ -122,7 +122,7 @@ def d_optimal_design(
     if improve and 0 < wanted < len(rows) - len(shown):
         other = design.exchanged(picks.indices)
         value = design.log_det(other)
-        if value > best:  # which rounding could prevent, never the exchanges
+        if value > best:  # rounding could make it smaller
             picks, best = design.greedy(wanted, among=other), value
     labels = None if items.labels is None else items.labels[picks.indices]
     return replace(picks, log_det=best, objective=best, labels=labels)
@@ -130,7 +130,7 @@ def d_optimal_design(
 
 def _dense(X: Any) -> FloatArray:
     n, D = X.shape
-    # The rows in double precision, scaled and whitened copies, and the workspace of the decomposition.
+    # Memory for the rows in double precision, scaled and whitened copies, and the workspace of the decomposition.
     check_fits_in_memory(40 * n * D, what=f"the design of {n} rows and {D} columns")
     rows = np.array(X.toarray() if is_sparse(X) else X, dtype=np.float64)
     check_finite(rows, name="X")
@@ -138,12 +138,12 @@ def _dense(X: Any) -> FloatArray:
 
 
 class _Design:
-    """Candidate rows and the positions of those already in; sets are positions of rows."""
+    """Candidate rows and the positions of the rows already in the design; sets are arrays of positions."""
 
     def __init__(self, rows: FloatArray, shown: IntArray) -> None:
         self.rows = rows
         self.shown = shown
-        # Ranks and exchanges do not depend on the units of the columns, so each is brought to size one.
+        # Ranks and exchanges do not depend on the units of the columns, so each column is scaled to size one.
         units = np.abs(rows).max(axis=0, initial=0.0)
         scaled = rows / np.where(units > 0.0, units, 1.0)
         U, sigma, _ = np.linalg.svd(scaled, full_matrices=False)
@@ -155,24 +155,24 @@ class _Design:
         return _volume(self.rows, k, self.shown, among)
 
     def log_det(self, chosen: IntArray) -> float:
-        """Log of the product of the eigenvalues of the information matrix that can be nonzero."""
+        """Log of the product of those eigenvalues of the information matrix that can be nonzero."""
         sigma = np.linalg.svd(self.rows[np.concatenate([self.shown, chosen])], compute_uv=False)
         size = min(self.rank, self.rank_shown + len(chosen))
         with np.errstate(divide="ignore"):
             return float(2.0 * np.log(sigma[:size]).sum())
 
     def exchanged(self, chosen: IntArray) -> IntArray:
-        """The set after all exchanges that help."""
+        """The set after all exchanges that raise the determinant."""
         if self.rank == 0:
             return chosen
         if self.rank_shown + len(chosen) < self.rank:
             residual = _residuals(self.rows, self.rows[self.shown])
             return self._search(chosen, lambda Y: _volume_ratios(residual, Y))
-        # Ratios of determinants are the same for every basis of the columns: an orthonormal one loses least.
+        # Ratios of determinants are the same in every basis of the columns; an orthonormal basis is most accurate.
         W = self.white
         fixed = W[self.shown].T @ W[self.shown]
         lam = np.linalg.eigvalsh(fixed + W[chosen].T @ W[chosen])
-        if not lam[0] > len(lam) * EPS * lam[-1]:  # not definite beyond rounding
+        if not lam[0] > len(lam) * EPS * lam[-1]:  # numerically singular
             chosen = _volume(W, len(chosen), self.shown, None).indices
         return self._search(chosen, lambda Y: _information_ratios(W, fixed, Y))
 
@@ -184,7 +184,7 @@ class _Design:
             open_[Y] = False
             try:
                 ratios = ratios_of(Y)
-            except np.linalg.LinAlgError:  # singular to rounding: nothing to compare with
+            except np.linalg.LinAlgError:  # numerically singular: no ratios
                 return Y
             best, out, into = _BETTER, -1, -1
             for start in range(0, len(open_), _CHUNK):
@@ -209,7 +209,7 @@ def _volume(rows: FloatArray, k: int, shown: IntArray, among: IntArray | None) -
 
 
 def _residuals(rows: FloatArray, fixed: FloatArray) -> FloatArray:
-    """Rows less their part in the span of the fixed ones, which leaves the volume they add."""
+    """Rows minus their projection onto the span of the fixed rows."""
     if len(fixed) == 0:
         return rows
     _, sigma, Vh = np.linalg.svd(fixed, full_matrices=False)
@@ -259,7 +259,7 @@ def count_rows(data: Any) -> int:
 
 
 def class_sizes(counts: IntArray, wanted: int, *, leave: int) -> IntArray:
-    """Number of rows of each class, `wanted` in all: in proportion, at least 1, with `leave` rows of each left over."""
+    """Proportional number of rows of each class, of sum `wanted`; at least 1, with `leave` rows of each left over."""
     upper = counts - leave
     if not len(counts) <= wanted <= upper.sum():
         rest = f" and leave {leave} of each" if leave else ""
@@ -288,7 +288,7 @@ def select_by_class(
     method: str,
     rng: RNGLike,
 ) -> list[Selection]:
-    """One selection, or with labels one in each class; `indices` are rows of `features`."""
+    """One selection, or one per class if labels are given; `indices` are rows of `features`."""
     generator = as_generator(rng)
 
     def run(X: Any, k: int, scores: Any) -> Selection:
@@ -325,28 +325,28 @@ def diverse_split(
     method: str = "greedy",
     rng: RNGLike = None,
 ) -> list[Any]:
-    """Split rows into a training part that is diverse and a test part with the rest.
+    """Split rows into a diverse training part and a test part with the other rows.
 
     Parameters
     ----------
     X : array_like of shape (n_rows, n_features)
-        Features, of any kind that :func:`diverset.select` takes.
+        Features, of any type that :func:`diverset.select` accepts.
     *arrays : sequences of n_rows
-        Split in the same way: targets, weights, names. ``numpy.arange(n_rows)`` gives the row numbers.
+        Further data to split in the same way: targets, weights, names, or ``numpy.arange(n_rows)`` for row numbers.
     train_size : float or int
         A fraction between 0 and 1 (rounded down, as scikit-learn does), or a number of rows.
     stratify : array_like of shape (n_rows,), optional
-        Class of each row. Every class is then in both parts, in proportion, and is selected from by itself: rows of
-        different classes do not repel, since those that lie close show where the boundary is.
+        Class of each row. Every class is then in both parts, in proportion. Each class has a selection of its own, so
+        rows of different classes do not repel: similar rows of different classes show the decision boundary.
     quality, diversity, similarity, method, rng
-        As in :func:`diverset.select`. Greedy splits are the same every time; ``method="sample"`` draws them, and
-        suits ``similarity="rbf"``, under which sets of every size have volume.
+        As in :func:`diverset.select`. Greedy splits are deterministic; ``method="sample"`` gives random splits. It
+        suits ``similarity="rbf"``, under which sets of every size have a positive determinant.
 
     Returns
     -------
     list
-        ``[X_train, X_test, a_train, a_test, ...]`` as from scikit-learn's ``train_test_split``, each part of the
-        kind it was split from, rows in their original order.
+        ``[X_train, X_test, a_train, a_test, ...]`` as from scikit-learn's ``train_test_split``. Each part has the type
+        of its input, with the rows in their original order.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""Haystack: a ranker component that keeps good documents which do not repeat each other.
+"""Haystack: a ranker component that returns relevant documents that do not repeat each other.
 
-Retrievers must return embeddings, which most leave out unless asked::
+Retrievers must return embeddings; most do so only on request::
 
     from diverset.integrations.haystack import DiverseReranker
 
@@ -11,8 +11,8 @@ Retrievers must return embeddings, which most leave out unless asked::
     pipeline.connect("retriever.documents", "ranker.documents")
     pipeline.run({"embedder": {"text": query}, "ranker": {"query": query, "top_k": 5}})
 
-Settings are those of :func:`diverset.select`; ``diversity`` is 1 for diverse. Haystack 3 loads saved pipelines only
-from modules that are named as trusted::
+Settings are those of :func:`diverset.select`; ``diversity`` is 1 for most diverse. Haystack 3 loads components of saved
+pipelines only from modules that are listed as trusted::
 
     Pipeline.loads(text, allowed_modules=["diverset.integrations.haystack"])
 """
@@ -43,22 +43,22 @@ if TYPE_CHECKING or found("haystack"):
     class DiverseReranker:
         """Ranker: the best documents that do not repeat each other, best first.
 
-        Relevance is the score of a document, or the score in its meta. The rest, and the entries added to the meta, are
-        described on :doc:`/rag`.
+        Relevance is the score of a document, or the score in its meta. The page :doc:`/rag` describes the other cases,
+        and the entries added to the meta.
 
         Parameters
         ----------
         top_k : int or None
-            How many to keep; None keeps all, in the new order.
+            Number of documents to keep; None keeps all, in the new order.
         diversity, keep, scale, given, groups, per_group, min_quality, lower_is_better, cache_size
-            As for :func:`diverset.select`; `given` may also hold documents or their ids, and `groups` name a metadata
-            entry. `cache_size` is the number of embedded texts whose vectors are remembered. See :doc:`/rag`.
+            As for :func:`diverset.select`; `given` may also contain documents or their ids, and `groups` may name a
+            metadata entry. `cache_size` is the number of embedded texts whose vectors are cached. See :doc:`/rag`.
         score_key : str, optional
             Meta field with the relevance of documents without a score; ``relevance_score`` or ``score`` by default.
         text_embedder : component, optional
-            Embeds the query, where no document has a score and no embedding of the query is given.
+            Embeds the query if no document has a score and no embedding of the query is given.
         document_embedder : component, optional
-            Embeds the documents that come without an embedding, in one call.
+            Embeds the documents without an embedding, in one call.
 
         Examples
         --------
@@ -120,7 +120,7 @@ if TYPE_CHECKING or found("haystack"):
 
         @classmethod
         def from_dict(cls, data: dict[str, Any]) -> "DiverseReranker":
-            """From the settings of a saved pipeline."""
+            """Create the component from the settings of a saved pipeline."""
             given = data["init_parameters"].get("given")
             if given is not None:
                 shown = [Document.from_dict(each) if isinstance(each, dict) else each for each in given]
@@ -159,12 +159,12 @@ if TYPE_CHECKING or found("haystack"):
             documents : list of Document
                 Retrieved documents, with embeddings.
             query : str, optional
-                Embedded by `text_embedder` where no document has a score; otherwise the scores already say how well
-                documents fit the query.
+                The query, which `text_embedder` embeds if no document has a score. If documents have scores, the query
+                is not used.
             query_embedding : list of float, optional
-                Used where no document has a score.
+                Embedding of the query, used if no document has a score.
             top_k, diversity, keep, scale, given, groups, per_group, min_quality : optional
-                For this run, in place of the component's own, which None leaves as they are.
+                Settings for this run. None means the setting of the component.
 
             Returns
             -------
@@ -191,7 +191,7 @@ if TYPE_CHECKING or found("haystack"):
             if not isinstance(document, Document):
                 raise DiversetError(f"got {type(document).__name__}; give documents")
             score = read_score(document.meta, self.score_key) if document.score is None else document.score
-            # The id is used in place of the text: embedders take documents, and may embed some of the meta, too.
+            # The id replaces the text: embedders take documents, and may also embed some of the meta.
             return Candidate(document, document.id, document.id, document.embedding, score, document.meta)
 
 else:

@@ -1,22 +1,22 @@
 """LangChain: a retriever and a document compressor whose documents do not repeat each other.
 
-Over a vector store, whose vectors and scores are used::
+For a vector store, with its vectors and scores::
 
     from diverset.integrations.langchain import DiverseRetriever
 
     retriever = DiverseRetriever(vectorstore=store, k=8, fetch_k=100, diversity=0.4)
     chain = retriever | prompt | model
 
-Behind any other retriever::
+After any other retriever::
 
     from diverset.integrations.langchain import DiverseReranker
 
     chain = retriever | DiverseReranker(embeddings=embeddings, top_n=8) | prompt | model
 
-Settings are those of :func:`diverset.select`. ``diversity`` is 1 for diverse; LangChain's own ``lambda_mult`` turns the
-other way.
+Settings are those of :func:`diverset.select`. ``diversity`` is 1 for most diverse; LangChain's own ``lambda_mult`` has
+the opposite direction.
 
-Stores are recognised by what they can do, so that none has to be imported:
+Stores are recognised by their methods, so that none has to be imported:
 
 ===================  =========================================  =================================================
 store                scores                                     vectors
@@ -26,7 +26,7 @@ FAISS                distances, or products for an inner        ``index.reconstr
                      product index
 Chroma               distances                                  ``get(ids, include=["embeddings"])``
 QdrantVectorStore    cosines and products, or distances         ``client.retrieve(..., with_vectors=True)``
-any other            cosine to the query, from embeddings       embedded
+any other            cosine to the query                        documents are embedded
 ===================  =========================================  =================================================
 """
 
@@ -42,7 +42,7 @@ __all__ = ["DiverseReranker", "DiverseRetriever"]
 
 
 class _Store:
-    """Any vector store: its documents come without scores, and have to be embedded."""
+    """Any vector store: its documents have no scores and must be embedded."""
 
     lower_is_better = False
 
@@ -58,7 +58,7 @@ class _Store:
         return [(document, None) for document in found]
 
     def vectors(self, documents: Sequence[Any]) -> list[Any]:
-        """For each document its vector in the store, or None."""
+        """The vector of each document in the store, or None."""
         return [None] * len(documents)
 
     def key(self, document: Any) -> Any:
@@ -85,7 +85,7 @@ class _FAISS(_Store):
         self.lower_is_better = store.index.metric_type != 0  # faiss.METRIC_INNER_PRODUCT
 
     def search(self, query: str, vector: Any, n: int, **options: Any) -> list[tuple[Any, float | None]]:
-        # The store applies a filter to the nearest `fetch_k` documents only. They are increased until n pass it.
+        # The store filters only the nearest `fetch_k` documents, so `fetch_k` grows until n documents pass the filter.
         fetched = n
         while True:
             found = self.store.similarity_search_with_score_by_vector(vector, k=n, fetch_k=fetched, **options)
@@ -101,7 +101,7 @@ class _FAISS(_Store):
                 None if document.id not in places else self.store.index.reconstruct(places[document.id])
                 for document in documents
             ]
-        except RuntimeError:  # an index that keeps no vectors
+        except RuntimeError:  # the index does not store vectors
             return [None] * len(documents)
 
 
@@ -139,7 +139,7 @@ class _Qdrant(_InMemory):
 
 
 def _read_store(store: Any) -> _Store:
-    """The store, wrapped according to its methods."""
+    """Wrap a store in the class that fits its methods."""
     if hasattr(store, "index_to_docstore_id"):
         return _FAISS(store)
     if hasattr(store, "similarity_search_by_vector_with_relevance_scores") and hasattr(store, "get"):
@@ -172,16 +172,16 @@ if TYPE_CHECKING or found("langchain_core"):
         Parameters
         ----------
         top_n : int or None
-            How many to keep; None keeps all, in the new order.
+            Number of documents to keep; None keeps all, in the new order.
         diversity, keep, scale, given, groups, per_group, min_quality, lower_is_better, cache_size
-            As for :func:`diverset.select`; `given` may also hold documents or their ids, and `groups` name a metadata
-            entry. `cache_size` is the number of embedded texts whose vectors are remembered. See :doc:`/rag`.
+            As for :func:`diverset.select`; `given` may also contain documents or their ids, and `groups` may name a
+            metadata entry. `cache_size` is the number of embedded texts whose vectors are cached. See :doc:`/rag`.
         embeddings : Embeddings, optional
-            Embeds the documents that carry no vector, in one call, and the query if no document has a score.
+            Embeds the documents without a vector, in one call, and the query if no document has a score.
         embedding_key : str
-            Metadata entry with a document's vector.
+            Metadata entry with the vector of a document.
         score_key : str, optional
-            Metadata entry with a document's relevance; ``relevance_score`` or ``score`` by default.
+            Metadata entry with the relevance of a document; ``relevance_score`` or ``score`` by default.
 
         Examples
         --------
@@ -204,7 +204,7 @@ if TYPE_CHECKING or found("langchain_core"):
         ) -> list[Document]:
             """Keep the best documents that do not repeat each other.
 
-            `settings` replace the reranker's own for this call: `top_n`, `diversity`, `keep`, `scale`, `given`,
+            `settings` override those of the reranker for this call: `top_n`, `diversity`, `keep`, `scale`, `given`,
             `groups`, `per_group`, `min_quality`. `callbacks` are not used.
             """
             work = self._work(documents, settings)
@@ -230,7 +230,7 @@ if TYPE_CHECKING or found("langchain_core"):
             return self._picks(work, vectors, query_vector)
 
         def invoke(self, input: Any, config: RunnableConfig | None = None, **settings: Any) -> list[Document]:
-            """Rerank in a chain: documents, or a dictionary with ``documents`` and ``query``."""
+            """Rerank in a chain; the input is documents, or a dictionary with ``documents`` and ``query``."""
 
             def run(value: Any) -> list[Document]:
                 return self.compress_documents(*_documents_and_query(value), **settings)
@@ -269,30 +269,29 @@ if TYPE_CHECKING or found("langchain_core"):
             return [_with_metadata(document, more) for document, more in work.finish(vectors, query, remedy)]
 
     class DiverseRetriever(BaseRetriever, RerankSettings):
-        """Retriever over a vector store: `fetch_k` documents are fetched, and `k` that do not repeat each other kept.
+        """Retriever for a vector store: fetches `fetch_k` documents and returns `k` that do not repeat each other.
 
-        Vectors and scores come from the store where it gives them: ``InMemoryVectorStore``, ``FAISS``, ``Chroma`` and
-        ``QdrantVectorStore``. For other stores the documents are embedded, in one call, and the relevance is the cosine
-        similarity to the query. The query is embedded once. The metadata of the result
-        also have the store's own ``score``.
+        ``InMemoryVectorStore``, ``FAISS``, ``Chroma`` and ``QdrantVectorStore`` provide vectors and scores. For other
+        stores the documents are embedded, in one call, and the relevance is the cosine similarity to the query. The
+        query is embedded once. The metadata of the result also contain the ``score`` of the store.
 
         Parameters
         ----------
         vectorstore : VectorStore
-            Where the documents are.
+            The store of the documents.
         k : int or None
-            How many to return; None returns all that were fetched, in the new order.
+            Number of documents to return; None returns all fetched documents, in the new order.
         fetch_k : int
-            How many to fetch.
+            Number of documents to fetch.
         filter : optional
-            Metadata filter, in the store's own form.
+            Metadata filter, in the format of the store.
         search_kwargs : dict
             Further arguments of the store's search.
         diversity, keep, scale, given, groups, per_group, min_quality
-            As for :class:`DiverseReranker`. `min_quality` is in the unit of the store's scores; where these are
-            distances, documents that are farther are left out.
+            As for :class:`DiverseReranker`. `min_quality` is in the unit of the store's scores; if these are
+            distances, it is the largest distance allowed.
         embeddings : Embeddings, optional
-            Embeds the query, and documents whose vectors the store does not give; the store's own by default.
+            Embeds the query, and documents whose vectors the store does not provide; by default those of the store.
         cache_size : int
             As for :class:`DiverseReranker`.
 
@@ -333,7 +332,7 @@ if TYPE_CHECKING or found("langchain_core"):
             return settings
 
         def model_post_init(self, context: Any) -> None:
-            """Look at the store."""
+            """Determine the type of the store."""
             self._store = _read_store(self.vectorstore)
 
         @property
@@ -353,7 +352,7 @@ if TYPE_CHECKING or found("langchain_core"):
             return self._picks(work, vectors, query_vector)
 
         def _work(self, query: str, query_vector: Any, settings: dict[str, Any]) -> Reranking:
-            """Fetch documents, with their vectors and scores; `settings` are those of this call."""
+            """Fetch documents with their vectors and scores; `settings` are those of this call."""
             fetch_k = settings.pop("fetch_k", self.fetch_k)
             wanted = settings.pop("filter", self.filter)
             choice = self._choice(**settings)
@@ -387,7 +386,7 @@ if TYPE_CHECKING or found("langchain_core"):
             return [_with_metadata(document, more) for document, more in picks]
 
     def _with_metadata(document: Document, more: dict[str, Any]) -> Document:
-        """A copy with further metadata; the store may hold on to the document itself."""
+        """A copy with further metadata; the original may belong to the store and is not changed."""
         result: Document = document.model_copy(update={"metadata": {**document.metadata, **more}})
         return result
 

@@ -1,20 +1,20 @@
 """LlamaIndex: a retriever and a node postprocessor whose nodes do not repeat each other.
 
-Over an index, with the vectors and scores of its store::
+For an index, with the vectors and scores of its store::
 
     from diverset.integrations.llama_index import DiverseRetriever
 
     retriever = DiverseRetriever(index, similarity_top_k=8, fetch_k=100, diversity=0.4)
     engine = RetrieverQueryEngine.from_args(retriever)
 
-Behind any other retriever::
+After any other retriever::
 
     from diverset.integrations.llama_index import DiverseReranker
 
     engine = index.as_query_engine(similarity_top_k=50, node_postprocessors=[DiverseReranker(top_n=8)])
 
-Settings are those of :func:`diverset.select`. ``diversity`` is 1 for diverse; LlamaIndex's own ``mmr_threshold`` turns
-the other way.
+Settings are those of :func:`diverset.select`. ``diversity`` is 1 for most diverse; LlamaIndex's own ``mmr_threshold``
+has the opposite direction.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -40,18 +40,18 @@ if TYPE_CHECKING or found("llama_index.core"):
     class DiverseReranker(BaseNodePostprocessor, RerankSettings):
         """Node postprocessor: the best nodes that do not repeat each other, best first.
 
-        Relevance and the metadata of the result are described on :doc:`/rag`. Prompts
-        and embeddings leave the added metadata out.
+        Relevance and the metadata of the result are described on :doc:`/rag`. Prompts and embeddings do not include the
+        added metadata.
 
         Parameters
         ----------
         top_n : int or None
-            How many to keep; None keeps all, in the new order.
+            Number of nodes to keep; None keeps all, in the new order.
         diversity, keep, scale, given, groups, per_group, min_quality, lower_is_better, cache_size
-            As for :func:`diverset.select`; `given` may also hold nodes or their ids, and `groups` name a metadata
-            entry. `cache_size` is the number of embedded texts whose vectors are remembered. See :doc:`/rag`.
+            As for :func:`diverset.select`; `given` may also contain nodes or their ids, and `groups` may name a
+            metadata entry. `cache_size` is the number of embedded texts whose vectors are cached. See :doc:`/rag`.
         embed_model : BaseEmbedding, optional
-            Embeds the nodes that carry no embedding, in one call, and the query if no node has a score. By default
+            Embeds the nodes without an embedding, in one call, and the query if no node has a score. By default
             ``Settings.embed_model``, if a node has no embedding.
 
         Examples
@@ -95,22 +95,22 @@ if TYPE_CHECKING or found("llama_index.core"):
             return Reranking(self._choice(), [_candidate(node) for node in nodes], _candidate, self._cache)
 
     class DiverseRetriever(BaseRetriever):
-        """Retriever over an index: `fetch_k` nodes are fetched, and those that do not repeat each other kept.
+        """Retriever for an index: fetches `fetch_k` nodes and returns nodes that do not repeat each other.
 
-        Vectors come from the store where it gives them: the in-memory ``SimpleVectorStore``, ``FaissVectorStore``,
-        ``ChromaVectorStore``, and stores whose ``get_nodes`` returns embeddings (``QdrantVectorStore``). Nodes of other
-        stores are embedded, in one call. The query is embedded once.
+        The in-memory ``SimpleVectorStore``, ``FaissVectorStore``, ``ChromaVectorStore``, and stores whose ``get_nodes``
+        returns embeddings (``QdrantVectorStore``) provide the vectors. Nodes of other stores are embedded, in one call.
+        The query is embedded once.
 
         Parameters
         ----------
         index : VectorStoreIndex
-            Where the nodes are.
+            The index of the nodes.
         similarity_top_k : int or None
-            How many to return; None returns all that were fetched, in the new order.
+            Number of nodes to return; None returns all fetched nodes, in the new order.
         fetch_k : int
-            How many to fetch.
+            Number of nodes to fetch.
         filters : MetadataFilters, optional
-            Passed on to the store.
+            Filters for the store.
         retriever_kwargs : dict, optional
             Further arguments of ``index.as_retriever``, such as ``doc_ids`` or ``vector_store_kwargs``.
         diversity, keep, scale, given, groups, per_group, min_quality
@@ -118,7 +118,7 @@ if TYPE_CHECKING or found("llama_index.core"):
         lower_is_better : bool
             Whether the scores of the store are distances, as those of ``FaissVectorStore`` over ``IndexFlatL2``.
         embed_model : BaseEmbedding, optional
-            Embeds the query, and nodes whose vectors the store does not give; the model of the index by default.
+            Embeds the query, and nodes whose vectors the store does not provide; by default the model of the index.
         cache_size : int
             As for :class:`DiverseReranker`.
 
@@ -202,7 +202,7 @@ if TYPE_CHECKING or found("llama_index.core"):
         return Candidate(each, node.node_id, text, vector, getattr(each, "score", None), node.metadata)
 
     def _model_for(work: Reranking, model: BaseEmbedding | None) -> BaseEmbedding | None:
-        """The model given, or that of the settings if something must be embedded."""
+        """The given model; without one, ``Settings.embed_model`` if there is a text to embed."""
         return Settings.embed_model if model is None and work.texts else model
 
     def _embedded(work: Reranking, model: Any, query: QueryBundle | None) -> tuple[list[Any], Any]:
@@ -223,7 +223,7 @@ if TYPE_CHECKING or found("llama_index.core"):
         return [NodeWithScore(node=_with_metadata(each.node, more), score=each.score) for each, more in picks]
 
     def _with_metadata(node: BaseNode, more: dict[str, Any]) -> BaseNode:
-        """A copy with further metadata, which prompts and embeddings leave out."""
+        """A copy with further metadata, which prompts and embeddings do not include."""
         update: dict[str, Any] = {"metadata": {**node.metadata, **more}}
         for name in ("excluded_llm_metadata_keys", "excluded_embed_metadata_keys"):
             update[name] = list(dict.fromkeys([*getattr(node, name), GAIN, KEPT]))
@@ -231,7 +231,7 @@ if TYPE_CHECKING or found("llama_index.core"):
         return result
 
     def _stored_vectors(index: Any, nodes: Sequence[BaseNode]) -> dict[str, Any]:
-        """Vectors of nodes in the index's store, by node id, as far as the store gives them."""
+        """Vectors of nodes, by node id, that the store of the index provides."""
         store = index.vector_store
         wanted = [node.node_id for node in nodes if node.embedding is None]
         if not wanted:
@@ -240,7 +240,7 @@ if TYPE_CHECKING or found("llama_index.core"):
         if table is not None:  # SimpleVectorStore
             return {key: table[key] for key in wanted if key in table}
         client: Any = getattr(store, "client", None)
-        if hasattr(client, "reconstruct"):  # FaissVectorStore, which numbers its vectors
+        if hasattr(client, "reconstruct"):  # FaissVectorStore, whose ids are positions
             places = {key: int(place) for place, key in index.index_struct.nodes_dict.items()}
             return {key: client.reconstruct(places[key]) for key in wanted if key in places}
         if hasattr(client, "get") and hasattr(client, "query"):  # ChromaVectorStore

@@ -1,18 +1,18 @@
-r"""Training subsets in scikit-learn: pick rows that are unlike each other, fit on them.
+r"""Training subsets in scikit-learn: select diverse rows and fit on them.
 
-A scikit-learn transformer must return as many rows as it gets, so picking rows cannot be a step of a plain
-``Pipeline``. There are three ways instead.
+A scikit-learn transformer must return all rows of its input, so selecting rows cannot be a step of a plain
+``Pipeline``. There are three alternatives.
 
-By hand, with the convention of imbalanced-learn (whose own pipelines take the selector as a step)::
+By hand, with the convention of imbalanced-learn (whose pipelines accept the selector as a step)::
 
     X_small, y_small = DiverseSelector(n_select=500).fit_resample(X, y)
 
-As the last step of any pipeline: :class:`SubsetFit` fits the estimator on the subset only and predicts for all::
+As the last step of any pipeline: :class:`SubsetFit` fits the estimator on the subset, and predicts for all rows::
 
     model = make_pipeline(StandardScaler(), SubsetFit(SVC(), DiverseSelector(0.1, similarity="rbf")))
     model.fit(X, y).score(X_test, y_test)
 
-And inside a search, where the size of the subset and the dial are parameters like any other::
+In a parameter search, with the size of the subset and the dial as parameters::
 
     GridSearchCV(model, {"subsetfit__selector__n_select": [0.05, 0.1, 0.2]})
 """
@@ -62,28 +62,28 @@ if TYPE_CHECKING or found("sklearn"):
 
     @dataclass(eq=False, repr=False)
     class DiverseSelector(BaseEstimator):
-        r"""Pick rows that are good and unlike each other, as an estimator.
+        r"""Estimator that selects rows of high quality that differ from each other.
 
         Parameters
         ----------
         n_select : int or float, default=10
             Number of rows (all of them if there are fewer), or a fraction of the rows above 0 and up to 1.
         diversity : float, default=0.5
-            The dial of :func:`diverset.select`: 1 looks at diversity only, 0 at quality only.
+            The dial of :func:`diverset.select`: 1 uses diversity only, 0 quality only.
         similarity : {"cosine", "rbf", "dot", "precomputed"} or callable, default="cosine"
             As in :func:`diverset.select`. ``"rbf"`` suits tabular data and needs n x n memory; ``"cosine"`` and
             ``"dot"`` do not. Under ``"cosine"`` a row of zeros is unlike all others.
         quality : callable or array-like of shape (n_samples,), default=None
-            Scores, higher is better. A callable gets ``(X, y)`` and returns them, which also works inside a
-            cross-validation, where an array would not fit the folds; or pass scores to :meth:`fit`. By default all rows
-            are equal.
+            Scores, higher is better, or a callable that takes ``(X, y)`` and returns them. In a cross-validation use a
+            callable, since an array does not have the length of the folds, or pass scores to :meth:`fit`. By default
+            all scores are equal.
         stratify : bool, default=None
-            Whether to select in every class of y by itself, in proportion to its size and at least one row. By default
-            only where :class:`SubsetFit` fits a classifier.
+            Whether to select from every class of y separately, in proportion to its size and at least one row. By
+            default only if :class:`SubsetFit` fits a classifier.
         method : {"greedy", "local-search", "exact", "sample"}, default="greedy"
             As in :func:`diverset.select`.
         random_state : int, RandomState instance or None, default=None
-            For ``method="sample"``.
+            Seed or generator for ``method="sample"``.
 
         Attributes
         ----------
@@ -92,7 +92,7 @@ if TYPE_CHECKING or found("sklearn"):
         support_ : ndarray of shape (n_samples,)
             Mask of the selected rows.
         gains_ : ndarray of shape (n_selected,)
-            What each pick added to the objective.
+            Gain in the objective from each pick.
         log_det_ : float
             Log-determinant of the similarity over the selection; the sum over the classes if stratified.
         n_features_in_ : int
@@ -128,10 +128,10 @@ if TYPE_CHECKING or found("sklearn"):
             X : {array-like, sparse matrix} of shape (n_samples, n_features)
                 Features; with ``similarity="precomputed"``, the similarity of the rows.
             y : array-like of shape (n_samples,), default=None
-                Classes if ``stratify`` is set; otherwise only handed to ``quality``.
+                Classes if ``stratify`` is set; otherwise only passed to ``quality``.
             quality : array-like of shape (n_samples,), default=None
-                Scores of these rows, in place of those of the constructor. With metadata routing,
-                ``set_fit_request(quality=True)`` lets a pipeline or a search pass them, split like the rows.
+                Scores of these rows, instead of those of the constructor. With metadata routing,
+                ``set_fit_request(quality=True)`` lets a pipeline or a search pass the scores, split like the rows.
 
             Returns
             -------
@@ -173,7 +173,7 @@ if TYPE_CHECKING or found("sklearn"):
         def fit_resample(self, X: Any, y: Any = None) -> tuple[Any, Any]:
             """Select rows and return them in pick order with their targets (None without y).
 
-            Both come in the kind of container they were given in.
+            Both have the type of the input.
             """
             self.fit(X, y)
             return take_rows(X, self.indices_), take_rows(y, self.indices_)
@@ -186,15 +186,15 @@ if TYPE_CHECKING or found("sklearn"):
             return tags
 
     def _of_rows(value: Any, rows: Any, n: int) -> Any:
-        """Entries of the selected rows, if the value has one for each of n rows; else the value."""
+        """Entries of the selected rows, if the value has one entry for each of n rows; otherwise the value."""
         has_rows = hasattr(value, "__len__") and not isinstance(value, str | bytes | dict)
         return take_rows(value, rows) if has_rows and count_rows(value) == n else value
 
     def _estimator_has(name: str) -> Any:
-        """Check for :func:`available_if`: the method is there if the wrapped estimator has it."""
+        """Check for :func:`available_if`: the method exists if the wrapped estimator has it."""
 
         def check(self: SubsetFit) -> bool:
-            # The attribute error of the estimator itself says more than one made here.
+            # Raises the attribute error of the estimator, which is the most informative one.
             getattr(getattr(self, "estimator_", self.estimator), name)
             return True
 
@@ -212,16 +212,16 @@ if TYPE_CHECKING or found("sklearn"):
 
     @dataclass(eq=False, repr=False)
     class SubsetFit(MetaEstimatorMixin, BaseEstimator):
-        """Fit an estimator on selected rows only; predict with it as usual.
+        """Fit an estimator on selected rows only, and predict for all rows.
 
         Parameters
         ----------
         estimator : estimator object
-            What to fit.
+            The estimator to fit.
         selector : selector object, default=None
-            Anything with ``fit(X, y)`` that leaves the selected rows in ``indices_``; by default
-            ``DiverseSelector(0.5)``. For a classifier a :class:`DiverseSelector` keeps every class, unless it says
-            ``stratify=False``.
+            Any object with ``fit(X, y)`` that stores the selected rows in ``indices_``; by default
+            ``DiverseSelector(0.5)``. For a classifier, a :class:`DiverseSelector` selects rows of every class unless it
+            has ``stratify=False``.
 
         Attributes
         ----------
@@ -238,9 +238,8 @@ if TYPE_CHECKING or found("sklearn"):
 
         Notes
         -----
-        Arrays passed to :meth:`fit` with one entry per row, such as ``sample_weight``, reach the estimator with the
-        entries of the selected rows. With metadata routing enabled, the estimator and the selector get what they
-        request.
+        If an argument of :meth:`fit` has one entry per row, such as ``sample_weight``, the estimator gets the entries
+        of the selected rows. With metadata routing, the estimator and the selector get the arguments they request.
 
         Examples
         --------
@@ -262,12 +261,13 @@ if TYPE_CHECKING or found("sklearn"):
         def fit(self, X: Any, y: Any = None, **params: Any) -> SubsetFit:
             """Select rows, then fit the estimator on them.
 
-            With metadata routing, `params` go to the estimator and the selector by request; without, to the estimator.
+            With metadata routing, the estimator and the selector get the `params` they request. Otherwise the estimator
+            gets all.
             """
             routed = self._routed("fit", params)
             self.selector_ = DiverseSelector(0.5) if self.selector is None else clone(self.selector)
             if isinstance(self.selector_, DiverseSelector) and self.selector_.stratify is None:
-                # With several labels for each row there are no classes to keep.
+                # Multi-label targets have no classes to stratify by.
                 self.selector_.stratify = is_classifier(self.estimator) and np.asarray(y).shape[1:] in ((), (1,))
             self.selector_.fit(X, y, **routed.selector.fit)
             rows, n = self.selector_.indices_, _num_samples(X)
@@ -290,7 +290,7 @@ if TYPE_CHECKING or found("sklearn"):
             return hasattr(self, "estimator_")
 
         def _routed(self, method: str, params: dict[str, Any]) -> Any:
-            """What the estimator and the selector get of the metadata; without routing, the estimator gets all."""
+            """Metadata for the estimator and for the selector; without routing, the estimator gets all."""
             if get_config()["enable_metadata_routing"]:
                 return process_routing(self, method, **params)
             return Bunch(estimator=Bunch(**{method: params}), selector=Bunch(**{method: {}}))
@@ -340,7 +340,7 @@ if TYPE_CHECKING or found("sklearn"):
             for name in ("estimator_type", "classifier_tags", "regressor_tags", "transformer_tags", "target_tags"):
                 setattr(tags, name, getattr(inner, name))
             tags.input_tags = inner.input_tags
-            # The selector reads the rows first, and what it refuses the estimator never sees.
+            # The selector reads the rows first, so its input tags apply.
             reader = get_tags(DiverseSelector() if self.selector is None else self.selector)
             tags.input_tags.sparse &= reader.input_tags.sparse
             tags.input_tags.allow_nan &= reader.input_tags.allow_nan

@@ -11,7 +11,7 @@ function                    takes                                  ask the store
                             OpenSearch                             ``_source``
 ==========================  =====================================  ==============================================
 
-Each function gives :class:`Candidates`, whose ``select`` picks among them. No store is imported here.
+Each function returns :class:`Candidates`, whose ``select`` picks among them. No store is imported here.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Candidates:
     features : ndarray of shape (n, n_features)
         The stored vectors.
     scores : ndarray of shape (n,)
-        Similarities or distances to the query, as the store gave them.
+        Similarities or distances to the query, as returned by the store.
     ids : list
         The store's ids.
     lower_is_better : bool
@@ -76,9 +76,9 @@ def from_faiss(index: Any, distances: Any, ids: Any, *, vectors: Any = None, que
     Parameters
     ----------
     index : faiss.Index
-        Tells the metric, and gives the vectors.
+        The index, for its metric and its vectors.
     distances, ids : array_like of shape (n_queries, n)
-        What the search returned. Ids of -1, where less was found, are left out.
+        Results of the search. Ids of -1, which mean that fewer items were found, are ignored.
     vectors : array_like of shape (n_queries, n, n_features), optional
         The third result of ``index.search_and_reconstruct``, for indexes that cannot reconstruct by id.
     query : int, optional
@@ -104,16 +104,16 @@ def from_faiss(index: Any, distances: Any, ids: Any, *, vectors: Any = None, que
 
 
 def from_qdrant(answer: Any, *, vector_name: str | None = None) -> Candidates:
-    """Candidates from ``client.query_points(..., with_vectors=True)``, or of the JSON that the server sends.
+    """Candidates from ``client.query_points(..., with_vectors=True)``, or from the JSON response of the server.
 
-    Qdrant gives the best point first: scores that rise are distances (Euclid, Manhattan).
+    Qdrant returns the best point first, so increasing scores are distances (Euclid, Manhattan).
 
     Parameters
     ----------
     answer : QueryResponse, list of points, or dict
         Points as objects or dictionaries.
     vector_name : str, optional
-        Which vector, where points have several with names.
+        Name of the vector, if points have several named vectors.
     """
     points = getattr(answer, "points", answer)
     while isinstance(points, Mapping):
@@ -139,7 +139,7 @@ def from_chroma(answer: Mapping[str, Any], *, query: int | None = None) -> Candi
     Parameters
     ----------
     answer : dict
-        With ``ids``, ``distances`` and ``embeddings``, one list per query.
+        Dictionary with ``ids``, ``distances`` and ``embeddings``, one list per query.
     query : int, optional
         Which query, if the search was for several.
     """
@@ -156,9 +156,9 @@ def from_chroma(answer: Mapping[str, Any], *, query: int | None = None) -> Candi
 
 
 def from_lancedb(answer: Any, *, vector: str = "vector", id: str | None = "id") -> Candidates:
-    """Candidates from ``table.search(query).limit(n)``, as ``to_list``, ``to_arrow`` or ``to_pandas`` give them.
+    """Candidates from ``table.search(query).limit(n)``, converted by ``to_list``, ``to_arrow`` or ``to_pandas``.
 
-    Vector searches have distances. Hybrid and text searches have scores, of which higher is better.
+    Vector searches return distances. Hybrid and text searches return scores; higher is better.
 
     Parameters
     ----------
@@ -186,15 +186,15 @@ def from_lancedb(answer: Any, *, vector: str = "vector", id: str | None = "id") 
 def from_elasticsearch(answer: Mapping[str, Any], *, field: str) -> Candidates:
     """Candidates from a k-NN search of Elasticsearch or OpenSearch.
 
-    Both give scores of which higher is better, whatever the metric of the index. Elasticsearch 9.2 and later leave
-    vectors out of ``_source``; ask for them by ``"fields": ["embedding"]``.
+    In both, a higher score is better for every metric of the index. Elasticsearch 9.2 and later do not include vectors
+    in ``_source``; request them by ``"fields": ["embedding"]``.
 
     Parameters
     ----------
     answer : dict
         The response, with ``hits.hits``.
     field : str
-        Name of the field with the vectors, with dots for a field inside another.
+        Name of the field with the vectors, with dots for nested fields.
     """
     hits = _entry(_entry(answer, "hits", "the answer"), "hits", "its hits")
     rows = []
@@ -214,7 +214,7 @@ def from_elasticsearch(answer: Mapping[str, Any], *, field: str) -> Candidates:
 
 
 def _which(n: int, query: int | None) -> int:
-    """Number of the query whose answer is wanted."""
+    """Number of the requested query."""
     if query is None:
         if n != 1:
             raise DiversetError(f"the answer is for {n} queries; say which with query=0 to {n - 1}")

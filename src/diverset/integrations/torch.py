@@ -8,15 +8,15 @@ r"""Diverse mini-batches for PyTorch: a batch sampler that draws every batch fro
 `features` is an array with one row per item of the data set: the inputs themselves, embeddings, or random features of
 a kernel. Rows that point in the same direction rarely share a batch.
 
-A k-DPP prefers unusual items, so a plain mean over its batches is not an unbiased estimate of the mean over the data.
-Weighted by one over the inclusion probability it is. Let the data set return the number of each item, and write::
+A k-DPP prefers unusual items, so the plain mean over a batch is a biased estimate of the mean over the data. Weights
+of one over the inclusion probability remove the bias. Let the data set return the number of each item, and write::
 
     weights = torch.as_tensor(sampler.weights)
     for x, y, number in loader:
         losses = loss(model(x), y)  # one per item
         ((weights[number] * losses).sum() / len(dataset)).backward()
 
-The module does not import torch: ``DataLoader`` accepts any object that gives lists of item numbers.
+The module does not import torch: ``DataLoader`` accepts any iterable of lists of item numbers.
 """
 
 from __future__ import annotations
@@ -38,25 +38,25 @@ from diverset.numerics.validation import as_generator, check_count, check_finite
 
 __all__ = ["DiverseBatchSampler", "RidgeKDPP"]
 
-#: The ridge, relative to the mean squared length of the rows, where sets are larger than the features allow.
+#: Default ridge, relative to the mean squared length of the rows, for sets larger than the rank of the features.
 RIDGE = 0.01
-#: Draws that the sampler is prepared for: many, so that a draw is cheap.
+#: Number of draws that the sampler prepares for; a large number makes each draw cheap.
 _MANY = 1_000_000
-#: Batches that a block of an epoch with coverage is divided into.
+#: Number of batches per block with ``cover=True``.
 _BLOCK = 8
 
 
 class RidgeKDPP:
     r"""Sets Y of k rows of F with probability proportional to :math:`\det(F_Y F_Y^T + \rho I)`.
 
-    `ridge` is :math:`\rho` divided by the mean squared length of the rows, by default 0 where the rank of F is at least
-    k, and 0.01 elsewhere.
+    `ridge` is :math:`\rho` divided by the mean squared length of the rows. By default it is 0 if the rank of F is at
+    least k, and 0.01 otherwise.
 
-    With :math:`L = FF^T + \rho I`, a determinant with a multiple of the identity added is a sum over subsets,
+    With :math:`L = FF^T + \rho I`, the determinant is a sum over subsets,
 
     .. math::  \det L_Y = \sum_{T \subseteq Y} \rho^{|Y| - |T|} \det (FF^T)_T ,
 
-    so a set of k items is drawn in three steps, each of them exact: a size t with probability proportional to
+    so a set of k items is drawn in three exact steps: a size t with probability proportional to
     :math:`\rho^{k-t} \binom{n-t}{k-t} e_t(\lambda)`, where :math:`e_t` is the elementary symmetric polynomial of the
     eigenvalues of :math:`FF^T`; then T from the t-DPP of the features; then k - t of the other items, all subsets
     equally likely. Hence item i is drawn with probability
@@ -98,7 +98,7 @@ class RidgeKDPP:
         self._sampler = sized.sampler(_MANY, method="rejection")
 
     def inclusion_probabilities(self) -> FloatArray:
-        """Probability of each item to be drawn, of shape (n,); one pass over the features."""
+        """Probability that each item is drawn, of shape (n,); takes one pass over the features."""
         if self.k == self.n:
             return np.ones(self.n)
         # (1 - p) a + p = a + p (1 - a), and the second term is again a mixture of t-DPPs.
@@ -124,15 +124,15 @@ class RidgeKDPP:
         if missing == 0:
             return diverse
         others = rng.choice(self.n - len(diverse), size=missing, replace=False, shuffle=False)
-        # The r-th item outside a sorted set: r plus the number of members that come before it.
+        # The r-th item outside a sorted set is r plus the number of members before it.
         others += np.searchsorted(diverse - np.arange(len(diverse)), others, side="right")
         return np.sort(np.concatenate([diverse, others]))
 
 
 def equalised(rows: FloatArray, k: int, *, rounds: int = 3) -> FloatArray:
-    r"""Rows scaled so that all have about the same probability, k / n, to be in a draw.
+    r"""Scale the rows so that all have about the same inclusion probability, k / n.
 
-    A fixed-point iteration on :math:`\pi_i = x_i^T (I + X^T X)^{-1} x_i`. Rows of zeros stay as they are.
+    The method is a fixed-point iteration on :math:`\pi_i = x_i^T (I + X^T X)^{-1} x_i`. Rows of zeros stay zero.
     """
     n = len(rows)
     norms = row_norms_squared(rows)
@@ -145,11 +145,11 @@ def equalised(rows: FloatArray, k: int, *, rounds: int = 3) -> FloatArray:
 
 
 class DiverseBatchSampler:
-    r"""Mini-batches of items that are unlike each other, for ``torch.utils.data.DataLoader(batch_sampler=...)``.
+    r"""Mini-batches of diverse items, for ``torch.utils.data.DataLoader(batch_sampler=...)``.
 
-    Every batch is an independent, exact draw of the k-DPP with kernel :math:`L = FF^T + \rho I`: a set Y of
-    `batch_size` items has probability proportional to :math:`\det L_Y`. With ``cover=True`` an epoch visits every
-    item once instead.
+    Every batch is an independent, exact sample of the k-DPP with kernel :math:`L = FF^T + \rho I`: a set Y of
+    `batch_size` items has probability proportional to :math:`\det L_Y`. With ``cover=True``, however, an epoch visits
+    every item once.
 
     Parameters
     ----------
@@ -158,39 +158,38 @@ class DiverseBatchSampler:
     batch_size : int
         Number of items in a batch, at most `n_items`.
     rng : int, Generator or None
-        Seed. Epoch e of one seed is the same in every run; epochs differ from each other.
+        Seed or generator. For the same seed, epoch e is the same in every run; epochs differ from each other.
     ridge : float, optional
-        :math:`\rho` divided by the mean squared length of the rows. It makes batches larger than the number of
-        features possible, and bounds the weights; a large ridge comes close to uniform batches. By default 0 where
-        the rank of the features is at least `batch_size`, and 0.01 elsewhere.
+        :math:`\rho` divided by the mean squared length of the rows. It allows batches larger than the number of
+        features, and bounds the weights. With a large ridge, batches are nearly uniform. By default 0 if the rank of
+        the features is at least `batch_size`, and 0.01 otherwise.
     cover : bool
         Whether an epoch visits every item exactly once.
     n_batches : int, optional
-        Number of batches in an epoch; by default as many as it takes to see `n_items` items. Not with ``cover=True``.
+        Number of batches in an epoch; by default `n_items` / `batch_size`, rounded up. Not with ``cover=True``.
     drop_last : bool
-        With ``cover=True`` and `n_items` not a multiple of `batch_size`: whether to leave out the last, smaller batch.
+        Whether to omit the last, smaller batch if ``cover=True`` and `n_items` is not a multiple of `batch_size`.
 
     Attributes
     ----------
     epoch : int
-        Number of the epoch that comes next. Set it to resume a run.
+        Number of the next epoch. Set it to resume a run.
     ridge : float or None
-        The ridge in use; None where blocks choose their own (``cover=True`` without a `ridge`).
+        The ridge used; None if each block has its own (``cover=True`` without a `ridge`).
 
     Notes
     -----
-    Set-up: :math:`O(nD^2)` time and about 20 nD bytes (5 seconds for a million items of 64 features). A batch takes
-    :math:`O(k^3)`, whatever n is: a tenth of a millisecond for 64 items of 64 features.
+    Set-up takes :math:`O(nD^2)` time and about 20 nD bytes (5 seconds for a million items of 64 features). A batch
+    takes :math:`O(k^3)`, independent of n: a tenth of a millisecond for 64 items of 64 features.
 
-    With ``cover=True`` an epoch shuffles the items, cuts them into blocks of eight batches, and divides each block:
-    batch after batch is drawn without replacement by a k-DPP of what is left of the block, whose rows are scaled so
-    that all have about the same chance. The batches of a block then come in random order. Over this order and the
-    shuffle every item is in each full batch with probability exactly `batch_size` / `n_items`, so plain means are
-    unbiased. There is no set-up; a batch takes :math:`O(kD^2 + D^3)`. The items of the smaller last batch are chosen
-    uniformly.
+    With ``cover=True`` an epoch shuffles the items and cuts them into blocks of eight batches. Each batch of a block is
+    drawn without replacement by a k-DPP of the remaining items of the block, whose rows are scaled so that all have
+    about the same inclusion probability. The batches of a block are then put in random order. Every item is in each
+    full batch with probability exactly `batch_size` / `n_items`, so plain means are unbiased. There is no set-up; a
+    batch takes :math:`O(kD^2 + D^3)`. The items of the smaller last batch are chosen uniformly.
 
-    The sampler runs in the process of the ``DataLoader``, also with several workers: workers receive item numbers. In
-    distributed training give every process its own seed.
+    The sampler always runs in the process of the ``DataLoader``; workers receive item numbers. In distributed training,
+    give every process its own seed.
 
     Examples
     --------
@@ -238,8 +237,8 @@ class DiverseBatchSampler:
         return self._length
 
     def __iter__(self) -> Iterator[list[int]]:
-        """A new epoch: lists of item numbers."""
-        # The epoch counts from its first batch on: with workers, DataLoader calls iter() twice.
+        """Iterate over a new epoch; yields lists of item numbers."""
+        # The epoch number increases at the first batch: with workers, DataLoader calls iter() twice.
         rng = np.random.default_rng([self._seed, self.epoch])
         self.epoch += 1
         batches = self._covering(rng) if self._law is None else (self._law.draw(rng) for _ in range(self._length))
@@ -248,12 +247,12 @@ class DiverseBatchSampler:
 
     @property
     def ridge(self) -> float | None:
-        """The ridge in use, relative to the mean squared length of the rows."""
+        """The ridge used, relative to the mean squared length of the rows."""
         return self._ridge if self._law is None else self._law.ridge
 
     @property
     def inclusion_probabilities(self) -> FloatArray:
-        """Probability of each item to be in a batch, of shape (n_items,); exact."""
+        """Exact probability that each item is in a batch, of shape (n_items,)."""
         if self._law is None:
             return np.full(self.n_items, self.batch_size / self.n_items)
         return self._law.inclusion_probabilities()
@@ -263,7 +262,7 @@ class DiverseBatchSampler:
         r"""Importance weights, one over the inclusion probabilities, of shape (n_items,).
 
         For any numbers or vectors g, :math:`\sum_{i \in Y} w_i g_i` is an unbiased estimate of :math:`\sum_i g_i`.
-        Computed on each call: keep the result.
+        The weights are computed on each access, so store the result.
         """
         p = self.inclusion_probabilities
         if p.min() <= 0.0:
@@ -275,7 +274,7 @@ class DiverseBatchSampler:
         return np.asarray(1.0 / p)
 
     def _covering(self, rng: np.random.Generator) -> Iterator[IntArray]:
-        """Batches that together hold every item once."""
+        """Batches that together contain every item once."""
         order = rng.permutation(self.n_items)
         whole = self.n_items - self.n_items % self.batch_size
         for start in range(0, whole, _BLOCK * self.batch_size):
@@ -287,7 +286,7 @@ class DiverseBatchSampler:
             yield np.sort(order[whole:])
 
     def _divided(self, block: IntArray, rng: np.random.Generator) -> list[IntArray]:
-        """A block as batches, each drawn from the items that are left."""
+        """Divide a block into batches, each drawn from the remaining items."""
         rows = self._features[block]
         rows = np.asarray(rows.toarray() if is_sparse(rows) else rows, dtype=np.float64)
         left = np.arange(len(block))

@@ -3,17 +3,17 @@ r"""Learning quality and similarity of items from observed sets.
 ====================================================  ===========================================================
 you have                                              start with
 ====================================================  ===========================================================
-many inputs, features of items, a chosen set each     :class:`QualityModel` (concave, with standard errors)
+many ground sets with item features, a set from each  :class:`QualityModel` (concave, with standard errors)
 baskets over a few hundred items                      :class:`FullRankKernel`
 baskets over thousands of items                       :class:`LowRankKernel`
 baskets whose items also attract each other           :class:`NonsymmetricKernel`
 pairs of sets, one better than the other              :class:`KDPPMixtureLearner` (convex)
-something to compare with                             :class:`LogisticQuality`, :class:`IndependentItems`,
+a model that needs a baseline                         :class:`LogisticQuality`, :class:`IndependentItems`,
                                                       :class:`PoissonItems`, :class:`MMRMixtureLearner`
-comparing models by the next item                     :func:`compare_next_item`
+models to compare by next-item prediction             :func:`compare_next_item`
 ====================================================  ===========================================================
 
-Learners are scikit-learn estimators where scikit-learn is installed, and work without it. Baskets are lists of item
+Learners are scikit-learn estimators if scikit-learn is installed, and work without it. Baskets are lists of item
 names or numbers, a table of orders and items, or a sparse matrix (:mod:`diverset.learn.baskets`); ``score`` is the
 mean log-likelihood per basket or instance.
 

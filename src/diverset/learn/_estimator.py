@@ -1,7 +1,7 @@
-"""Shared by all learners: parameters as in scikit-learn, the report of a fit, a progress bar.
+"""Base classes of all learners: parameters as in scikit-learn, the report of a fit, a progress bar.
 
-With scikit-learn installed the learners are its estimators (``clone``, ``GridSearchCV`` and ``cross_val_score`` take
-them). Without it they work the same, with a small replacement of the base class.
+If scikit-learn is installed, the learners are scikit-learn estimators and work with ``clone``, ``GridSearchCV`` and
+``cross_val_score``. Otherwise a small base class replaces ``BaseEstimator``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ except ImportError:
         NotFittedError = ValueError
 
         class _Base:
-            """Parameters by the names of the constructor's arguments, as ``sklearn.base.BaseEstimator`` has them."""
+            """Parameters named after the constructor's arguments, as in ``sklearn.base.BaseEstimator``."""
 
             @classmethod
             def _names(cls) -> list[str]:
@@ -51,16 +51,16 @@ except ImportError:
 
 
 class Estimator(_Base):
-    """A learner, with parameters as in scikit-learn; it learns from sets, not from a matrix of numbers."""
+    """A learner with parameters as in scikit-learn. Its input is a list of sets, not a matrix."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False  # so scikit-learn does not check it as an estimator of matrices
+        tags.input_tags.two_d_array = False  # the input of ``fit`` is not a matrix
         return tags
 
 
 class NotFitted(DiversetError, NotFittedError):
-    """A learner was used before ``fit``; also scikit-learn's own error for this, where it is installed."""
+    """A learner was used before ``fit``; a subclass of scikit-learn's ``NotFittedError`` if that is installed."""
 
 
 def check_fitted(estimator: Any, attribute: str) -> None:
@@ -77,7 +77,7 @@ class Convergence:
     Attributes
     ----------
     converged : bool
-        Whether the criterion was met before the iterations ran out.
+        Whether the criterion was met within the maximum number of iterations.
     reason : str
         Description of the criterion.
     objective : ndarray of shape (n_iter + 1,)
@@ -90,7 +90,7 @@ class Convergence:
 
     @property
     def n_iter(self) -> int:
-        """Iterations made."""
+        """Number of iterations."""
         return len(self.objective) - 1
 
     def __str__(self) -> str:
@@ -100,14 +100,14 @@ class Convergence:
 
 
 class Advance(Protocol):
-    """What a loop calls once per iteration, with the value of its objective."""
+    """Callback of a loop, called once per iteration with the value of the objective."""
 
     def __call__(self, objective: float) -> None: ...
 
 
 @contextmanager
 def progress(what: str, total: int, shown: bool) -> Iterator[Advance]:
-    """A Rich progress bar on standard error, or nothing."""
+    """A Rich progress bar on standard error if `shown` is true, otherwise nothing."""
     if not shown:
         yield lambda objective: None
         return

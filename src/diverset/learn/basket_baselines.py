@@ -1,4 +1,4 @@
-"""Models of baskets without interaction of items: baselines for learned kernels."""
+"""Models of baskets without interactions between items: baselines for learned kernels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from diverset.numerics.validation import check_count, check_nonnegative
 
 __all__ = ["IndependentItems", "PoissonItems"]
 
-#: Sizes less likely than this are neglected in conditional probabilities.
+#: Conditional probabilities ignore set sizes with a probability below this.
 _NEGLIGIBLE = 1e-15
 _LOG_NEGLIGIBLE = -80.0
 
@@ -33,8 +33,8 @@ class IndependentItems(BasketModel):
     Parameters
     ----------
     pseudo_count : float
-        Baskets with and without the item that are added to the observed ones; at 0, maximum likelihood, an item that
-        never occurred is impossible.
+        Number of baskets with the item, and of baskets without it, that are added to the observed baskets. 0 gives
+        maximum likelihood, under which an item that never occurred has probability 0.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class IndependentItems(BasketModel):
         gain = inside - np.where(np.isfinite(outside), outside, 0.0)
         for numbers, rows in baskets.by_size():
             found[numbers] += gain[rows].sum(axis=1)
-            # A basket without an item that is in every training basket is impossible.
+            # A basket has probability 0 if it lacks an item that is in every training basket.
             found[numbers[np.isin(rows, certain).sum(axis=1) < len(certain)]] = -np.inf
         return found
 
@@ -90,22 +90,22 @@ class IndependentItems(BasketModel):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class PoissonItems(BasketModel):
-    r"""A Poisson number of items, drawn by popularity; items interact only through their number.
+    r"""A Poisson number of items, drawn in proportion to weights; items interact only through the size of the set.
 
     .. math::
 
         \Pr(Y) = \frac{\mu^k e^{-\mu}}{k!\,c} \cdot \frac{\prod_{i \in Y} w_i}{e_k(w)}, \qquad k = |Y|,
 
-    where c is the Poisson probability of the sizes that are possible.
+    where c is the total Poisson probability of the possible sizes.
 
     Parameters
     ----------
     pseudo_count : float
-        Added to the count of every item.
+        Number added to the count of every item.
     max_iter : int
-        Iterations at most.
+        Maximum number of iterations.
     tol : float
-        The weights have converged when expected and observed counts differ by less than this part.
+        The weights have converged when the relative difference of expected and observed counts is below this.
 
     Attributes
     ----------
@@ -120,8 +120,8 @@ class PoissonItems(BasketModel):
 
     Notes
     -----
-    Maximum likelihood by iterative scaling, :math:`w_i \leftarrow w_i\, c_i / \mathrm{E} c_i`, with the expected counts
-    of the k-DPPs of all sizes that occurred.
+    Maximum likelihood by iterative scaling, :math:`w_i \leftarrow w_i\, c_i / \mathrm{E} c_i`, where the expected
+    counts are those of the k-DPPs of all observed sizes.
 
     Examples
     --------
@@ -138,7 +138,7 @@ class PoissonItems(BasketModel):
     def _learn(self, read: Baskets) -> None:
         sizes, times = np.unique(read.sizes, return_counts=True)
         counts = read.counts + check_nonnegative(self.pseudo_count, name="pseudo_count")
-        # Scaled to the number of items in the baskets.
+        # Scale the counts so that their sum is the observed number of items.
         counts *= read.counts.sum() / max(counts.sum(), 1e-300)
         with np.errstate(divide="ignore"):
             log_w = np.log(counts)
@@ -166,7 +166,7 @@ class PoissonItems(BasketModel):
         self.__dict__.pop("dpp_", None)
 
     def _log_sizes(self) -> FloatArray:
-        """Log-probabilities of the sizes 0 to n that can occur."""
+        """Log-probabilities of the sizes 0 to n."""
         possible = int(np.count_nonzero(self.weights_))
         k = np.arange(possible + 1)
         logs = np.where(k == 0, 0.0, k * np.log(max(self.rate_, 1e-300))) - gammaln(k + 1.0)
@@ -190,7 +190,7 @@ class PoissonItems(BasketModel):
         return found
 
     def _scores(self, basket: IntArray) -> FloatArray:
-        # Given A, the other items are drawn by the same weights; only the law of their number changes.
+        # Given A, the other items have the same weights; only the distribution of their number changes.
         m, others = len(basket), positions_outside(basket, self.n_items_)
         with np.errstate(divide="ignore"):
             log_w = np.log(self.weights_)

@@ -1,4 +1,4 @@
-"""The interface of all models of baskets."""
+"""Base classes of all models of baskets."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ class BasketModel(Estimator, abc.ABC):
 
     @abc.abstractmethod
     def _scores(self, basket: IntArray) -> FloatArray:
-        """Probability of every item, given that the basket is taken."""
+        """Probability of every item, given that the items of the basket are in the set."""
 
     @abc.abstractmethod
     def _learn(self, baskets: Baskets) -> None:
-        """Fit the model to baskets that were checked."""
+        """Fit the model to checked baskets."""
 
     def fit(self, baskets: Any, y: Any = None, *, n_items: Any = None) -> Self:
         """Learn from baskets.
@@ -59,9 +59,9 @@ class BasketModel(Estimator, abc.ABC):
         baskets : lists of names or numbers, table or sparse matrix
             Observed sets, in any form of :mod:`diverset.learn.baskets`.
         y : None
-            Ignored; scikit-learn passes it.
+            Ignored; present for compatibility with scikit-learn.
         n_items : int or sequence of names, optional
-            Number of items, or the names of all, including those in no basket. By default the items that occur.
+            Number of items, or the names of all items, including items in no basket. By default the items that occur.
 
         Returns
         -------
@@ -72,7 +72,7 @@ class BasketModel(Estimator, abc.ABC):
         return self
 
     def _observed(self, data: Any, n_items: Any) -> Baskets:
-        """The baskets to learn from; keeps the names of the items."""
+        """Read the training baskets, and store the names of the items."""
         if n_items is not None and not isinstance(n_items, str) and hasattr(n_items, "__len__"):
             names: Array | None = np.array([*n_items, None], dtype=object)[:-1]  # never a matrix
             if len(set(n_items)) < len(n_items):
@@ -89,7 +89,7 @@ class BasketModel(Estimator, abc.ABC):
         return read
 
     def _read(self, data: Any) -> Baskets:
-        """Baskets of the items that the model knows."""
+        """Read baskets over the items of the fitted model."""
         check_fitted(self, "n_items_")
         baskets = data if self.names_ is None and _is_list(data) else numbered(data, self.names_)[0]
         read = read_baskets(baskets, self.n_items_)
@@ -98,7 +98,7 @@ class BasketModel(Estimator, abc.ABC):
         return read
 
     def _positions(self, basket: Any) -> IntArray:
-        """One basket, as ascending positions."""
+        """Read one basket as ascending positions."""
         check_fitted(self, "n_items_")
         if self.names_ is None:
             return read_basket(basket, self.n_items_)
@@ -109,7 +109,7 @@ class BasketModel(Estimator, abc.ABC):
         return list(positions.tolist() if self.names_ is None else self.names_[positions].tolist())
 
     def log_prob(self, baskets: Any) -> FloatArray:
-        """Log-probability of each basket, ``-inf`` for an impossible one; of shape (n_baskets,)."""
+        """Log-probability of each basket, of shape (n_baskets,); ``-inf`` for an impossible basket."""
         return self._log_probs(self._read(baskets))
 
     def score(self, baskets: Any, y: Any = None) -> float:
@@ -132,14 +132,14 @@ class BasketModel(Estimator, abc.ABC):
         return self._scores(self._positions(basket))
 
     def recommend(self, basket: Iterable[Any], n: int = 10) -> list[Recommended]:
-        """The `n` items most likely to be in a basket with the given items, best first, each judged on its own.
+        """The `n` items most likely to be in a basket with the given items, most likely first.
 
         Parameters
         ----------
         basket : iterable
             The items in the basket, by name or number; they are not recommended.
         n : int
-            Number of recommendations, or all other items if there are fewer.
+            Number of recommendations; there are fewer if there are fewer other items.
 
         Returns
         -------
@@ -153,9 +153,9 @@ class BasketModel(Estimator, abc.ABC):
         return [Recommended(*pair) for pair in zip(self._items(best), scores[best].tolist(), strict=True)]
 
     def complete(self, basket: Iterable[Any], k: int) -> list[Any]:
-        """`k` items to add to a basket, one after the other, each the most likely given all before it.
+        """Add `k` items to a basket, each the most likely item given the basket and the items added before it.
 
-        Unlike the result of :meth:`recommend`, similar items do not come together.
+        Unlike :meth:`recommend`, which scores each item on its own, this avoids similar items.
         """
         inside = self._items(self._positions(basket))
         wanted = check_size(k)
@@ -183,7 +183,7 @@ class KernelModel(BasketModel):
 
     @cached_property
     def dpp_(self) -> SetDistribution:
-        """The learned distribution: sample it, condition it, or hand it to any inference method."""
+        """The learned distribution, for sampling, conditioning and inference."""
         check_fitted(self, "form_")
         return self.form_.distribution()
 

@@ -1,15 +1,15 @@
-"""Baskets in the forms that users have, checked once and stored for batched linear algebra.
+"""Reading of baskets in several input formats, stored for batched linear algebra.
 
 ========================================================  =======================================================
-you have                                                  how it is read
+input                                                     meaning
 ========================================================  =======================================================
 ``[["milk", "bread"], ["beer"]]``                         one basket per list, items by name
 ``[[0, 2], [1]]``                                         one basket per list, items by number from 0
-a data frame of two columns, the order and the item       one basket per order; an item counts once in an order
-a sparse matrix of shape (n_baskets, n_items)             one basket per row: the columns that are not zero
+a data frame of two columns, the order and the item       one basket per order; repeated items count once
+a sparse matrix of shape (n_baskets, n_items)             one basket per row: the columns of the nonzero entries
 ========================================================  =======================================================
 
-A model that was fitted to names takes and gives names.
+A model fitted to names takes and returns names.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from diverset.numerics.validation import check_count, check_fits_in_memory, find
 
 __all__ = ["Baskets", "Group", "check_sizes", "numbered", "positions_of", "read_basket", "read_baskets"]
 
-#: Entries of the small matrices that are processed together: a few megabytes.
+#: Number of matrix entries that are processed in one batch: a few megabytes.
 _CHUNK = 1 << 19
 
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Baskets of one size: their items, of shape (n_baskets, size), ascending, and how often each basket occurs."""
+    """Distinct baskets of one size: their items, of shape (n_baskets, size), ascending, and their counts."""
 
     rows: IntArray
     weights: FloatArray
@@ -57,12 +57,12 @@ class Baskets:
 
     @property
     def counts(self) -> FloatArray:
-        """Number of baskets that hold each item."""
+        """Number of baskets that contain each item."""
         return np.bincount(self.flat, minlength=self.n_items).astype(np.float64)
 
     @property
     def frequencies(self) -> FloatArray:
-        """Part of the baskets that hold each item, with half a basket added on either side: never 0 or 1."""
+        """Fraction of the baskets that contain each item, smoothed by half a basket each way: never 0 or 1."""
         return (self.counts + 0.5) / (len(self) + 1.0)
 
     def __getitem__(self, t: int) -> IntArray:
@@ -72,7 +72,7 @@ class Baskets:
         return (self[t] for t in range(len(self)))
 
     def by_size(self, chosen: IntArray | None = None) -> Iterator[tuple[IntArray, IntArray]]:
-        """Numbers of baskets of equal size, and their items as rows; in chunks."""
+        """Iterate over chunks of baskets of equal size; yields their numbers, and their items as rows."""
         numbers = np.arange(len(self)) if chosen is None else chosen
         sizes = self.sizes[numbers]
         order = np.argsort(sizes, kind="stable")
@@ -92,7 +92,7 @@ class Baskets:
         return Baskets(np.concatenate(parts), np.concatenate([[0], np.cumsum(self.sizes[numbers])]), self.n_items)
 
     def groups(self) -> list[Group]:
-        """Distinct baskets by size, with how often each occurs."""
+        """Distinct baskets by size, with their counts."""
         found = []
         for _, rows in self.by_size():
             distinct, weights = np.unique(rows, axis=0, return_counts=True)
@@ -100,7 +100,7 @@ class Baskets:
         return found
 
     def pair_counts(self) -> Any:
-        """Number of baskets that hold both of two items, with the counts on the diagonal; sparse, square."""
+        """Sparse matrix of the number of baskets that contain both of two items; item counts on the diagonal."""
         from scipy import sparse
 
         ones = np.ones(len(self.flat))
@@ -109,7 +109,7 @@ class Baskets:
 
 
 def read_baskets(baskets: Any, n_items: Any = None) -> Baskets:
-    """Check baskets of item numbers from 0; without `n_items` the largest number determines it."""
+    """Check baskets of item numbers from 0; by default `n_items` is the largest number plus one."""
     if isinstance(baskets, Baskets):
         return baskets
     if isinstance(baskets, str | bytes) or not hasattr(baskets, "__iter__"):
@@ -143,7 +143,7 @@ def _as_items(basket: Any, t: int) -> IntArray:
     if isinstance(basket, np.ndarray) and basket.ndim == 1 and basket.dtype.kind in "iu":
         return basket.astype(np.int64, copy=False)
     try:
-        # Python's own integers, the common case, without the checks that one array at a time would take.
+        # Fast path for Python integers, the common case: one array per basket would be slow.
         if type(basket) in (list, tuple) and all(type(item) is int for item in basket):
             return np.array(basket, dtype=np.int64)
         array = np.asarray(basket if isinstance(basket, np.ndarray) else list(basket))
@@ -177,14 +177,14 @@ def read_basket(basket: Any, n_items: int) -> IntArray:
 def numbered(data: Any, known: Array | None = None) -> tuple[Any, Array | None]:
     """Baskets by item number, for `read_baskets`, and the names of the items, or None if items are numbers.
 
-    Only the names in `known` may occur if they are given.
+    If `known` is given, other names raise an error.
     """
     if is_sparse(data):
         return _from_matrix(data), known
     if hasattr(data, "columns") and hasattr(data, "shape"):
         orders, items = _two_columns(data)
         names = np.unique(items).astype(object) if known is None else known
-        # Repeated pairs of an order and an item count once.
+        # A repeated pair of an order and an item counts once.
         codes = np.unique(orders, return_inverse=True)[1]
         pairs = np.unique(np.column_stack([codes, positions_of(items, names)]), axis=0)
         starts = np.searchsorted(pairs[:, 0], np.arange(int(codes.max(initial=-1)) + 2))
@@ -221,7 +221,7 @@ def _is_collection(basket: Any, data: Any) -> bool:
 
 
 def positions_of(items: Any, names: Array) -> IntArray:
-    """Position of each item among the names; an unknown item is an error."""
+    """Position of each item among the names; an unknown item raises an error."""
     place = {name: i for i, name in enumerate(names.tolist())}
     listed = items.tolist() if isinstance(items, np.ndarray) else list(items)
     try:

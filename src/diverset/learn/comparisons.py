@@ -1,14 +1,14 @@
-r"""Learning from comparisons which expert kernel to trust ([KuleszaTaskar2012]_, section 5.3.1).
+r"""Learning a mixture of expert kernels from comparisons of sets ([KuleszaTaskar2012]_, section 5.3.1).
 
-People say which of two sets is better; given expert kernels :math:`L_1, \dots, L_D` the mixture
-:math:`\Pr_\theta = \sum_l \theta_l \Pr^k_{L_l}` is to give the better one more probability. Weights on the simplex
-minimise
+In each comparison, a person judged one of two sets to be better. Given expert kernels :math:`L_1, \dots, L_D`, the
+mixture :math:`\Pr_\theta = \sum_l \theta_l \Pr^k_{L_l}` should give the better set more probability. The weights
+minimise, over the simplex,
 
 .. math::  \sum_t \log\left(1 + e^{-\gamma [\Pr_\theta(Y_t^+) - \Pr_\theta(Y_t^-)]}\right),
 
-which is convex. Probabilities of sets may be 1e-100; all are divided by the largest of them first, which only changes
-the unit of :math:`\gamma`, and they are compared by their logarithms. (The monograph's constraint names only the sum of
-theta; weights of a mixture are also nonnegative, and its projection is onto the simplex.)
+which is convex. Probabilities of sets may be 1e-100. So they are computed as logarithms and divided by the largest of
+them, which only changes the unit of :math:`\gamma`. (The monograph states only the constraint on the sum of theta, but
+its projection is onto the simplex: the weights of a mixture are also nonnegative.)
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from diverset.numerics.validation import (
 __all__ = ["Comparison", "ComparisonTable", "KDPPMixtureLearner", "MMRMixtureLearner"]
 
 _GAMMAS = tuple(10.0**e for e in np.arange(0.0, 6.5, 0.5))
-#: Part of the expected decrease that a step must reach, and the range of step lengths.
+#: Fraction of the predicted decrease that a step must achieve; smallest and largest step length.
 _SUFFICIENT = 1e-4
 _STEP_RANGE = (1e-12, 1e12)
 
@@ -50,8 +50,8 @@ class Comparison:
     Parameters
     ----------
     kernels : sequence of array_like or DPP
-        One likelihood kernel per expert, in the same order for every comparison. Comparisons over the same items
-        should share the sequence itself, which is then read once.
+        One likelihood kernel per expert, in the same order for every comparison. If comparisons over the same items
+        share one sequence object, it is read only once.
     better, worse : sequence of int
         The sets.
     """
@@ -63,9 +63,9 @@ class Comparison:
 
 @dataclass(frozen=True, eq=False)
 class ComparisonTable:
-    """Comparisons as a learner reads them, read once for many fits and scores.
+    """Comparisons in the form that a learner computes with, for many fits and scores.
 
-    Made by ``learner.table(comparisons)``; a learner of the same kind takes it wherever it takes comparisons.
+    Created by ``learner.table(comparisons)``. A learner of the same class accepts it in place of comparisons.
     """
 
     kind: str
@@ -76,7 +76,7 @@ class ComparisonTable:
         return len(self.arrays[0])
 
     def take(self, chosen: Any) -> ComparisonTable:
-        """Some of the comparisons, by their positions, as for a split into training and test data."""
+        """The comparisons at these positions, for example for a split into training and test data."""
         return replace(self, arrays=tuple(array[np.asarray(chosen)] for array in self.arrays))
 
 
@@ -94,8 +94,8 @@ def minimize_on_simplex(
     r"""Projected gradient descent with Barzilai-Borwein steps and a monotone line search.
 
     `objective` returns a value and a gradient. The descent stops when the gap :math:`\max_s \nabla^T(\theta - s)`, over
-    the simplex, is at most `tol`; for a convex objective no point is better by more than the gap. The report has minus
-    the objective after every iteration.
+    the simplex, is at most `tol`; for a convex objective no point is better by more than the gap. The report contains
+    the negative objective after every iteration.
     """
     theta = start
     value, gradient = objective(theta)
@@ -130,7 +130,7 @@ def minimize_on_simplex(
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class _ComparisonLearner(Estimator):
-    """Shared by both learners from comparisons: parameters, reading, the loss, the choice of gamma."""
+    """Base class of both learners from comparisons: parameters, input, the loss, the choice of gamma."""
 
     gamma: float | None = None
     gammas: Sequence[float] = _GAMMAS
@@ -141,15 +141,15 @@ class _ComparisonLearner(Estimator):
 
     @abc.abstractmethod
     def _read(self, comparisons: Sequence[Comparison]) -> tuple[FloatArray, ...]:
-        """What is needed of the comparisons, in arrays with a row for each."""
+        """Convert comparisons to arrays with one row per comparison."""
 
     @abc.abstractmethod
     def _margins(self, data: tuple[FloatArray, ...], theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """How much the better set is ahead of the worse, and the gradient of that in theta, row by row."""
+        """Score of the better set minus score of the worse set, and its gradient in theta, one row per comparison."""
 
     @abc.abstractmethod
     def _right(self, data: tuple[FloatArray, ...], theta: FloatArray) -> FloatArray:
-        """1 where the better set is ahead, 0 where it is behind, 1/2 for a tie."""
+        """1 if the better set has the larger score, 0 if the worse set has, 1/2 for a tie."""
 
     def _fit_gamma(self, data: tuple[FloatArray, ...], n_experts: int, gamma: float) -> tuple[FloatArray, Any]:
         def loss(theta: FloatArray) -> tuple[float, FloatArray]:
@@ -167,7 +167,7 @@ class _ComparisonLearner(Estimator):
         )
 
     def _choose_gamma(self, table: ComparisonTable) -> float:
-        """The candidate with the fewest mistakes on held-out comparisons, the smallest among equals."""
+        """The candidate with the fewest mistakes on held-out comparisons; ties go to the smallest."""
         folds = min(check_count(self.cv, name="cv"), len(table))
         candidates = sorted(check_positive(g, name="gammas") for g in self.gammas)
         if not candidates:
@@ -203,7 +203,7 @@ class _ComparisonLearner(Estimator):
         comparisons : sequence of Comparison, or ComparisonTable
             Pairs of sets, the better first.
         y : None
-            Ignored; scikit-learn passes it.
+            Ignored; present for compatibility with scikit-learn.
 
         Returns
         -------
@@ -216,13 +216,13 @@ class _ComparisonLearner(Estimator):
         return self
 
     def predict(self, comparisons: Sequence[Comparison] | ComparisonTable) -> BoolArray:
-        """Whether the model prefers the first set of each comparison, as people did."""
+        """Whether the model prefers the first set of each comparison, as the person did."""
         check_fitted(self, "weights_")
         right = self._right(self.table(comparisons).arrays, self.weights_)
         return np.asarray(right > 0.5)
 
     def score(self, comparisons: Sequence[Comparison] | ComparisonTable, y: Any = None) -> float:
-        """Part of the comparisons decided as people did; a tie is half right."""
+        """Fraction of the comparisons in which the model prefers the better set; a tie counts one half."""
         check_fitted(self, "weights_")
         return float(self._right(self.table(comparisons).arrays, self.weights_).mean())
 
@@ -258,16 +258,16 @@ class KDPPMixtureLearner(_ComparisonLearner):
     gammas : sequence of float
         Candidates.
     scaling : {"global", "pair"}
-        What probabilities are divided by: the largest of all comparisons, as in the formula of the monograph up to the
-        unit of gamma; or the largest of each comparison, so that those over larger sets count as much as the others.
+        ``"global"`` divides probabilities by the largest of all comparisons, which is the formula of the monograph up
+        to the unit of gamma. ``"pair"`` divides by the largest of each comparison, so that larger sets count as much.
     cv : int
-        Folds for the choice of gamma.
+        Number of folds for the choice of gamma.
     max_iter : int
-        Projected gradient steps at most.
+        Maximum number of projected gradient steps.
     tol : float
-        Gap to the smallest possible mean loss at which to stop.
+        The fit stops when the mean loss is within this of its minimum.
     rng : int, Generator or None
-        For the folds.
+        Seed or generator for the folds.
 
     Attributes
     ----------
@@ -280,7 +280,7 @@ class KDPPMixtureLearner(_ComparisonLearner):
 
     Examples
     --------
-    The first expert thinks items 0 and 1 alike, the second 0 and 2; people side with the first.
+    Under the first expert items 0 and 1 are similar, under the second 0 and 2. The comparisons agree with the first.
 
     >>> import diverset as dv
     >>> experts = [[[1, 0.9, 0], [0.9, 1, 0], [0, 0, 1]], [[1, 0, 0.9], [0, 1, 0], [0.9, 0, 1]]]
@@ -295,7 +295,7 @@ class KDPPMixtureLearner(_ComparisonLearner):
         return f"{type(self).__name__}(scaling={self.scaling!r})"
 
     def _read(self, comparisons: Sequence[Comparison]) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Log-probabilities of both sets by every expert, and what they are scaled by."""
+        """Log-probabilities of both sets under every expert, and the scale of the probabilities."""
         if self.scaling not in ("global", "pair"):
             raise DiversetError(f"scaling is {self.scaling!r}; choose 'global' or 'pair'")
         experts: dict[tuple[int, int], list[KDPP]] = {}
@@ -327,7 +327,7 @@ class KDPPMixtureLearner(_ComparisonLearner):
         return np.where(ahead > behind, 1.0, np.where(ahead == behind, 0.5, 0.0))
 
     def mixture(self, kernels: Sequence[Any], k: int) -> KDPPMixture:
-        """The learned mixture over items with these expert kernels, for sets of `k`."""
+        """The learned mixture for items with these expert kernels, over sets of `k` items."""
         check_fitted(self, "weights_")
         if len(kernels) != len(self.weights_):
             raise DiversetError(f"{len(kernels)} kernels for {len(self.weights_)} experts; give one each")
@@ -348,15 +348,15 @@ def _kdpps(kernels: Sequence[Any], k: int, t: int | None) -> list[KDPP]:
 class MMRMixtureLearner(_ComparisonLearner):
     r"""Mixture of similarities for maximal marginal relevance, learned from comparisons.
 
-    The two sets of a comparison differ in one item, :math:`i^+` against :math:`i^-`, and the one less similar to the
-    nearest of the others is preferred: the cost of i beside Y is :math:`\max_{j \in Y} \sum_l \theta_l [L_l]_{ij}`. The
-    loss is that of :class:`KDPPMixtureLearner` with minus the cost in place of the probability. It is neither smooth
-    nor convex; projected gradients from equal weights find a local minimum ([KuleszaTaskar2012]_, section 5.3.4).
+    The two sets of a comparison differ in one item, :math:`i^+` or :math:`i^-`, and share a set Y. The cost of item i
+    is :math:`\max_{j \in Y} \sum_l \theta_l [L_l]_{ij}`, and the item of lower cost is preferred. The loss is that of
+    :class:`KDPPMixtureLearner` with the negative cost instead of the probability. It is neither smooth nor convex;
+    projected gradients from equal weights find a local minimum ([KuleszaTaskar2012]_, section 5.3.4).
 
     Parameters
     ----------
     gamma, gammas, cv, max_iter, tol, rng
-        As in :class:`KDPPMixtureLearner`; gamma multiplies similarities as they are.
+        As in :class:`KDPPMixtureLearner`, but gamma multiplies unscaled similarities.
 
     Attributes
     ----------
@@ -365,7 +365,7 @@ class MMRMixtureLearner(_ComparisonLearner):
     """
 
     def _read(self, comparisons: Sequence[Comparison]) -> tuple[FloatArray, FloatArray]:
-        """Similarities of the better and of the worse item to the shared ones: (comparison, shared, expert) each."""
+        """Similarities of the better and of the worse item to the shared items: (comparison, shared, expert) each."""
         known: dict[int, FloatArray] = {}
         found = []
         for t, given in enumerate(comparisons):
@@ -390,7 +390,7 @@ class MMRMixtureLearner(_ComparisonLearner):
                     "differ in one item and share at least one"
                 )
             found.append((S[plus[0], shared], S[minus[0], shared]))
-        # Smaller sets repeat an item that they share, which changes no maximum.
+        # Smaller sets are padded by repeating a shared item, which does not change the maximum.
         most = max(len(better) for better, _ in found)
         stacked = [
             np.stack([side[np.arange(most) % len(side)] for side in sides]) for sides in zip(*found, strict=True)

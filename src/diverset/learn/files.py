@@ -1,8 +1,8 @@
-"""Model files: a readable header, then plain arrays. Reading one executes nothing.
+"""Model files: a readable header, then plain arrays. Loading a file executes no code.
 
 A file begins with the line ``diverset model 1`` (the version of the format) and a JSON header that names the class, its
-parameters, and the arrays with their shapes; an empty line ends it. The arrays follow as little-endian float64 numbers,
-one after the other. ``head -c 2000 FILE`` shows what a file holds.
+parameters, and the arrays with their shapes; an empty line ends the header. The arrays follow as little-endian float64
+numbers, one after the other. ``head -c 2000 FILE`` shows the header.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ Arrays = dict[str, FloatArray]
 
 @dataclass(frozen=True)
 class _Kind:
-    """How a class is stored.
+    """Storage format of a class.
 
-    `shapes` has a letter for every dimension of an array, the same for equal lengths, and "1" for a length of one.
-    `optional` names the arrays that may be missing, `check` returns what is wrong with the values, or None.
+    `shapes` has a letter for every dimension of an array; equal letters mean equal lengths, and "1" means length one.
+    `optional` names the arrays that may be missing. `check` returns an error message for invalid values, or None.
     """
 
     cls: type[Any]
@@ -52,7 +52,7 @@ class _Kind:
     optional: Collection[str] = ()
 
     def check_arrays(self, arrays: Arrays) -> None:
-        """Raise an error for arrays that are not those of a model."""
+        """Raise an error if the arrays do not belong to a valid model."""
         if missing := [name for name in self.shapes if name not in arrays and name not in self.optional]:
             raise ValueError(f"array {missing[0]!r} is missing")
         if unknown := [name for name in arrays if name not in self.shapes]:
@@ -156,14 +156,14 @@ def save_model(model: Any, path: str | os.PathLike[str], *, note: str = "") -> N
     model : estimator
         A fitted learner of :mod:`diverset.learn`.
     path : path-like
-        Where to; an existing file is replaced only once the new one is complete.
+        Path of the file. An existing file is replaced only after the new file is complete.
     note : str
-        Anything worth reading in the header, such as where the data came from.
+        A text for the header, such as the source of the data.
 
     Notes
     -----
-    Parameters that are no plain numbers or texts, such as a generator or a starting matrix, are left out, and are at
-    their defaults in the model that is loaded.
+    Parameters other than numbers and strings, such as a generator or an initial matrix, are not saved. The loaded model
+    has their defaults.
 
     Examples
     --------
@@ -200,7 +200,7 @@ def save_model(model: Any, path: str | os.PathLike[str], *, note: str = "") -> N
 
 
 def _plain_names(model: Any) -> list[str | int] | None:
-    """Names of the items of a basket model, as JSON has them."""
+    """Names of the items of a basket model, as types that JSON supports."""
     names = getattr(model, "names_", None)
     if names is None:
         return None
@@ -221,13 +221,13 @@ def _is_plain(value: Any) -> bool:
 
 
 def load_model(path: str | os.PathLike[str]) -> Any:
-    """Read a model back from a file.
+    """Read a model from a file.
 
     Parameters
     ----------
     path : path-like
-        A file written by :func:`save_model`. It may come from anywhere: it is read as text and numbers, checked, and
-        never executed.
+        A file written by :func:`save_model`. Files from untrusted sources are safe: they are read as text and numbers,
+        checked, and never executed.
 
     Returns
     -------
@@ -237,13 +237,13 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     Raises
     ------
     DiversetError
-        If the file is no model file, is damaged, or comes from a later version.
+        If the file is not a model file, is damaged, or was written by a later version.
     """
     with open_file(path) as file:
         header = _read_header(file, path)
         name, shapes = header["class"], header["arrays"]
         wanted = 8 * sum(math.prod(shape) for shape in shapes.values())
-        # Before anything of the size that the header claims is made.
+        # Check the file size before allocating arrays of the sizes in the header.
         there = os.fstat(file.fileno()).st_size - file.tell()
         if there != wanted:
             raise DiversetError(f"{path} is damaged: its arrays take {wanted} bytes, and {there} are there")

@@ -1,26 +1,26 @@
-r"""Learning a whole kernel from baskets: the fixed point and the EM algorithm.
+r"""Learning a kernel of full rank from baskets: the fixed-point iteration and the EM algorithm.
 
-Both maximise the mean log-likelihood :math:`\frac1T \sum_t \log\det L_{Y_t} - \log\det(L+I)`, which is not concave, and
-both need the baskets only through
+Both maximise the mean log-likelihood :math:`\frac1T \sum_t \log\det L_{Y_t} - \log\det(L+I)`, which is not concave.
+Both use the baskets only through
 
 .. math::  S(L) = \frac1T \sum_t U_t L_{Y_t}^{-1} U_t^T,
 
-the inverses of the observed blocks put back into their places.
+the mean of the inverses of the observed blocks, each embedded in an n x n matrix of zeros.
 
 *Picard* ([MarietSra2015]_): :math:`L \leftarrow L + a\,L\,(S - (I+L)^{-1})\,L`. For a = 1 the kernel stays positive
-definite and the likelihood never falls. Longer steps are often better; here one is accepted only if the likelihood
-does not fall.
+definite and the likelihood never falls. Longer steps are often better; a longer step is accepted only if the
+likelihood does not fall.
 
 *EM* ([GillenwaterEtAl2014]_): with :math:`K = V\,\mathrm{diag}(\kappa)\,V^T`, the eigenvectors that produced a basket
-are hidden. Given Y they form a projection DPP, so that the expected share of eigenvector j, and with it the best
-:math:`\kappa_j`, is :math:`\kappa_j/(1-\kappa_j) \cdot (V^T S V)_{jj}`. Then V takes a step along the gradient on the
-orthogonal matrices, halved until the likelihood does not fall. (The step is a Cayley transform, where the paper has the
-matrix exponential: the same direction, one linear solve.)
+are hidden variables. The expected fraction of baskets that use eigenvector j, and the best new :math:`\kappa_j`, is
+:math:`\kappa_j/(1-\kappa_j) \cdot (V^T S V)_{jj}`. Then V takes a step along the gradient on the orthogonal matrices,
+halved until the likelihood does not fall. (The paper uses the matrix exponential for this step. Here it is a Cayley
+transform: the same direction, by one linear solve.)
 
-The start: a DPP has :math:`\Pr(i \in Y) = K_{ii}` and :math:`\Pr(i, j \in Y) = K_{ii}K_{jj} - K_{ij}^2`, so
-frequencies of items and pairs give K up to signs ([UrschelEtAl2017]_). All signs are taken positive here. Pairs that
-occur together more often than independent items would cannot be modelled by a symmetric kernel, and start at zero. The
-result need not be positive semidefinite, and is moved towards its diagonal until it is.
+Initial kernel: a DPP has :math:`\Pr(i \in Y) = K_{ii}` and :math:`\Pr(i, j \in Y) = K_{ii}K_{jj} - K_{ij}^2`, so the
+frequencies of items and pairs determine K up to signs ([UrschelEtAl2017]_). Here all signs are positive. A symmetric
+kernel cannot model pairs that occur more often than independent items would; their entries start at zero. The matrix
+need not be positive semidefinite, so it is moved towards its diagonal until it is.
 """
 
 from __future__ import annotations
@@ -52,15 +52,15 @@ __all__ = ["FullRankKernel", "em_steps", "mean_log_likelihood", "moment_kernel",
 
 #: Longest Picard step tried, as a multiple of the step that never lowers the likelihood.
 _LONGEST = 16.0
-#: Eigenvalues of K keep this far from 0 and from 1. Where no basket is empty the likelihood is largest at an
-#: eigenvalue 1, an infinite one of L; stopping short of it costs as much likelihood, and saves the digits of L.
+#: Smallest distance of the eigenvalues of K from 0 and from 1. If no basket is empty, the likelihood is largest at an
+#: eigenvalue 1 of K, an infinite eigenvalue of L. The distance from 1 lowers it by about as much, and keeps L accurate.
 _LOWEST, _SHORT_OF_ONE = 1e-12, 1e-7
-#: Eigenvalues of the first marginal kernel keep this far from 1, and this part of the diagonal from 0.
+#: For the initial marginal kernel: distance of eigenvalues from 1; distance from 0 as a fraction of the diagonal.
 _BELOW_ONE, _ABOVE_ZERO = 1e-3, 0.1
 
 
 class Evidence:
-    """Distinct baskets with weights that sum to one; `pseudo_count` baskets of every single item are added."""
+    """Distinct baskets with weights of sum one; `pseudo_count` baskets with only item i are added, for every item i."""
 
     def __init__(self, baskets: Baskets, pseudo_count: float = 0.0) -> None:
         self.n = baskets.n_items
@@ -70,7 +70,7 @@ class Evidence:
         self.total = len(baskets) + pseudo_count * self.n
 
     def log_dets(self, L: FloatArray) -> float:
-        r""":math:`\frac1T \sum_t \log\det L_{Y_t}`; ``-inf`` where a block is not positive definite."""
+        r""":math:`\frac1T \sum_t \log\det L_{Y_t}`; ``-inf`` if a block is not positive definite."""
         value = 0.0
         for group in self.groups:
             sign, log_det = np.linalg.slogdet(L[group.rows[:, :, None], group.rows[:, None, :]])
@@ -100,9 +100,9 @@ def mean_log_likelihood(L: FloatArray, evidence: Evidence) -> float:
 
 
 def picard_steps(L: FloatArray, evidence: Evidence, *, step: float | None) -> Iterator[tuple[float, FloatArray]]:
-    """Likelihood and kernel after every Picard iteration, without end, from a positive definite L.
+    """Infinite iterator over the likelihood and kernel after every Picard iteration, from a positive definite L.
 
-    `step` is the factor a; with None it grows as long as longer steps raise the likelihood.
+    `step` is the factor a. If it is None, a grows as long as longer steps raise the likelihood.
     """
     value = mean_log_likelihood(L, evidence)
     a = 1.0 if step is None else step
@@ -115,7 +115,7 @@ def picard_steps(L: FloatArray, evidence: Evidence, *, step: float | None) -> It
         if a > 1.0 and cholesky_lower(candidate) is not None:
             reached = mean_log_likelihood(candidate, evidence)
         if not reached >= value:
-            # The step for which the likelihood provably does not fall.
+            # A step for which the likelihood provably does not fall.
             candidate = L + min(a, 1.0) * change
             reached = mean_log_likelihood(candidate, evidence)
             if step is None:
@@ -127,7 +127,7 @@ def picard_steps(L: FloatArray, evidence: Evidence, *, step: float | None) -> It
 
 
 def em_steps(L: FloatArray, evidence: Evidence) -> Iterator[tuple[float, FloatArray]]:
-    """Likelihood and kernel after every EM iteration, without end, from a positive definite L."""
+    """Infinite iterator over the likelihood and kernel after every EM iteration, from a positive definite L."""
     lam, V = np.linalg.eigh(L)
     odds = np.clip(lam, _LOWEST, 1.0 / _SHORT_OF_ONE)
     eta = 1.0
@@ -161,7 +161,7 @@ def em_steps(L: FloatArray, evidence: Evidence) -> Iterator[tuple[float, FloatAr
 
 
 def moment_kernel(baskets: Baskets) -> FloatArray:
-    """Likelihood kernel whose marginal kernel has nearly the observed moments; O(n^3)."""
+    """Likelihood kernel whose marginal kernel approximates the observed frequencies of items and pairs; O(n^3)."""
     p = baskets.frequencies
     together = baskets.pair_counts().toarray() / max(len(baskets), 1)
     K = np.sqrt(np.maximum(np.outer(p, p) - together, 0.0))
@@ -179,7 +179,7 @@ def moment_kernel(baskets: Baskets) -> FloatArray:
 
 
 def starting_kernel(init: Any, baskets: Baskets, rng: np.random.Generator) -> FloatArray:
-    """A positive definite matrix by name, or the one given."""
+    """The initial positive definite kernel, by name or as a given matrix."""
     n = baskets.n_items
     if isinstance(init, str):
         if init == "moments":
@@ -208,18 +208,19 @@ class FullRankKernel(KernelModel):
         The fixed-point iteration of [MarietSra2015]_, or expectation maximisation on the eigendecomposition
         ([GillenwaterEtAl2014]_). Neither ever lowers the likelihood.
     init : {"moments", "wishart"} or array_like of shape (n_items, n_items)
-        Where to start: a kernel with the observed frequencies of items and pairs, a random one, or this one.
+        Initial kernel: from the observed frequencies of items and pairs, random, or a given matrix.
     step : float, optional
-        Factor of the Picard step. The default starts at 1 and grows while longer steps pay; 1 is the plain algorithm.
+        Factor of the Picard step; 1 is the plain algorithm. By default the factor starts at 1 and grows as long as
+        longer steps raise the likelihood.
     pseudo_count : float
-        Weight, in baskets, of an extra basket of every single item: items that occur nowhere then keep a positive
-        probability. 0 is maximum likelihood.
+        For every item, this number of baskets with only this item is added, so that its probability is positive even if
+        it never occurs. 0 gives maximum likelihood.
     max_iter : int
-        Iterations at most.
+        Maximum number of iterations.
     tol : float
         The fit has converged when an iteration raises the mean log-likelihood by less than this.
     rng : int, Generator or None
-        For ``init="wishart"``.
+        Seed or generator for ``init="wishart"``.
     verbose : bool
         Show a progress bar.
 
@@ -236,12 +237,12 @@ class FullRankKernel(KernelModel):
 
     Notes
     -----
-    An iteration takes :math:`O(n^3)` and the inverses of the distinct baskets, batched by size. From features or for
-    thousands of items see :class:`LowRankKernel`.
+    An iteration takes :math:`O(n^3)`, plus the inverses of the blocks of the distinct baskets. For thousands of items
+    use :class:`LowRankKernel`.
 
     Examples
     --------
-    Items 0 and 1 never came together:
+    Items 0 and 1 never occur together:
 
     >>> import diverset as dv
     >>> baskets = [[0, 2], [1, 2], [0], [1], [2], [0, 2], [1]] * 10

@@ -1,8 +1,8 @@
 r"""One input of a conditional DPP: its items, with quality features and a similarity.
 
 A conditional DPP ([KuleszaTaskar2012]_, section 4.1) has a ground set for every input X (the sentences of a
-document, the results of a query). Each item has quality features :math:`f_i(X)`, which the model weighs, and a
-similarity to the others, which it takes as given.
+document, the results of a query). Each item has quality features :math:`f_i(X)`, whose weights the model learns, and
+fixed similarities to the other items.
 
 With :math:`q_i = \exp(\tfrac12 \theta^T f_i)` and fixed similarities S, the probability of an observed set is
 
@@ -11,16 +11,16 @@ With :math:`q_i = \exp(\tfrac12 \theta^T f_i)` and fixed similarities S, the pro
     \log \Pr\nolimits_\theta(Y) = \theta^T \sum_{i \in Y} f_i + \log\det S_Y - \log Z(\theta),
     \qquad Z(\theta) = \det(L(\theta) + I) \ \text{ or }\ e_k(\lambda(\theta)),
 
-the second for sets of known size. It is an exponential family, so the derivatives of :math:`\log Z` are the moments
-of :math:`\sum_{i \in Y} f_i` under the model:
+where the second form is for sets of known size. This is an exponential family, so the derivatives of :math:`\log Z` are
+the moments of :math:`\sum_{i \in Y} f_i` under the model:
 
 .. math::
 
     \nabla = \sum_{i \in Y} f_i - \sum_i \Pr(i \in Y) f_i, \qquad
     -\nabla^2 = \sum_{ij} \mathrm{Cov}(i \in Y, j \in Y)\, f_i f_j^T,
 
-with covariances :math:`\delta_{ij} K_{ii} - |K_{ij}|^2` for a DPP. The second does not depend on Y: observed and
-expected Fisher information are the same, and the log-likelihood is concave.
+with covariances :math:`\delta_{ij} K_{ii} - |K_{ij}|^2` for a DPP. The Hessian does not depend on Y: observed and
+expected Fisher information are equal, and the log-likelihood is concave.
 """
 
 from __future__ import annotations
@@ -72,9 +72,9 @@ __all__ = [
     "read_instance",
 ]
 
-#: Rounding error of L that is accepted when the identity is added.
+#: Largest rounding error of L that is accepted in L + I.
 _NOTICEABLE = 1e-10
-#: Beyond this logarithm of a quality, L would overflow.
+#: Largest logarithm of a quality; beyond it, L would overflow.
 _LARGEST = 340.0
 
 
@@ -85,17 +85,17 @@ class Instance:
     Parameters
     ----------
     features : array_like of shape (n_items, n_features)
-        Quality features :math:`f_i`; the same ones for every instance.
+        Quality features :math:`f_i`; all instances have the same features.
     similarity : array_like of shape (n_items, n_items), or callable, optional
         The matrix S, positive semidefinite; or a kernel such as :func:`diverset.kernels.rbf`, called with
         `diversity`.
     diversity : array_like or scipy.sparse of shape (n_items, n_diversity_features), optional
-        Diversity features :math:`\phi_i`, with :math:`S = \Phi\Phi^T` where no `similarity` is given. With fewer
-        columns than items, S is never formed.
+        Diversity features :math:`\phi_i`. Without `similarity`, :math:`S = \Phi\Phi^T`, which is not formed if there
+        are fewer columns than items.
 
     Notes
     -----
-    With neither, S is the identity: items are independent, and learning is logistic regression.
+    Without `similarity` and `diversity`, S is the identity: items are independent, and learning is logistic regression.
 
     Examples
     --------
@@ -115,9 +115,9 @@ class Instance:
 
 
 class ReadInstance:
-    """An instance that was checked: real features F, and the similarity as a matrix S of full rank or as rows.
+    """A checked instance: real features F, and the similarity as a matrix S of full rank or as rows.
 
-    The products of the rows are S: they were given, or computed because S has deficient rank.
+    The inner products of the rows are S. The rows were given, or computed because S is rank-deficient.
     """
 
     def __init__(self, name: str, F: FloatArray, S: Array | None = None, rows: Any = None) -> None:
@@ -132,18 +132,18 @@ class ReadInstance:
         return len(self.F)
 
     def representation(self, log_quality: FloatArray) -> Representation:
-        """The L-ensemble with these qualities, dual where the rows are fewer columns than items."""
+        """The L-ensemble with these qualities, in dual form if the rows have fewer columns than there are items."""
         quality = np.exp(log_quality)
         if self.rows is not None:
             return LowRankLikelihood.from_rows(RowFactor(self.rows, quality=quality))
-        assert self.S is not None  # one of the two is always there
+        assert self.S is not None  # S or rows are always set
         L = quality[:, None] * self.S * quality
         return likelihood_of_matrix(L, EPS * np.diagonal(L).real)
 
     def log_normalizer_and_inclusion(self, log_quality: FloatArray) -> tuple[float, FloatArray]:
         r""":math:`\log\det(L + I)` and the diagonal of K, by one Cholesky factorisation.
 
-        Kernels so large that rounding shows next to the identity, and complex or sparse ones, use the general route.
+        Kernels whose rounding error is too large for L + I, and complex or sparse kernels, use the general method.
         """
         quality = np.exp(log_quality)
         if self.rows is not None and isinstance(self.rows, np.ndarray) and self.rows.dtype == np.float64:
@@ -154,7 +154,7 @@ class ReadInstance:
         elif self.S is not None and self.S.dtype == np.float64:
             lifted = quality[:, None] * self.S * quality
             if EPS * np.trace(lifted) < _NOTICEABLE and (R := cholesky_lower(add_to_diagonal(lifted, 1.0))) is not None:
-                # Sums of features need the probabilities to absolute accuracy only, so 1 - p will do.
+                # Sums of features need only the absolute accuracy of the probabilities, which 1 - p has.
                 return log_det_from_cholesky(R), 1.0 - inverse_diagonal(R)
         representation = self.representation(log_quality)
         return representation.log_normalizer, representation.inclusion()
@@ -186,13 +186,13 @@ class Example:
 
     @property
     def counts(self) -> FloatArray:
-        """Sum of the observed items' features."""
+        """Sum of the features of the observed items."""
         total: FloatArray = self.instance.F[self.observed].sum(axis=0)
         return total
 
 
 def read_instance(instance: Any, name: str, rho: float, n_features: int | None = None) -> ReadInstance:
-    """Check an instance; `rho` is the constant feature that makes all its items more alike."""
+    """Check an instance; `rho` is a constant diversity feature that makes all items more similar."""
     if not isinstance(instance, Instance):
         raise DiversetError(f"{name} is a {type(instance).__name__}; pass diverset.learn.Instance(features, ...)")
     features = instance.features.toarray() if is_sparse(instance.features) else instance.features
@@ -209,7 +209,7 @@ def read_instance(instance: Any, name: str, rho: float, n_features: int | None =
 
 
 def _read_similarity(instance: Instance, n: int, rho: float) -> tuple[Array | None, Any]:
-    """S where it has full rank and is needed, else rows whose products it holds."""
+    """S if it has full rank and is needed; otherwise rows whose inner products are S."""
     similarity, diversity = instance.similarity, instance.diversity
     if similarity is None and diversity is not None:
         rows = as_feature_rows(with_constant_feature(diversity, rho) if rho else diversity)
@@ -234,7 +234,7 @@ def _read_similarity(instance: Instance, n: int, rho: float) -> tuple[Array | No
     )
     if np.iscomplexobj(S):
         return S, None
-    # A deficient S is better held by rows: with large qualities, rounding in its zero eigenvalues would show.
+    # A rank-deficient S is stored as rows: large qualities would amplify rounding errors in its zero eigenvalues.
     factor, pivots, rank, _ = lapack.dpstrf(S, lower=1, tol=n * EPS * max(float(np.diagonal(S).max(initial=0.0)), EPS))
     if rank == n:
         return S, None
@@ -283,7 +283,7 @@ def _read_example(instance: ReadInstance, chosen: Iterable[int]) -> Example:
 
 
 def _dependent_items(instance: ReadInstance, observed: IntArray) -> list[int]:
-    """The first item of a set that depends on those before it, and those it depends on."""
+    """The first item of a set that depends on earlier items, and the items it depends on."""
     S = instance.similarity_block(observed, observed)
     for m in range(len(observed)):
         left, column = S[:m, :m], S[:m, m]
@@ -296,15 +296,14 @@ def _dependent_items(instance: ReadInstance, observed: IntArray) -> list[int]:
 
 
 def log_likelihood_and_gradient(example: Example, theta: FloatArray, *, fixed_size: bool) -> tuple[float, FloatArray]:
-    """Log-probability of an observed set, ``-inf`` where qualities overflow, and its gradient in theta (Algorithm 4).
+    """Log-probability of an observed set, ``-inf`` if qualities overflow, and its gradient in theta (Algorithm 4).
 
-    Only the diagonal of K is needed, so no eigenvectors are: one Cholesky factorisation of L + I and the inverse
-    of the factor, :math:`O(n^3)` with a small constant, or :math:`O(nD^2)` through the dual. A fixed size takes the
-    eigendecomposition.
+    Only the diagonal of K is needed. It takes one Cholesky factorisation of L + I and the inverse of the factor,
+    :math:`O(n^3)` with a small constant, or :math:`O(nD^2)` in dual form. A fixed size takes an eigendecomposition.
     """
     F, k = example.instance.F, len(example.observed)
     log_quality = 0.5 * (F @ theta)
-    # A common factor does not matter for sets of one size: it is divided out, and added back as a constant.
+    # For sets of fixed size, a common factor of the qualities is divided out, and its logarithm is added back.
     shift = float(log_quality.max(initial=-math.inf)) if fixed_size and len(F) else 0.0
     log_quality = log_quality - shift
     if len(F) and float(log_quality.max()) > _LARGEST:
@@ -321,9 +320,9 @@ def log_likelihood_and_gradient(example: Example, theta: FloatArray, *, fixed_si
 def fisher_information(example: Example, theta: FloatArray, *, fixed_size: bool) -> FloatArray:
     r"""Covariance of :math:`\sum_{i \in Y} f_i` under the model: minus the Hessian of the log-likelihood.
 
-    From rows G with :math:`K = GG^*` it is :math:`\sum_i K_{ii} f_i f_i^T` less the inner products of the D x D
-    matrices :math:`G^* \mathrm{diag}(f_{\cdot a}) G`, so that K is not formed: :math:`O(nD^2 m)` for m features.
-    A dense kernel takes :math:`O(n^3)`, and a fixed size the probabilities of all pairs.
+    With rows G such that :math:`K = GG^*`, it is :math:`\sum_i K_{ii} f_i f_i^T` minus the inner products of the D x D
+    matrices :math:`G^* \mathrm{diag}(f_{\cdot a}) G`. K is not formed: :math:`O(nD^2 m)` for m features. A dense kernel
+    takes :math:`O(n^3)`; a fixed size takes the probabilities of all pairs.
     """
     F = example.instance.F
     log_quality = 0.5 * (F @ theta)
@@ -332,7 +331,7 @@ def fisher_information(example: Example, theta: FloatArray, *, fixed_size: bool)
         kdpp = KDPP(example.instance.dpp(log_quality), len(example.observed))
         p = kdpp.inclusion_probabilities
         centred = F - p @ F / max(len(example.observed), 1)
-        # Features are free up to a constant here; centred ones leave less to cancel.
+        # With a fixed size, a constant shift of a feature has no effect; centred features reduce cancellation.
         together = kdpp.pair_probabilities()
         moments: FloatArray = centred.T @ together @ centred
         mean = p @ centred

@@ -1,7 +1,7 @@
-r"""A learned kernel as the learners store it: a matrix, or factors.
+r"""Storage of learned kernels, as a matrix or as factors.
 
-Both provide what learning and recommending need, for many sets at once: determinants of small blocks
-of L, the normaliser, and entries of :math:`K = L(L+I)^{-1}`.
+Both forms provide, for many sets at once, the determinants of small blocks of L, the normaliser, and entries of
+:math:`K = L(L+I)^{-1}`.
 
 ====================  ===========================================================  ==============
 form                  likelihood kernel                                            normaliser
@@ -29,7 +29,7 @@ from diverset.numerics.linalg import add_to_diagonal
 
 __all__ = ["Dense", "KernelForm", "LowRank"]
 
-#: Determinant of a marginal block, relative to the product of its diagonal, below which its items are never together.
+#: A set is impossible if the determinant of its marginal block, relative to the product of its diagonal, is below this.
 _IMPOSSIBLE = 1e-13
 
 
@@ -37,7 +37,7 @@ class KernelForm(abc.ABC):
     """A kernel over items 0..n-1."""
 
     n: int
-    largest: int  # no set of more items is possible
+    largest: int  # larger sets have probability 0
 
     @property
     @abc.abstractmethod
@@ -58,12 +58,12 @@ class KernelForm(abc.ABC):
         """Columns of K, of shape (n, m)."""
 
     def marginal_rows(self, items: IntArray) -> FloatArray:
-        """Rows of K, of shape (m, n); here of a symmetric K."""
+        """Rows of K, of shape (m, n). This default is for a symmetric K."""
         return self.marginal_columns(items).T
 
     @abc.abstractmethod
     def distribution(self) -> SetDistribution:
-        """The distribution itself."""
+        """The distribution with this kernel."""
 
     def log_probs(self, baskets: Baskets) -> FloatArray:
         """Log-probability of each basket."""
@@ -81,7 +81,7 @@ class KernelForm(abc.ABC):
 
         .. math::  K_{ii} - K_{iA} K_A^{-1} K_{Ai},
 
-        in :math:`O(nm(m + D))` for m items in A once the marginal factors are known.
+        in :math:`O(nm(m + D))` for m items in A, after the marginal factors have been computed.
         """
         if len(basket) == 0:
             return self.marginal_diagonal.copy()
@@ -191,7 +191,7 @@ class LowRank(KernelForm):
         return np.asarray(self._left[items] @ self.Z.T)
 
     def distribution(self) -> SetDistribution:
-        """The DPP, in its dual form where V has fewer columns than rows, or the nonsymmetric DPP in low-rank form."""
+        """The DPP, in dual form if V has fewer columns than rows, or the nonsymmetric DPP in low-rank form."""
         if self.B.shape[1] == 0:
             return DPP.from_features(self.V)
         return NonsymmetricDPP.from_low_rank(self.V, self.B, self.C / 2.0)

@@ -1,16 +1,17 @@
 r"""Learning a kernel of low rank from baskets, symmetric or not, by stochastic gradients.
 
-The objective is the mean log-likelihood less a penalty that falls with an item's popularity ([GartrellEtAl2017]_),
+The objective is the mean log-likelihood minus a penalty that decreases with the popularity of an item
+([GartrellEtAl2017]_),
 
 .. math::
 
     \frac1T \sum_t \log\det L_{Y_t} - \log\det(L + I) - \alpha \sum_i \frac{\lVert v_i \rVert^2}{\mu_i}
     + \frac{c}{T} \sum_i \log L_{ii},
 
-:math:`\mu_i` the number of baskets with item i: rows of items that were seldom seen stay short. The last term keeps
-them from vanishing: an item that never occurred gets the probability of one that occurred c times. With
-:math:`L = VV^T` the gradient is :math:`2 L_Y^{-1} V_Y` at the rows of a basket and :math:`2V(I + V^TV)^{-1}` for the
-normaliser: linear in the sizes of the baskets, and :math:`O(nD^2)`.
+with :math:`\mu_i` the number of baskets that contain item i. The penalty keeps the rows of rare items short. The last
+term keeps them from vanishing: an item that never occurred has the probability of an item that occurred c times. With
+:math:`L = VV^T` the gradient is :math:`2 L_Y^{-1} V_Y` in the rows of a basket, and :math:`2V(I + V^TV)^{-1}` for the
+normaliser, in :math:`O(nD^2)`.
 
 A nonsymmetric kernel :math:`L = VV^T + BCB^T`, :math:`C = D - D^T` ([GartrellEtAl2021]_), can also model
 attraction. With :math:`A = L_Y` (or :math:`I + L`, for the normaliser),
@@ -43,17 +44,17 @@ from diverset.numerics.validation import as_generator, check_count, check_nonneg
 
 __all__ = ["LowRankKernel", "NonsymmetricKernel", "choose_rank", "low_rank_objective", "nonsymmetric_objective"]
 
-#: Added to the diagonal of every block during training: a basket of dependent items must not stop it.
+#: Added to the diagonal of every block during training, so that a basket of dependent items has a finite gradient.
 _JITTER = 1e-10
-#: Passes over the baskets, and gradient steps, to make at least by default.
+#: Default minimum number of passes over the baskets, and of gradient steps.
 _EPOCHS, _STEPS = 30, 1000
-#: Decay of the two means of Adam, and what is added to its divisor.
+#: Parameters beta_1, beta_2 and epsilon of Adam.
 _MOMENTUM, _SECOND, _FLOOR = 0.9, 0.999, 1e-8
-#: Part of the baskets that is held out, the first rank to try, and how much larger each rank is than the one before.
+#: Fraction of the baskets held out, the first rank tried, and the ratio of successive ranks.
 _HELD_OUT, _FIRST, _GROWTH = 0.2, 4, 1.5
-#: Ranks in a row that may fail to improve before the search ends.
+#: The search ends after this many successive ranks without an improvement.
 _PATIENCE = 2
-#: With fewer baskets than this none is held out to choose a rank: it is the number of items.
+#: With fewer baskets than this, no basket is held out, and the rank is the number of items.
 _FEW = 5
 
 #: The parameters of a model, or their gradients, by name.
@@ -69,7 +70,7 @@ def _popularity_rows(baskets: Baskets, width: int, rng: np.random.Generator) -> 
 
 
 def _put_back(rows: IntArray, values: Array, n: int) -> FloatArray:
-    """Sum of values at the items of each row: (n, D) from (n_sets, m) items and (n_sets, m, D) values."""
+    """Add the values of each set to the rows of its items: (n, D) from (n_sets, m) items and (n_sets, m, D) values."""
     from scipy import sparse
 
     total = rows.size
@@ -172,11 +173,11 @@ def ascend(
     what: str,
     verbose: bool,
 ) -> Convergence:
-    """Maximise an objective that is a mean over baskets by Adam ([KingmaBa2015]_); changes `parameters` in place.
+    """Maximise a mean over baskets by Adam ([KingmaBa2015]_); changes `parameters` in place.
 
-    The step size is relative to the root mean square of each array at the start, and falls to zero along a half cosine.
-    The ascent has converged if the last pass raised the objective by less than `tol`. The report has the objective of
-    every pass, averaged over its steps; its first entry is that of the first step.
+    The step size is relative to the initial root mean square of each array, and decays to zero along a half cosine.
+    The ascent has converged if the last pass raised the objective by less than `tol`. The report contains the objective
+    of the first step, then of every pass, averaged over its steps.
     """
     scale = {name: float(np.sqrt(np.mean(value**2))) for name, value in parameters.items()}
     first = {name: np.zeros_like(value) for name, value in parameters.items()}
@@ -219,9 +220,9 @@ def choose_rank(
 ) -> tuple[int, dict[int, float]]:
     """The rank with the largest mean log-likelihood of held-out baskets, and the scores of all ranks tried.
 
-    `score` takes a rank, baskets to learn from and the fifth of the baskets that is held out. The ranks are 4 (or
-    `least`, the smallest at which every basket is possible), then each half as large again, until two in a row bring no
-    improvement or the number of items is reached.
+    `score` takes a rank, the training baskets and the held-out baskets, a fifth of all. The first rank is 4, or
+    `least`, the smallest rank at which every basket is possible. Each further rank is 1.5 times larger. The search ends
+    when two successive ranks bring no improvement, or at the number of items.
     """
     order = rng.permutation(len(baskets))
     cut = max(1, round(_HELD_OUT * len(baskets)))
@@ -239,7 +240,7 @@ def choose_rank(
 
 @dataclass(eq=False, repr=False)
 class _StochasticKernel(KernelModel):
-    """What the two low-rank learners share: parameters, the choice of the rank, the ascent."""
+    """Base class of the two low-rank learners: parameters, the choice of the rank, the ascent."""
 
     rank: int | None = None
     _: KW_ONLY
@@ -255,7 +256,7 @@ class _StochasticKernel(KernelModel):
     @staticmethod
     @abc.abstractmethod
     def _largest(rank: int) -> int:
-        """Number of items in the largest set that is possible at this rank."""
+        """Size of the largest set of positive probability at this rank."""
 
     def _choose_rank(self, read: Baskets, rng: np.random.Generator) -> int:
         self.rank_scores_: dict[int, float] = {}
@@ -313,40 +314,40 @@ class LowRankKernel(_StochasticKernel):
     Parameters
     ----------
     rank : int, optional
-        Columns of V; no set of more items has positive probability, so it must reach the size of the largest basket. By
-        default the rank under which a fifth of the baskets, held out, is most likely; each rank tried costs a fit.
+        Number of columns of V. Larger sets have probability 0, so the rank must be at least the size of the largest
+        basket. By default, the rank of largest likelihood on a held-out fifth of the baskets, with one fit per rank.
     regularization : float
         Strength :math:`\alpha` of the popularity penalty :math:`\alpha \sum_i \lVert v_i\rVert^2/\mu_i`
         ([GartrellEtAl2017]_).
     pseudo_count : float
-        Number of occurrences that are added to those observed of each item, in the length of its row.
+        Strength c of the term :math:`\frac{c}{T} \sum_i \log L_{ii}`, which acts like c more occurrences of each item.
     n_epochs : int, optional
-        Passes over the baskets; by default 30, or more where those would make fewer than 1,000 steps.
+        Number of passes over the baskets; by default 30, or more if 30 passes have fewer than 1,000 steps.
     batch_size : int
-        Baskets per gradient step.
+        Number of baskets per gradient step.
     learning_rate : float
-        First step size of Adam, relative to the size of the entries it starts from; it falls to zero in the end.
+        Initial step size of Adam, relative to the size of the initial entries; it decays to zero.
     tol : float
         The fit counts as converged if the last pass raised the objective by less than this.
     rng : int, Generator or None
-        For the start and the order of the baskets.
+        Seed or generator for the initial values and the order of the baskets.
     verbose : bool
         Show a progress bar.
 
     Attributes
     ----------
     dpp_ : DPP
-        The learned distribution, in its dual form.
+        The learned distribution, in dual form.
     V_ : ndarray of shape (n_items, rank)
         The factor.
     rank_ : int
-        The rank in use.
+        The rank used.
     rank_scores_ : dict of int to float
         Mean log-likelihood of the held-out baskets for every rank tried; empty if `rank` was given.
     n_items_ : int
         Size of the ground set.
     names_ : ndarray of shape (n_items,) or None
-        Names of the items, if the baskets had any.
+        Names of the items, if the baskets contain names.
     convergence_ : Convergence
         How the fit ended, and the objective of every pass.
 
@@ -354,8 +355,8 @@ class LowRankKernel(_StochasticKernel):
     -----
     A step takes :math:`O(nD^2)` for the normaliser and :math:`O(m^2 D)` for each basket of m items, batched by size.
 
-    A symmetric kernel only repels: :math:`\Pr(i \in Y \mid A \subseteq Y) \le \Pr(i \in Y)`. To recommend items that
-    are bought together, use :class:`NonsymmetricKernel`.
+    Under a symmetric kernel items only repel: :math:`\Pr(i \in Y \mid A \subseteq Y) \le \Pr(i \in Y)`. To recommend
+    items that are bought together, use :class:`NonsymmetricKernel`.
 
     Examples
     --------
@@ -390,7 +391,7 @@ class NonsymmetricKernel(_StochasticKernel):
     Parameters
     ----------
     rank : int, optional
-        Columns of V and of B; sets of up to about twice as many items are possible. By default chosen as in
+        Number of columns of V and of B. Sets may have up to about twice as many items. By default chosen as in
         :class:`LowRankKernel`.
     regularization, regularization_skew : float
         Strengths of the popularity penalties on the rows of V and of B.
@@ -400,7 +401,7 @@ class NonsymmetricKernel(_StochasticKernel):
     Attributes
     ----------
     dpp_ : NonsymmetricDPP
-        The learned distribution, in low-rank form: no n x n matrix is made.
+        The learned distribution, in low-rank form: no n x n matrix is formed.
     V_, B_ : ndarray of shape (n_items, rank)
         The factors.
     C_ : ndarray of shape (rank, rank)
@@ -410,12 +411,12 @@ class NonsymmetricKernel(_StochasticKernel):
 
     Notes
     -----
-    The decomposition of [GartrellEtAl2021]_; the symmetric part is positive semidefinite, so no probability is ever
-    negative. Costs are those of :class:`LowRankKernel` with twice the rank.
+    The decomposition is that of [GartrellEtAl2021]_. The symmetric part is positive semidefinite, so no probability is
+    negative. The cost is that of :class:`LowRankKernel` with twice the rank.
 
     Examples
     --------
-    Items 0 and 1 come together or not at all, which no symmetric kernel can say:
+    Items 0 and 1 occur only together, which no symmetric kernel can model:
 
     >>> import diverset as dv
     >>> baskets = [[0, 1], [], [0, 1, 2], [2]] * 50

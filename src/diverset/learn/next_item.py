@@ -1,4 +1,4 @@
-"""How well models predict the next item: hit rate and rank of a removed item, beside two simple rules."""
+"""Evaluation of next-item prediction: hit rate and rank of a removed item, compared with two simple baselines."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class NextItemScores:
     Attributes
     ----------
     hit_rate : float
-        Part of the baskets whose missing item was among the first n.
+        Fraction of the baskets whose removed item is among the first n recommendations.
     mean_rank : float
-        Mean place of the missing item, from 1.
+        Mean rank of the removed item, from 1.
     percentile : float
-        Mean percentage of the other items that it was placed before; 50 by chance.
+        Mean percentage of the other items that are ranked after the removed item; 50 by chance.
     hit_error, rank_error, percentile_error : float
-        Half widths of 95% intervals of the three, over the baskets.
+        Half-widths of 95% confidence intervals of the three means over the baskets.
     """
 
     hit_rate: float
@@ -54,11 +54,11 @@ class NextItemReport:
     scores : dict of str to NextItemScores
         The models in the order given, then ``"popularity"`` and ``"co-occurrence"``.
     n : int
-        How many recommendations count as a hit.
+        A removed item among the first n recommendations is a hit.
     n_baskets : int
-        Baskets that an item was removed from.
+        Number of baskets from which an item was removed.
     n_unknown : int
-        Items of test baskets that the models do not know, which were left out.
+        Number of items of test baskets that were ignored because the models do not know them.
     """
 
     scores: dict[str, NextItemScores]
@@ -89,35 +89,34 @@ def compare_next_item(
     max_baskets: int = 1000,
     rng: RNGLike = 0,
 ) -> NextItemReport:
-    """Remove an item from each test basket, and rank it among all other items by each model.
+    """Remove an item from each test basket, and let each model rank it among all other items.
 
     Parameters
     ----------
     models : fitted model, or mapping of names to fitted models
-        Learned from the same items.
+        Models fitted to the same items.
     train : baskets
-        Baskets that the simple rules count, in any form that ``fit`` takes.
+        Training baskets for the two baselines, in any form that ``fit`` accepts.
     test : baskets
-        Baskets that no model has seen; names that the models do not know are left out, and so are baskets of fewer than
-        two items.
+        Held-out baskets. Names that the models do not know are ignored, and so are baskets of fewer than two items.
     n : int
-        How many recommendations count as a hit.
+        A removed item among the first n recommendations is a hit.
     max_baskets : int
-        Most test baskets to use; they are chosen at random if there are more.
+        Maximum number of test baskets; if there are more, a random sample is used.
     rng : int, Generator or None
-        Chooses the baskets, and the item of each.
+        Seed or generator for the choice of baskets and removed items.
 
     Returns
     -------
     NextItemReport
-        For each model, for ``"popularity"`` (the share of training baskets that hold an item) and for
-        ``"co-occurrence"`` (that share among the training baskets that hold an item of the basket, averaged over its
-        items), all on the same questions.
+        Scores of each model, of ``"popularity"`` (the fraction of training baskets that contain an item) and of
+        ``"co-occurrence"`` (this fraction among the training baskets that contain a given item of the basket, averaged
+        over its items), all on the same removed items.
 
     Notes
     -----
-    Items with equal scores share their places: each counts with the mean of them, and with the part of a hit that
-    a random order would give. A model that gives the rest of a basket probability zero ranks all items equally.
+    Ties share their mean rank, and count as a hit with the probability that a random order would give. If a model gives
+    the rest of a basket probability zero, all items tie.
 
     Examples
     --------
@@ -154,7 +153,7 @@ def compare_next_item(
 
 
 def _known_part(data: Any, model: BasketModel) -> tuple[Baskets, int]:
-    """Baskets without the items that a model of names does not know, and how often such items were left out."""
+    """Baskets without the items that a model of names does not know, and the number of items ignored."""
     if model.names_ is None:
         return model._read(data), 0
     found, names = numbered(data)
@@ -173,7 +172,7 @@ def _known_part(data: Any, model: BasketModel) -> tuple[Baskets, int]:
 def _co_occurrence(baskets: Baskets) -> Scores:
     together = baskets.pair_counts()
     counts = baskets.counts
-    # Popularity decides where no item of the basket has been seen with either of two.
+    # Popularity breaks ties between items that never occurred with an item of the basket.
     popular = 1e-6 * counts / max(len(baskets), 1)
 
     def scores(basket: IntArray) -> FloatArray:

@@ -1,4 +1,4 @@
-r"""Learning the quality of items from sets that were chosen ([KuleszaTaskar2012]_, section 4.2)."""
+r"""Learning the quality of items from observed sets ([KuleszaTaskar2012]_, section 4.2)."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from diverset.numerics.validation import LARGEST, as_finite, check_count, check_
 
 __all__ = ["LogisticQuality", "QualityModel", "log_likelihoods"]
 
-#: Newton steps after L-BFGS at most; each about squares the error.
+#: Maximum number of Newton steps after L-BFGS; each step about squares the error.
 _NEWTON_STEPS = 30
-#: Part of the largest eigenvalue of the features' Gram matrix below which they are dependent.
+#: Features are dependent if an eigenvalue of their Gram matrix is below this fraction of the largest.
 _DEPENDENT = 1e-12
 
 
 class Objective:
-    """Log-posterior of many examples and its derivatives, in theta scaled to features of unit size."""
+    """Log-posterior of many examples and its derivatives; `loss` takes theta for features of unit size."""
 
     def __init__(self, examples: list[Example], *, fixed_size: bool, prior_variance: float | None, n_jobs: int) -> None:
         self.examples = examples
@@ -70,7 +70,7 @@ class Objective:
         return total + self.precision * np.eye(len(theta))
 
     def loss(self, scaled: FloatArray) -> tuple[float, FloatArray]:
-        """What L-BFGS minimises: minus the log-posterior, for features of unit size."""
+        """The loss that L-BFGS minimises: the negative log-posterior, for features of unit size."""
         value, gradient = self.value_and_gradient(scaled / self.scale)
         return -value, -gradient / self.scale
 
@@ -88,30 +88,30 @@ class QualityModel(Estimator):
 
         L_{ij}(X; \theta) = q_i S_{ij}(X) q_j, \qquad q_i = \exp\left(\tfrac12 \theta^T f_i(X)\right).
 
-    Similarities are given, theta is learned by maximising the log-likelihood of the observed sets, less
-    :math:`\lVert\theta\rVert^2 / 2\sigma^2` for a Gaussian prior. The problem is concave
+    Similarities are given. The weights theta maximise the log-likelihood of the observed sets, minus
+    :math:`\lVert\theta\rVert^2 / 2\sigma^2` for a Gaussian prior. The objective is concave
     ([KuleszaTaskar2012]_, Proposition 4.2).
 
     Parameters
     ----------
     prior_variance : float, optional
-        Variance :math:`\sigma^2` of a zero-mean Gaussian prior on each weight; by default there is no prior, and data
-        for which the likelihood has no maximum are refused.
+        Variance :math:`\sigma^2` of a zero-mean Gaussian prior on each weight. By default there is no prior, and data
+        for which the likelihood has no maximum raise an error.
     rho : float
-        A constant feature added to the diversity features (:math:`S + \rho^2`): the larger, the more alike all
-        items are and the smaller the sets.
+        A constant feature added to the diversity features (:math:`S + \rho^2`). A larger value makes all items more
+        similar and the sets smaller.
     fixed_size : bool
-        Take the sizes of the sets as known: k-DPPs, each with the k of its observed set. A feature that is
-        constant within instances then has no effect, and is refused without a prior.
+        Whether the sizes of the sets are known. The models are then k-DPPs with the k of the observed sets. A feature
+        that is constant within instances then has no effect, and raises an error if there is no prior.
     max_iter : int
-        L-BFGS iterations at most.
+        Maximum number of L-BFGS iterations.
     tol : float
         The fit has converged when no component of the gradient, per example and for features of unit size,
         exceeds this.
     n_jobs : int, optional
-        Threads over which instances are spread; one by default. Results do not depend on it.
+        Number of threads; one by default. Results do not depend on it.
     warm_start : bool
-        Start from the weights of the fit before.
+        Start from the weights of the previous fit.
     verbose : bool
         Show a progress bar.
 
@@ -122,9 +122,9 @@ class QualityModel(Estimator):
     covariance_ : ndarray of shape (n_features, n_features)
         Inverse Fisher information, with the prior's precision added if there is one.
     standard_errors_ : ndarray of shape (n_features,)
-        Square roots of its diagonal.
+        Square roots of the diagonal of `covariance_`.
     log_likelihood_ : float
-        Of all training sets together, without the prior.
+        Log-likelihood of all training sets together, without the prior.
     convergence_ : Convergence
         How the fit ended, and the log-posterior after every iteration.
     n_features_in_ : int
@@ -132,9 +132,9 @@ class QualityModel(Estimator):
 
     Notes
     -----
-    L-BFGS with exact gradients, each one Cholesky factorisation and a triangular inverse per instance,
-    :math:`O(n^3)` or :math:`O(nD^2)` from D < n diversity features; Newton steps, by the Fisher information, finish.
-    Without a prior a linear program first decides whether a maximum exists (``diverset.learn.separability``).
+    The method is L-BFGS with exact gradients, then Newton steps with the Fisher information. A gradient takes one
+    Cholesky factorisation and a triangular inverse per instance: :math:`O(n^3)`, or :math:`O(nD^2)` for D < n diversity
+    features. Without a prior, a linear program first tests whether a maximum exists (``diverset.learn.separability``).
 
     Examples
     --------
@@ -167,9 +167,9 @@ class QualityModel(Estimator):
         Parameters
         ----------
         instances : sequence of Instance
-            Inputs, of any sizes, with the same quality features.
+            Instances of any sizes, with the same quality features.
         sets : sequence of iterables of int
-            The observed set of each: items 0 to n - 1 of the instance.
+            The observed set of each instance, from its items 0 to n - 1.
 
         Returns
         -------
@@ -205,7 +205,7 @@ class QualityModel(Estimator):
         self.standard_errors_ = np.sqrt(np.maximum(np.diagonal(self.covariance_), 0.0))
 
     def set_coef(self, coef: Any) -> QualityModel:
-        """Use given weights, of shape (n_features,), instead of learned ones, as for simulations; returns the model."""
+        """Set the weights, of shape (n_features,), without learning, as for simulations; returns the model."""
         theta = self.coef_ = as_finite(coef, name="coef", shape=(None,)).copy()
         self.n_features_in_ = len(theta)
         return self
@@ -229,7 +229,7 @@ class QualityModel(Estimator):
     def gradient(self, instances: Sequence[Instance], sets: Sequence[Iterable[int]], coef: Any = None) -> FloatArray:
         """Gradient of the log-likelihood of all sets, without the prior, of shape (n_features,).
 
-        It is taken at the weights `coef`, by default those of the model.
+        It is evaluated at the weights `coef`, by default those of the model.
         """
         theta = self.coef_ if coef is None else as_finite(coef, name="coef", shape=(None,))
         examples = read_examples(instances, sets, self.rho)
@@ -247,7 +247,7 @@ class QualityModel(Estimator):
         return np.exp(log_quality)
 
     def dpp(self, instance: Instance) -> DPP:
-        """The DPP of an instance: sample it, or hand it to any inference method (``of_size(k)`` for a k-DPP)."""
+        """The DPP of an instance, for sampling and inference; its method ``of_size(k)`` gives the k-DPP."""
         check_fitted(self, "coef_")
         read = read_instance(instance, "the instance", self.rho, self.n_features_in_)
         return read.dpp(0.5 * (read.F @ self.coef_))
@@ -255,17 +255,17 @@ class QualityModel(Estimator):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class LogisticQuality(QualityModel):
-    r"""Quality by logistic regression: every item by itself, chosen or not.
+    r"""Quality by logistic regression, which treats every item as chosen or not independently of the others.
 
     The weights maximise :math:`\sum_i \log\Pr(\text{item } i \text{ is chosen or not})` with odds
-    :math:`\exp(\theta^T f_i)`, as if all items were independent; similarities are used only afterwards, in :meth:`dpp`,
-    :meth:`score` and :meth:`log_prob`. The LR baseline of [KuleszaTaskar2012]_, section 4.2: it isolates what learning
-    in context adds, and its sets tend to have the wrong size, since training ignores repulsion.
+    :math:`\exp(\theta^T f_i)`, as if all items were independent. Similarities are used only afterwards, in :meth:`dpp`,
+    :meth:`score` and :meth:`log_prob`. This is the LR baseline of [KuleszaTaskar2012]_, section 4.2. Its sets tend to
+    have the wrong size, since training ignores repulsion.
 
     Parameters
     ----------
     prior_variance, rho, max_iter, tol, n_jobs, warm_start, verbose
-        As in :class:`QualityModel`; `rho` is used by :meth:`dpp` and what is computed from it, not in training.
+        As in :class:`QualityModel`; `rho` affects :meth:`dpp`, :meth:`score` and :meth:`log_prob`, but not training.
 
     Attributes
     ----------
@@ -306,7 +306,7 @@ def _maximize(
     """L-BFGS, then Newton steps; returns theta and the report."""
     from scipy.optimize import minimize
 
-    # A gradient per example and for features of unit size says how far the mean features are from the observed ones.
+    # The gradient per example, for features of unit size, is the difference of observed and expected mean features.
     tolerance = tol * len(objective.examples)
     value = -objective.loss(start * objective.scale)[0]
     trace = [value]
@@ -322,7 +322,7 @@ def _maximize(
             jac=True,
             method="L-BFGS-B",
             callback=after_iteration,
-            # Close to the maximum Newton steps are cheaper than line searches that fight rounding.
+            # Close to the maximum, rounding slows the line search down, and Newton steps are cheaper.
             options={"maxiter": max_iter, "gtol": max(tolerance, 1e-5 * len(objective.examples)), "maxcor": 20},
         )
     theta = found.x / objective.scale
@@ -331,10 +331,10 @@ def _maximize(
         value, gradient = objective.value_and_gradient(theta)
         if np.abs(gradient / objective.scale).max(initial=0.0) <= tolerance:
             break
-        # In features of unit size: lstsq would take those on a small scale for dependent ones.
+        # Scale features to unit size: lstsq would treat features of small scale as dependent.
         information = objective.information(theta) / np.outer(objective.scale, objective.scale)
         step = np.linalg.lstsq(information, gradient / objective.scale, rcond=None)[0] / objective.scale
-        # The longest of a halving sequence of steps that does not lower the objective by more than rounding.
+        # Halve the step until the objective does not fall by more than rounding error.
         rounding = 8.0 * float(np.finfo(np.float64).eps) * abs(value)
         candidates = (theta + step / 2.0**halvings for halvings in range(40))
         better = next((at for at in candidates if objective.value_and_gradient(at)[0] >= value - rounding), None)
@@ -349,7 +349,7 @@ def _maximize(
 
 
 def _check_maximum_exists(examples: list[Example], fixed_size: bool) -> None:
-    """Raise an error that names the cause if theta is not determined, or infinite."""
+    """Raise an error that states the cause if theta is not unique or not finite."""
     _check_features(examples, fixed_size)
     separation = find_separation(examples, fixed_size=fixed_size)
     if separation is None:
@@ -364,7 +364,7 @@ def _check_maximum_exists(examples: list[Example], fixed_size: bool) -> None:
 
 
 def _check_features(examples: list[Example], fixed_size: bool) -> None:
-    """Raise an error for features whose weights no data could determine."""
+    """Raise an error for features whose weights cannot be identified from any sets."""
 
     def seen(F: FloatArray) -> FloatArray:
         return F - F.mean(axis=0) if fixed_size and len(F) else F

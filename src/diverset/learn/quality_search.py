@@ -26,15 +26,15 @@ class QualityModelCV(Estimator):
     Parameters
     ----------
     prior_variances : sequence of float
-        Candidates; within each fold and rho they are tried in order, each fit starting from the one before.
+        Candidates. Within each fold and rho they are tried in order, and each fit starts from the previous one.
     rhos : sequence of float
         Candidates for the constant feature.
     cv : int
-        Number of folds, into which the instances are shuffled.
+        Number of folds; the instances are shuffled first.
     fixed_size, max_iter, tol, n_jobs
         As in :class:`QualityModel`.
     rng : int, Generator or None
-        For the folds.
+        Seed or generator for the folds.
     verbose : bool
         Show a progress bar.
 
@@ -45,9 +45,9 @@ class QualityModelCV(Estimator):
     scores_ : ndarray of shape (n_rhos, n_variances)
         Mean held-out log-likelihood per instance.
     model_ : QualityModel
-        The model with the best pair, fitted to everything.
+        The model with the best pair, fitted to all instances.
     coef_ : ndarray of shape (n_features,)
-        Its weights.
+        Weights of `model_`.
 
     Examples
     --------

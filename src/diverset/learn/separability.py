@@ -1,21 +1,21 @@
-r"""Whether the likelihood of a log-linear quality model has a finite maximum.
+r"""Test whether the likelihood of a log-linear quality model has a finite maximum.
 
 The likelihood of an exponential family has no finite maximum if and only if there is a direction d, not constant on
-the possible sets, along which every observed set is a best one:
+the possible sets, along which every observed set is optimal:
 
 .. math::
 
     \sum_{i \in Y_t} d^T f_{ti} \ge \sum_{i \in Y'} d^T f_{ti} \qquad \text{for all } Y' \text{ with } \det S_{Y'} > 0.
 
-Possible sets are those of linearly independent items, the independent sets of a matroid. There a set is best as soon
-as no single addition, removal or exchange improves it, so the exponentially many conditions shrink to
+The possible sets are those of linearly independent items, the independent sets of a matroid. In a matroid, a set is
+optimal if no single addition, removal or exchange improves it. So the exponentially many conditions reduce to
 
 * :math:`d^T f_i \ge 0` for i in Y;
 * :math:`d^T f_j \le 0` for j outside the span of Y;
 * :math:`d^T f_i \ge d^T f_j` for j in the span of Y and each i that j may replace,
 
-and for sets of a fixed size to the exchanges alone. One linear program in as many unknowns as features looks for d.
-With S of full rank it is the test for separable data of logistic regression.
+and for sets of a fixed size to the exchanges alone. A linear program with one unknown per feature finds d. If S has
+full rank, this is the separability test of logistic regression.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from diverset.numerics.linalg import positions_outside
 
 __all__ = ["Separation", "find_separation"]
 
-#: Conditional variance, relative to the item's own, below which an item lies in the span of others.
+#: An item is in the span of others if its conditional variance, relative to its variance, is below this.
 _DEPENDENT = 1e-10
-#: Weight of an item, relative to the largest, below which it plays no part in a dependence.
+#: An item is not part of a linear dependence if its weight, relative to the largest, is below this.
 _UNUSED = 1e-7
 _TOLERANCE = 1e-7
 
@@ -41,8 +41,8 @@ _TOLERANCE = 1e-7
 class Separation:
     """A direction along which the likelihood rises without bound; its largest entry is 1 or -1.
 
-    `instances` names those whose likelihood rises strictly. `items` are observed items of the first of them whose
-    quality it raises, or items left out whose quality it lowers.
+    `instances` are those whose likelihood rises strictly. `items` belong to the first of these instances: observed
+    items whose quality rises along the direction, or other items whose quality falls.
     """
 
     direction: FloatArray
@@ -51,9 +51,9 @@ class Separation:
 
 
 def find_separation(examples: list[Example], *, fixed_size: bool) -> Separation | None:
-    """A direction of unbounded likelihood, or None where the maximum is finite.
+    """A direction of unbounded likelihood, or None if the maximum is finite.
 
-    A linear program, solved by HiGHS, with at most :math:`n + |Y|(n - |Y|)` conditions for each instance.
+    HiGHS solves a linear program with at most :math:`n + |Y|(n - |Y|)` conditions per instance.
     """
     from scipy.optimize import linprog
 
@@ -84,12 +84,12 @@ def find_separation(examples: list[Example], *, fixed_size: bool) -> Separation 
 
 
 def _conditions(example: Example, fixed_size: bool) -> tuple[FloatArray, IntArray]:
-    """Rows a with a.d >= 0, and the pair of items each is about (one item twice where it is about one)."""
+    """Rows a of the conditions a.d >= 0, and the pair of items of each condition (one item twice for a single item)."""
     F, Y = example.instance.F, example.observed
     others = positions_outside(Y, example.instance.n)
     possible, free, replaces = _places(example, others)
     if fixed_size:
-        # An item outside the span may take any place.
+        # An item outside the span may replace any item.
         j, i = np.nonzero(replaces | free[:, None])
         return F[Y[i]] - F[others[j]], np.column_stack([Y[i], others[j]])
     added = others[free]
@@ -100,7 +100,7 @@ def _conditions(example: Example, fixed_size: bool) -> tuple[FloatArray, IntArra
 
 
 def _places(example: Example, others: IntArray) -> tuple[BoolArray, BoolArray, BoolArray]:
-    """Which other items are possible at all, which lie outside the span of Y, and whose place each may take."""
+    """Which other items are possible, which are outside the span of Y, and which items of Y each may replace."""
     Y, instance = example.observed, example.instance
     norms = np.sqrt(instance.similarity_diagonal())
     own, those = norms[others], norms[Y]

@@ -1,13 +1,13 @@
-r"""Differentiable log-likelihoods for people who train embeddings: DPPs as PyTorch distributions.
+r"""DPPs as PyTorch distributions, with differentiable log-likelihoods for training embeddings.
 
 Kernels may be batched, and depend on anything that PyTorch can differentiate:
 
-* :class:`DPPDistribution` with ``log_prob`` of subsets given as boolean masks, bounds of the entropy that can be
-  maximised, inclusion probabilities;
+* :class:`DPPDistribution` has ``log_prob`` of subsets given as boolean masks, differentiable bounds of the entropy,
+  and inclusion probabilities;
 * :class:`KDPPDistribution`, the same for sets of k items.
 
-Masks have one entry per item. Nothing else in diverset needs PyTorch; without it this module imports, and its classes
-name the install command when they are used.
+Masks have one entry per item. No other module of diverset needs PyTorch. Without PyTorch this module can be imported,
+and its classes raise an error with the install command when they are used.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["DPPDistribution", "KDPPDistribution"]
 
 
 def _log_det_psd(a: Any) -> Any:
-    """Log-determinant of positive definite matrices; ``-inf``, without a gradient, where Cholesky fails."""
+    """Log-determinant of positive definite matrices; ``-inf``, without a gradient, if Cholesky fails."""
     factor, failed = torch.linalg.cholesky_ex(a)
     value = 2.0 * torch.log(torch.diagonal(factor, dim1=-2, dim2=-1).clamp_min(1e-300)).sum(-1)
     return torch.where(failed == 0, value, torch.full_like(value, -torch.inf))
@@ -46,12 +46,12 @@ if TYPE_CHECKING or found("torch"):
         L : tensor of shape (..., n, n), optional
             Likelihood kernels, symmetric positive semidefinite.
         features : tensor of shape (..., n, D), optional
-            Instead of L: embeddings B with :math:`L = BB^T`. The normaliser is then that of the D x D dual where D < n.
+            Embeddings B with :math:`L = BB^T`, instead of L. If D < n, the normaliser is computed from the D x D dual.
 
         Notes
         -----
-        ``log_prob`` broadcasts masks against the batch of kernels. float64 is advised: a determinant of a few dozen
-        similar items leaves few digits of float32.
+        ``log_prob`` broadcasts masks against the batch of kernels. Use float64: the determinant of a few dozen similar
+        items has few correct digits in float32.
 
         Examples
         --------
@@ -89,14 +89,14 @@ if TYPE_CHECKING or found("torch"):
             return self._L if self.features is None else self.features @ self.features.transpose(-1, -2)
 
         def _small(self) -> Any:
-            """L, or its dual where that is smaller: the nonzero eigenvalues are the same."""
+            """L, or its dual if that is smaller: the nonzero eigenvalues are the same."""
             if self.features is not None and self.features.shape[-1] < self.n_items:
                 return self.features.transpose(-1, -2) @ self.features
             return self.L
 
         @property
         def log_normalizer(self) -> Any:
-            r""":math:`\log\det(L + I)`, of the batch's shape."""
+            r""":math:`\log\det(L + I)`, of the shape of the batch."""
             small = self._small()
             value = _log_det_psd(small + torch.eye(small.shape[-1], dtype=small.dtype, device=small.device))
             if not bool(torch.isfinite(value).all()):
@@ -109,7 +109,7 @@ if TYPE_CHECKING or found("torch"):
 
         def log_volume(self, value: Any) -> Any:
             r""":math:`\log\det L_Y`; ``-inf`` for dependent items."""
-            # L at the rows and columns of each mask and the identity elsewhere: its determinant is that of the block.
+            # L in the rows and columns of each mask, the identity elsewhere: the determinant is that of the block.
             inside = _check_mask(value, self.n_items).to(self.L.dtype)
             block = self.L * inside.unsqueeze(-1) * inside.unsqueeze(-2)
             return _log_det_psd(block + torch.diag_embed(1.0 - inside))
@@ -127,13 +127,13 @@ if TYPE_CHECKING or found("torch"):
             return torch.diagonal(self.marginal_kernel, dim1=-2, dim2=-1)
 
         def entropy_bounds(self) -> tuple[Any, Any]:
-            r"""Lower and upper bound of the entropy, both differentiable.
+            r"""Differentiable lower and upper bounds of the entropy.
 
             .. math::  \sum_m h(\kappa_m) \le H(Y) \le \sum_i h(K_{ii}), \qquad h(p) = -p\log p - (1-p)\log(1-p),
 
-            with the eigenvalues and with the diagonal of K. The second is the entropy of independent items; the first
-            that of the free-fermion state whose occupied sites are Y, which no measurement of the sites can undercut.
-            They meet for diagonal kernels. The exact entropy takes all subsets.
+            with the eigenvalues and the diagonal of K. The upper bound is the entropy of independent items. The lower
+            bound is the entropy of the free-fermion state whose occupied sites are Y; measuring the sites cannot lower
+            it. The bounds are equal for diagonal kernels. The exact entropy is a sum over all subsets.
             """
             lam = torch.linalg.eigvalsh(self._small()).clamp_min(0.0)
             return _binary_entropy(lam / (1.0 + lam)).sum(-1), _binary_entropy(self.mean).sum(-1)
@@ -147,7 +147,7 @@ if TYPE_CHECKING or found("torch"):
             return KDPPDistribution(self._L, k, features=self.features)
 
     def _binary_entropy(p: Any) -> Any:
-        # Clamped where p log p has an infinite slope and value zero.
+        # Clamped, since p log p has an infinite slope at p = 0.
         tiny = torch.finfo(p.dtype).tiny
         p = p.clamp(tiny, 1.0 - torch.finfo(p.dtype).eps)
         return -(p * torch.log(p) + (1.0 - p) * torch.log1p(-p))
@@ -166,9 +166,9 @@ if TYPE_CHECKING or found("torch"):
 
         Notes
         -----
-        :math:`\log e_k` by the recursion of [KuleszaTaskar2012]_, Algorithm 7, in logarithms, on the eigenvalues: O(nk)
-        steps that PyTorch differentiates. Eigenvalues are enough, and their gradient exists also where some are equal,
-        since :math:`e_k` is symmetric in them.
+        :math:`\log e_k` is computed from the eigenvalues by the recursion of [KuleszaTaskar2012]_, Algorithm 7, in
+        logarithms: O(nk) steps, which PyTorch differentiates. The gradient also exists if eigenvalues are equal, since
+        :math:`e_k` is symmetric in them.
         """
 
         def __init__(self, L: Any = None, k: int = 1, *, features: Any = None) -> None:
@@ -180,13 +180,13 @@ if TYPE_CHECKING or found("torch"):
 
         @property
         def log_normalizer(self) -> Any:
-            r""":math:`\log e_k(\lambda)`, of the batch's shape."""
+            r""":math:`\log e_k(\lambda)`, of the shape of the batch."""
             lam = torch.linalg.eigvalsh(self._small())
             log_lam = torch.log(lam.clamp_min(torch.finfo(lam.dtype).tiny))
             low = torch.full_like(log_lam[..., 0], -torch.inf)
             table = [torch.zeros_like(low)] + [low] * self.k
             for m in range(log_lam.shape[-1]):
-                # From the highest order down, so that each entry read is from the step before.
+                # From the highest order down, so that each entry read is from the previous step.
                 for order in range(min(m + 1, self.k), 0, -1):
                     term = log_lam[..., m] + table[order - 1]
                     table[order] = term if order == m + 1 else torch.logaddexp(table[order], term)
@@ -200,7 +200,7 @@ if TYPE_CHECKING or found("torch"):
 
         @property
         def marginal_kernel(self) -> Any:
-            """A k-DPP has none."""
+            """Raise an error: a k-DPP has no marginal kernel."""
             raise DiversetError("a k-DPP has no marginal kernel; of its probabilities this module has log_prob only")
 
 else:
