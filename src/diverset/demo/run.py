@@ -255,7 +255,7 @@ def explain(choice: Choice) -> str:
 def write_map(choice: Choice, output: Path) -> None:
     """Draw the map into a file, atomically."""
     from diverset.demo.us_map import draw_us_map
-    from diverset.plots._matplotlib import require_matplotlib
+    from diverset.plots._plane import require_matplotlib
 
     require_matplotlib()
     from matplotlib.figure import Figure

@@ -7,7 +7,7 @@ import numpy as np
 from diverset._typing import BoolArray, FloatArray
 from diverset.demo.cities import EARTH_RADIUS_KM, Choice, load_us_outline
 from diverset.plots import place_labels, plot_selection
-from diverset.plots._matplotlib import BASELINE, SELECTED, require_matplotlib
+from diverset.plots._plane import BASELINE, SELECTED, require_matplotlib
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
