@@ -84,12 +84,10 @@ class Document(NamedTuple):
 def read_documents(
     sources: Any, stdin: TextIO | None = None, *, notes: list[str] | None = None, **options: Any
 ) -> list[Document]:
-    """Read documents from a path, a frame, or a sequence of them.
+    """Read documents from a path, a frame, or a sequence of them; the options are the fields of :class:`_Reader`.
 
-    A folder stands for all files in it that can be read, in order of name; ``-``, and an empty sequence, for standard
-    input (a text, a web page or JSON). The options are the fields of :class:`_Reader`; columns are found by their names
-    by default. Files of a folder that cannot be read, and pages that diverset wrote, are skipped with a remark in
-    `notes`.
+    A folder stands for all files in it that can be read, in order of name, with a remark in `notes` on the others;
+    ``-``, and an empty sequence, for standard input (a text, a web page or JSON).
     """
     reader = _Reader([] if notes is None else notes, **options)
     single = isinstance(sources, str | os.PathLike) or is_frame(sources)
