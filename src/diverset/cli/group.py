@@ -5,7 +5,7 @@ Bad input ends in one line on standard error and exit code 2, a fault of the env
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import wraps
 from inspect import Signature, signature
@@ -32,22 +32,14 @@ COMPLETE = "_DIVERSET_COMPLETE"
 class _OneLineErrors(TyperGroup):
     """A command group that answers errors with one line on standard error and an exit code."""
 
-    def main(
-        self,
-        args: Sequence[str] | None = None,
-        prog_name: str | None = None,
-        complete_var: str | None = None,
-        standalone_mode: bool = True,
-        windows_expand_args: bool = True,
-        **extra: Any,
-    ) -> Any:
+    def main(self, *args: Any, **extra: Any) -> Any:
         """Run the group, and turn errors into exit codes."""
         if COMPLETE in os.environ:
             from typer._completion_classes import completion_init  # registers the shells that Typer supports
 
             completion_init()
         try:
-            code = super().main(args, prog_name, complete_var, False, windows_expand_args, **extra)
+            code = super().main(*args, **extra | {"standalone_mode": False})
         except (KeyboardInterrupt, typer.Abort):
             code = INTERRUPTED
         except BrokenPipeError:  # the reader of standard output has closed it
