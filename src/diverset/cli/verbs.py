@@ -170,8 +170,8 @@ def report(found: "FoundThreads", console: "Console") -> None:
     from diverset.threads.found import day_of
 
     corpus = found.corpus
-    for t, (thread, name) in enumerate(zip(found.places, found.names, strict=True), start=1):
-        first, last = found.dates[t - 1]
+    threads = zip(found.places, found.names, found.dates, strict=True)
+    for t, (thread, name, (first, last)) in enumerate(threads, start=1):
         line(console, f"{t}  {printable(name, console)} ({first} to {last})", style="bold")
         for i in thread.tolist():
             item = f"{day_of(corpus.times[i])}  {corpus.titles[i]}"
@@ -229,16 +229,10 @@ def _report(choice: "ImageChoice", console: "Console") -> None:
     from diverset.cli.console import aligned, line, printable, table
 
     scores = [] if choice.scores is None else aligned(choice.scores[choice.picks])
-    rows = [
-        [
-            str(row["rank"]),
-            printable(row["file"], console),
-            *scores[i : i + 1],
-            str(row["stands_for"]),
-            str(row["near_copies"] or ""),
-        ]
-        for i, row in enumerate(choice.records())
-    ]
+    rows = []
+    for i, row in enumerate(choice.records()):
+        counts = [str(row["stands_for"]), str(row["near_copies"] or "")]
+        rows.append([str(row["rank"]), printable(row["file"], console), *scores[i : i + 1], *counts])
     console.print(table([">#", "~image", *([">score"] if scores else []), ">stands for", ">near copies"], rows))
     copies = sum(original != i for i, original in enumerate(choice.copy_of.tolist()))
     also = f", {copies} of them near-duplicates of others" if copies else ""

@@ -1,7 +1,4 @@
-"""``diverset demo``: ten diverse large cities out of two hundred, a summary of reports, and threads of news.
-
-Each part is compared with a simple method, and an index page shows the numbers.
-"""
+"""``diverset demo``: ten diverse large cities out of two hundred, a summary of reports, and threads of news."""
 
 import base64
 import math
@@ -22,9 +19,10 @@ import diverset as dv
 from diverset._result import ending
 from diverset._typing import FloatArray, IntArray
 from diverset.cli.console import line, table, working
-from diverset.demo.cities import Choice, choose_cities
+from diverset.demo.cities import Choice, choose_cities, draw_us_map
 from diverset.errors import MissingExtraError
 from diverset.io.files import atomic_write, check_writable
+from diverset.plots._plane import require_matplotlib
 
 if TYPE_CHECKING:
     from diverset.text import Summary
@@ -37,10 +35,9 @@ _MIME = {".png": "image/png", ".svg": "image/svg+xml"}
 
 
 def run_demo(k: int, *, output: Path, seed: int | None, **model: float) -> None:
-    """Pick the cities, summarise the reports, thread the news; print tables, and write a map and pages.
+    """Pick the cities, summarise the reports, thread the news; print tables, and write a map, and pages beside it.
 
-    The map is PNG, SVG or PDF by the extension of `output`. The names of the pages are its name with ``-summary.html``,
-    ``-threads.html`` and ``-index.html`` at the end. `model` are arguments of `choose_cities`.
+    An index page compares each part with a simple method. `model` are arguments of `choose_cities`.
     """
     from diverset.pages.base import render
 
@@ -83,11 +80,8 @@ def demo_summary(output: Path, console: Console, max_words: int = 50) -> "Summar
     line(console, summary.text, style="bold")
     rows = [
         [
-            shorten(why["sentence"], 40, placeholder=" …"),
-            why["document"],
-            f"no. {why['quality_rank']}",
-            f"{why['novelty']:.0%}",
-            f"{why['inclusion_probability']:.0%}",
+            *(shorten(why["sentence"], 40, placeholder=" …"), why["document"], f"no. {why['quality_rank']}"),
+            *(f"{why[name]:.0%}" for name in ("novelty", "inclusion_probability")),
         ]
         for why in summary.explain()
     ]
@@ -199,8 +193,7 @@ def _clusters(X: FloatArray, k: int, length: int) -> list[IntArray]:
     from scipy.cluster.vq import kmeans2
 
     centres, labels = kmeans2(X, k, minit="++", seed=0)
-    distance = ((X - centres[labels]) ** 2).sum(axis=1)
-    order = np.argsort(distance, kind="stable")
+    order = np.argsort(((X - centres[labels]) ** 2).sum(axis=1), kind="stable")
     return [order[labels[order] == c][:length] for c in range(k)]
 
 
@@ -254,9 +247,6 @@ def explain(choice: Choice) -> str:
 
 def write_map(choice: Choice, output: Path) -> None:
     """Draw the map into a file, atomically."""
-    from diverset.demo.us_map import draw_us_map
-    from diverset.plots._plane import require_matplotlib
-
     require_matplotlib()
     from matplotlib.figure import Figure
 

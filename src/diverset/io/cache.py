@@ -76,9 +76,8 @@ def _entries(root: Path) -> list[Path]:
 class Cache:
     """Named arrays on disk, one file for each key; safe for several threads and processes.
 
-    Entries are in a subfolder `kind`, and are found only by the `version` of the code that stored them. When they take
-    more than `max_bytes`, the least recently used ones are deleted. ``notes`` holds a remark if the cache cannot be
-    used, ``damaged`` the number of damaged entries found and deleted.
+    Entries are in a subfolder `kind`, and are found only by the `version` of the code that stored them. ``notes`` holds
+    a remark if the cache cannot be used, ``damaged`` the number of damaged entries found and deleted.
     """
 
     def __init__(

@@ -271,7 +271,8 @@ def write_table(
             return write_parquet(temporary, columns, types or {}, as_text)
         with temporary.open("w", encoding="utf-8", errors="replace", newline="") as file:
             if kind == ".csv":
-                return _write_csv(file, columns, raw_cells)
+                file.write(csv_text(columns, raw_cells))
+                return
             for row in zip(*columns.values(), strict=True):
                 values = (None if isinstance(cell, float) and not math.isfinite(cell) else cell for cell in row)
                 record = dict(zip(columns, values, strict=True))
@@ -281,15 +282,10 @@ def write_table(
 def csv_text(columns: Mapping[str, Sequence[Any]], raw_cells: bool) -> str:
     """Columns as CSV; see :func:`write_table`."""
     file = io.StringIO(newline="")
-    _write_csv(file, columns, raw_cells)
-    return file.getvalue()
-
-
-def _write_csv(file: TextIO, columns: Mapping[str, Sequence[Any]], raw_cells: bool) -> None:
+    rows = (columns, *zip(*columns.values(), strict=True))
     shown = as_text if raw_cells else _harmless
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow([shown(name) for name in columns])
-    writer.writerows([shown(cell) for cell in row] for row in zip(*columns.values(), strict=True))
+    csv.writer(file, lineterminator="\n").writerows([shown(cell) for cell in row] for row in rows)
+    return file.getvalue()
 
 
 def _typed(cells: list[Any]) -> list[Any]:
