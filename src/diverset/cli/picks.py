@@ -80,10 +80,8 @@ class _Rows(Result):
         """One line per pick, with one number; the text is cut to the width that the other columns leave."""
         candidates = self.candidates
         heads = [">#", f"<{printable(candidates.id_name or 'row', console, 20)}"]
-        columns = [
-            [str(rank) for rank in range(1, len(picks) + 1)],
-            [printable(candidates.label(i), console, 24) for i in picks.tolist()],
-        ]
+        labels = [printable(candidates.label(i), console, 24) for i in picks.tolist()]
+        columns = [[str(rank) for rank in range(1, len(picks) + 1)], labels]
         if candidates.quality is not None:
             heads.append(f">{printable(candidates.quality_name or '', console, 16)}")
             columns.append(aligned(candidates.quality[picks]))
@@ -152,13 +150,12 @@ class Picks(_Rows):
 
     def __str__(self) -> str:
         selection = self.selection
-        parts = [f"{len(selection)} of {self.candidates.n:,} rows, compared by {self.candidates.compared_by}"]
+        text = f"{len(selection)} of {self.candidates.n:,} rows, compared by {self.candidates.compared_by}; "
         volume = f"log-volume {round(selection.log_det, 3) + 0.0:.3f}"
-        parts.append(volume if math.isfinite(selection.log_det) else "no volume")
+        text += volume if math.isfinite(selection.log_det) else "no volume"
         if selection.upper_bound is not None:
-            gap = selection.gap
-            parts.append("no set is better" if gap < 1e-9 else f"at most {gap:.3g} below the best")
-        text = "; ".join(parts) + "."
+            text += "; no set is better" if selection.gap < 1e-9 else f"; at most {selection.gap:.3g} below the best"
+        text += "."
         kept, now, before = selection.kept, selection.redundancy, selection.redundancy_before
         if kept is None or now is None or before is None:
             return text

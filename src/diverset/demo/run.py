@@ -48,7 +48,13 @@ def run_demo(k: int, *, output: Path, seed: int | None, **model: float) -> None:
     report(choice, screen)
     cards = []
     try:
-        write_map(choice, output)
+        require_matplotlib()
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(11, 7), dpi=150)
+        draw_us_map(choice, figure)
+        with atomic_write(output) as temporary:
+            figure.savefig(temporary)
     except MissingExtraError as error:
         line(screen, f"No map written: {error}", soft_wrap=True)
     else:
@@ -243,17 +249,6 @@ def explain(choice: Choice) -> str:
     times = f"{math.exp(size):,.1f}" if size < math.log(1e6) else f"10^{size / math.log(10):.0f}"
     sets = ("diverse", "most populous") if log_ratio >= 0 else ("most populous", "diverse")
     return f"{text}The model finds the {sets[0]} set {times} times as likely as the {sets[1]} one."
-
-
-def write_map(choice: Choice, output: Path) -> None:
-    """Draw the map into a file, atomically."""
-    require_matplotlib()
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(11, 7), dpi=150)
-    draw_us_map(choice, figure)
-    with atomic_write(output) as temporary:
-        figure.savefig(temporary)
 
 
 def _picks_table(choice: Choice, names: list[str]) -> Table:

@@ -142,9 +142,9 @@ class _Reader:
                 left -= min(left, file.stat().st_size)
             except DiversetError as error:
                 faults.append(str(error))
-        if not found and faults:
-            raise DiversetError(faults[0])
         if faults:
+            if not found:
+                raise DiversetError(faults[0])
             self.notes.append(f"{plural(len(faults), 'file')} left out: {faults[0]}")
         return found
 
@@ -233,10 +233,8 @@ def _first(table: Table, names: Sequence[str]) -> list[Any]:
 def date_in_name(name: str) -> np.datetime64 | None:
     """The date in a file name such as ``2005-02-24-pope.txt`` or ``20050224.md``; None if there is none."""
     for year, _, month, day in _DATE_IN_NAME.findall(name):
-        try:
+        with suppress(ValueError):
             return np.datetime64(f"{year}-{month}-{day}", "s")
-        except ValueError:
-            continue
     return None
 
 
@@ -244,12 +242,10 @@ def _kind_of(text: str) -> str:
     """The kind of a text from standard input, by its beginning."""
     if re.match(r"\s*<(!doctype|html)", text, re.IGNORECASE):
         return ".html"
-    for kind in (".jsonl", ".json"):
-        try:
-            parse_table(text.lstrip().partition("\n")[0] if kind == ".jsonl" else text, kind, "")
-        except DiversetError:
-            continue
-        return kind
+    for kind, part in ((".jsonl", text.lstrip().partition("\n")[0]), (".json", text)):
+        with suppress(DiversetError):
+            parse_table(part, kind, "")
+            return kind
     return ".txt"
 
 

@@ -75,9 +75,7 @@ def as_markdown(result: Result) -> str:
 
 
 def _cell(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    return "" if value is None else short(str(value), 400)
+    return f"{value:.4g}" if isinstance(value, float) else "" if value is None else short(str(value), 400)
 
 
 def plain(text: str) -> str:
@@ -114,9 +112,7 @@ def short(text: str, length: int) -> str:
 def some_of(n: int, without: IntArray, most: int) -> IntArray:
     """Rows other than `without`, at most `most` of them, evenly spaced."""
     others = np.setdiff1d(np.arange(n), without)
-    if len(others) <= most:
-        return others
-    return others[np.linspace(0, len(others) - 1, most).round().astype(np.int64)]
+    return others[np.linspace(0, len(others) - 1, min(len(others), most)).round().astype(np.int64)]
 
 
 def placed(candidates: Any, shown: IntArray) -> tuple[FloatArray, str]:

@@ -96,20 +96,19 @@ def place_labels(
     for (x, y), label in zip(points.tolist(), labels, strict=True):
         note = ax.annotate(label, (x, y), xytext=(0, 0), textcoords="offset points", path_effects=halo, **text)
         size, anchor = note.get_window_extent().size, ax.transData.transform((x, y))
-        best: tuple[float, int, Bbox] | None = None
-        for rank, offset in enumerate(candidates):
+        best: tuple[float, tuple[float, float], Bbox] | None = None
+        for offset in candidates:
             # The nearest edge or corner of the text lies at the anchor plus the offset.
             left, bottom = anchor + np.multiply(offset, pixels_per_point) - (1.0 - np.sign(offset)) / 2.0 * size
             box = Bbox.from_bounds(left, bottom, *size)
             cost = _cost(box, taken, obstacles, frame, margin=_MARGIN * pixels_per_point)
             if best is None or cost < best[0]:
-                best = (cost, rank, box)
+                best = (cost, offset, box)
             if cost == 0.0:
                 break
         assert best is not None
-        _, rank, box = best
+        _, (dx, dy), box = best
         taken.append(box)
-        dx, dy = candidates[rank]
         note.set_horizontalalignment("left" if dx > 0 else "right" if dx < 0 else "center")
         note.set_verticalalignment("bottom" if dy > 0 else "top" if dy < 0 else "center_baseline")
         note.set_position((dx, dy))
@@ -326,12 +325,13 @@ def plot_part_marginals(
     background: ArrayLike | None = None,
     ax: "Axes | None" = None,
 ) -> "list[Artist]":
-    """Draw where each part is likely to be, in a colour of its own: the more opaque, the more probable.
+    """Draw where each part is likely to be, in a colour of its own: opaque at its most probable place.
 
     Parameters
     ----------
     marginals : mapping or sequence of array_like
-        For each part (named, if a mapping) its marginals: of shape (M,) for M places, or an image (height, width).
+        For each part (named, if a mapping) its marginals: of shape (M,) for M places, or an image (height, width). Each
+        part is scaled to its own largest marginal.
     positions : array_like of shape (M, 2), optional
         Where the places lie; needed for marginals of shape (M,).
     background : array_like, optional
@@ -341,10 +341,6 @@ def plot_part_marginals(
     -------
     list of Artist
         One for each part: a collection of dots, or an image.
-
-    Notes
-    -----
-    Each part is scaled to its own largest marginal.
     """
     named = dict(marginals) if isinstance(marginals, Mapping) else {str(i): p for i, p in enumerate(marginals)}
     ax = axes_for(ax)
