@@ -236,8 +236,7 @@ def connected(address: str) -> Iterator[None]:
 def pick_blocks(request: Request, step: Callable[[str], None]) -> tuple[Candidates, dv.Selection, IntArray, int]:
     """Pick rows of a Parquet, NPY or Zarr file in blocks.
 
-    Returns the picks and then the rows given as candidates, the selection and the given rows as positions among these,
-    and the number of rows to pick.
+    Returns the picks and the given rows as candidates, the positions of both among these, and the number to pick.
     """
     for name in ("text", "embeddings", "model"):
         if getattr(request, name) is not None:

@@ -134,10 +134,7 @@ class Out:
 
 
 def sharing(*makers: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the options of these classes besides its own, the last ones at the end of the help.
-
-    Objects of the classes are its first arguments.
-    """
+    """Give a command the options of these classes besides its own; objects of them are its first arguments."""
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         shared = [signature(maker).parameters for maker in makers]

@@ -35,10 +35,7 @@ _MIME = {".png": "image/png", ".svg": "image/svg+xml"}
 
 
 def run_demo(k: int, *, output: Path, seed: int | None, **model: float) -> None:
-    """Pick the cities, summarise the reports, thread the news; print tables, and write a map, and pages beside it.
-
-    An index page compares each part with a simple method. `model` are arguments of `choose_cities`.
-    """
+    """Run the three parts, with `model` for `choose_cities`; print tables, and write a map, and pages beside it."""
     from diverset.pages.base import render
 
     screen = Console()

@@ -110,10 +110,7 @@ def read_parquet(name: str) -> tuple[dict[str, Any], int, dict[str, Array], Call
 
 
 def _parquet_columns(pa: Any, source: Any, types: Mapping[str, Any]) -> tuple[dict[str, Array], dict[str, Any]]:
-    """Columns of numbers and of vectors as arrays; the others, and those with missing entries, as Arrow columns.
-
-    Columns of one type share a matrix in column order, so that adjacent columns form a matrix without a copy.
-    """
+    """Columns of numbers and of vectors as arrays; the others, and those with missing entries, as Arrow columns."""
     n = source.metadata.num_rows
     arrays: dict[str, Array] = {}
     others: dict[str, Any] = {}
@@ -132,7 +129,7 @@ def _parquet_columns(pa: Any, source: Any, types: Mapping[str, Any]) -> tuple[di
             arrays[name] = block
         else:
             rest.append(name)
-    for dtype, names in by_type.items():
+    for dtype, names in by_type.items():  # columns of one type share a matrix: adjacent ones need no copy
         matrix = np.empty((n, len(names)), dtype=dtype, order="F")
         for start in range(0, len(names), _COLUMNS_AT_ONCE):
             some = names[start : start + _COLUMNS_AT_ONCE]

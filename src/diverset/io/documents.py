@@ -62,10 +62,9 @@ _MARKDOWN: tuple[tuple[re.Pattern[str], Any], ...] = (
 
 
 class Document(NamedTuple):
-    """A document.
+    """A document, with its place in the input; the date is in UTC, or None for the reason given.
 
-    ``text`` is a list of sentences if the file lists them. ``date`` is in UTC, with the ``zone`` as written, or None
-    with the ``reason``. ``where`` and ``row`` are the place in the input.
+    ``text`` is a list of sentences if the file lists them. ``zone`` is the time zone as written.
     """
 
     text: str | list[str]

@@ -56,11 +56,8 @@ def guess_text(table: Table, reserved: set[str]) -> str | None:
 
 
 def guess_features(table: Table, reserved: set[str], by_text: bool) -> tuple[str | None, str | None, str]:
-    """What to compare rows by if the user names no column: a text, or columns of numbers; and a remark on the guess.
-
-    The order is: vectors, numbered columns (an embedding), texts of several words, numbers, any text (with `by_text`
-    only texts).
-    """
+    """What to compare rows by if the user names no column: a text, or columns of numbers; and a remark on the guess."""
+    # In this order: vectors, numbered columns (an embedding), texts of several words, numbers, any text.
     text = guess_text(table, reserved)
     others = [name for name in table.guessable if name not in reserved and not looks_like_id(name)]
     if not by_text:

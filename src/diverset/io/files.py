@@ -236,10 +236,7 @@ def check_output(
     inputs: Iterable[str | os.PathLike[str] | None] = (),
     force: bool = False,
 ) -> None:
-    """Refuse an output that could not be written, has an extension not in `kinds`, or would overwrite an input.
-
-    An existing file in an input folder counts as an input, unless it is a page that diverset wrote.
-    """
+    """Refuse an output that could not be written, has an extension not in `kinds`, or would overwrite an input."""
     if ending(output, kinds) == ".parquet":
         pyarrow()
     target = check_writable(output)
@@ -249,7 +246,7 @@ def check_output(
         source = Path(os.path.realpath(given)) if given is not None and given != "-" else None
         if source is None or not source.exists():
             continue
-        inside = source.is_dir() and target.is_relative_to(source)
+        inside = source.is_dir() and target.is_relative_to(source)  # and not a page that diverset wrote
         if inside:
             with suppress(DiversetError, EnvironmentFault), open_file(target) as file:
                 inside = not is_own_page(file.read(4096))

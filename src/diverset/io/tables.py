@@ -261,10 +261,7 @@ def write_table(
     *,
     raw_cells: bool = False,
 ) -> None:
-    """Write columns as CSV, JSON lines or Parquet (with Arrow `types`, where known) by the extension, atomically.
-
-    In CSV, a text that a spreadsheet would execute as a formula gets an apostrophe in front, unless `raw_cells`.
-    """
+    """Write columns as CSV (formulas get an apostrophe unless `raw_cells`), JSON lines or Parquet, atomically."""
     kind = output.suffix.lower()
     with atomic_write(output) as temporary:
         if kind == ".parquet":
@@ -280,7 +277,7 @@ def write_table(
 
 
 def csv_text(columns: Mapping[str, Sequence[Any]], raw_cells: bool) -> str:
-    """Columns as CSV; see :func:`write_table`."""
+    """Columns as CSV; unless `raw_cells`, what a spreadsheet would execute as a formula gets an apostrophe in front."""
     file = io.StringIO(newline="")
     rows = (columns, *zip(*columns.values(), strict=True))
     shown = as_text if raw_cells else _harmless

@@ -1,7 +1,4 @@
-"""The page of a selection: map, bars and list that follow a slider over settings of the dial.
-
-All data are in one block of JSON, which the script of the page inserts as text.
-"""
+"""The page of a selection: map, bars and list that follow a slider, with all data in one block of JSON."""
 
 import math
 import warnings
