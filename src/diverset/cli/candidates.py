@@ -24,9 +24,6 @@ from diverset.text.tfidf import tfidf
 
 __all__ = ["Candidates", "connected", "find_rows", "pick_blocks", "read_candidates", "read_ids"]
 
-#: The address that stands for threads of this process.
-HERE = "here"
-
 
 @dataclass(eq=False)
 class Candidates:
@@ -203,7 +200,7 @@ def _without_direction(table: Table, features: Array) -> list[str]:
 @contextmanager
 def connected(address: str) -> Iterator[None]:
     """Let Dask compute on the cluster at `address`, or on threads of this process."""
-    if address == HERE:
+    if address == "here":
         yield
         return
     try:

@@ -117,8 +117,7 @@ def choose_cities(
 ) -> Choice:
     """Pick k diverse large cities, the k largest for comparison, and with `rng` also a random set.
 
-    Cities are similar over distances of about `length_scale` km; `population_power` is the exponent of the population
-    in the quality, of which 0 uses distances only.
+    Cities are similar over about `length_scale` km; `population_power` is the exponent of the population in quality.
     """
     cities = load_us_cities()
     if not 1 <= k <= len(cities):

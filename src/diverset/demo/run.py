@@ -108,9 +108,6 @@ def demo_threads(output: Path, console: Console) -> "FoundThreads":
     return found
 
 
-# the index page ---------------------------------------------------------------------------------------------------
-
-
 def _card(name: str, href: Path, about: str, columns: list[str], rows: dict[str, list[str]], caption: str) -> Any:
     """The part of the index page about one task."""
     card = {"name": name, "href": f"./{href.name}", "about": about, "columns": columns, "caption": caption}
@@ -198,9 +195,6 @@ def _clusters(X: FloatArray, k: int, length: int) -> list[IntArray]:
     centres, labels = kmeans2(X, k, minit="++", seed=0)
     order = np.argsort(((X - centres[labels]) ** 2).sum(axis=1), kind="stable")
     return [order[labels[order] == c][:length] for c in range(k)]
-
-
-# the cities -------------------------------------------------------------------------------------------------------
 
 
 def report(choice: Choice, console: Console) -> None:

@@ -1,7 +1,4 @@
-"""Strict reading of dates: every accepted form is listed, names of months are English, and all times become UTC.
-
-General parsers such as ``dateutil`` fill missing parts from today's date and accept ``10`` or ``may`` as a date.
-"""
+"""Strict reading of dates: every form is listed, and no part is filled from today's date as ``dateutil`` does."""
 
 import re
 from collections.abc import Sequence
