@@ -14,8 +14,7 @@ import numpy as np
 import scipy.sparse
 
 import diverset as dv
-from diverset.demo.cities import load_us_cities, load_us_outline
-from diverset.demo.us_map import albers
+from diverset.demo.cities import albers, load_us_cities, load_us_outline
 
 # %%
 # The model

@@ -11,8 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import diverset as dv
-from diverset.demo.cities import choose_cities, load_us_cities
-from diverset.demo.us_map import draw_us_map
+from diverset.demo.cities import choose_cities, draw_us_map, load_us_cities
 
 # %%
 # The model

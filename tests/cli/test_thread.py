@@ -14,7 +14,7 @@ import diverset as dv
 from diverset.cli import app
 from diverset.cli.verbs import thread as command
 from diverset.demo.run import demo_threads
-from diverset.io.dates import parse_date as parse_time
+from diverset.io.dates import parse_dates
 from diverset.threads import example_news
 
 ITEMS = [
@@ -191,7 +191,7 @@ def test_rows_without_a_date_are_left_out_with_a_remark(run, tmp_path):
     ],
 )  # fmt: skip
 def test_dates_as_people_have_them(written, day):
-    assert str(parse_time(written))[:10] == f"2020-01-{day}"
+    assert str(parse_dates([written]).times[0])[:10] == f"2020-01-{day}"
 
 
 def test_files_without_dates_or_texts(run, tmp_path):

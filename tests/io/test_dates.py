@@ -6,8 +6,17 @@ from datetime import UTC, date, datetime, timedelta, timezone
 import numpy as np
 import pytest
 
-from diverset.io.dates import parse_date, parse_dates
+from diverset.io.dates import parse_dates
 from diverset.io.documents import date_in_name
+
+
+def parse_date(cell, **options):
+    """The date of one cell; raises ValueError with the reason if there is none."""
+    found = parse_dates([cell], **options)
+    if found.reasons:
+        raise ValueError(found.reasons[0])
+    return found.times[0]
+
 
 #: The day of January 2020 that each cell means.
 MIXED = {

@@ -1,6 +1,6 @@
 """The ``diverset`` command: flags become arguments of the Python functions, and errors become one line."""
 
-from diverset.cli import compare, demo, select, verbs  # noqa: F401  (each adds its commands)
+from diverset.cli import compare, select, verbs  # noqa: F401  (each adds its commands)
 from diverset.cli.group import app
 
 __all__ = ["app", "main"]

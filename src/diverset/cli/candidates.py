@@ -1,12 +1,12 @@
 """Rows of a file, read and turned into features; with ``--dask``, rows in blocks, of which only the picks are read."""
 
+import os
 import warnings
 from collections.abc import Callable, Container, Iterable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,17 +24,10 @@ from diverset.text.tfidf import tfidf
 
 __all__ = ["Candidates", "connected", "find_rows", "pick_blocks", "read_candidates", "read_ids"]
 
-#: The address that stands for threads of this process.
-HERE = "here"
-
 
 @dataclass(eq=False)
 class Candidates:
-    """The rows that can be picked.
-
-    ``rows`` are their numbers in the table; ``features`` (an array, or a sparse matrix of words) and ``quality`` have
-    one entry for each of them.
-    """
+    """The rows that can be picked: their numbers in the table, and an entry of features and quality for each."""
 
     table: Table
     rows: IntArray
@@ -81,8 +74,7 @@ def read_candidates(
 ) -> Candidates:
     """Read the file and turn its rows into features; remarks on guesses and skipped rows are in ``notes``.
 
-    Columns in `reserved` are not features unless the user names them. Ids must differ in all rows, or in all rows with
-    the same value of the column `within`. `step` is called with a description of each step.
+    Columns in `reserved` are not guessed as features. Ids must differ in all rows with the same value of `within`.
     """
     table = read_table(request.file, encoding=request.encoding)
     quality = None if request.quality is None else table.numbers(request.quality)
@@ -95,17 +87,18 @@ def read_candidates(
     if not (text or columns or request.embeddings or table.features is not None):
         text, columns, note = reading.guess_features(table, taken, request.model is not None)
         notes.append(note)
-    features: Any
+    features: Any = table.features
+    by = "its features"
     keep = np.ones(table.n, dtype=bool)
     axes = None
     similarity = request.similarity or "cosine"
     if text is not None:
         step("Reading the texts")
         texts = table.texts(text)
-        features = (
-            tfidf(texts, sublinear=True, floor=2.0)[0] if request.model is None else reading.embed(texts, request.model)
-        )
-        by = f"{'words' if request.model is None else f'embeddings by {request.model}'} of {text}"
+        if request.model is None:
+            features, by = tfidf(texts, sublinear=True, floor=2.0)[0], f"words of {text}"
+        else:
+            features, by = reading.embed(texts, request.model), f"embeddings by {request.model} of {text}"
         keep = reading.rows_with_words(table, text, texts, features, notes)
         features = features[keep]
         if similarity == "rbf" and is_sparse(features):
@@ -127,9 +120,6 @@ def read_candidates(
                 f"{request.embeddings} has {len(features)} rows and {table.name} has {table.n}; there must be one "
                 "embedding for each row"
             )
-    else:
-        assert table.features is not None
-        features, by = table.features, "its features"
     if similarity == "rbf":
         check_fits_in_memory(
             24 * len(features) ** 2,
@@ -172,7 +162,7 @@ def find_rows(wanted: str | None, candidates: Candidates, option: str, encoding:
 
 def read_ids(wanted: str, id_name: str | None, option: str, encoding: str | None = None) -> list[str]:
     """Ids from a list with commas, or from a file: the id column of a table, or one id per line of any other file."""
-    if not _is_file(wanted):
+    if not os.path.isfile(wanted):
         ids = wanted.split(",")
     elif kind_of(wanted) in READABLE:
         if id_name is None:
@@ -183,13 +173,6 @@ def read_ids(wanted: str, id_name: str | None, option: str, encoding: str | None
     return [name.strip() for name in ids if name.strip()]
 
 
-def _is_file(wanted: str) -> bool:
-    try:
-        return Path(wanted).is_file()
-    except (OSError, ValueError):  # too long for a name
-        return False
-
-
 def refuse_unknown(
     ids: list[str], known: Container[str], wanted: str, option: str, id_name: str | None, name: str, n: int
 ) -> None:
@@ -197,7 +180,7 @@ def refuse_unknown(
     unknown = [i for i in ids if i not in known]
     if not unknown:
         return
-    if _is_file(wanted):
+    if os.path.isfile(wanted):
         note = f"{option} {wanted}: {len(unknown)} of {len(ids)} ids are not in {name}"
         warnings.warn(note, DiversetWarning, stacklevel=2)  # becomes a note of the result
         return
@@ -208,19 +191,16 @@ def refuse_unknown(
 
 def _without_direction(table: Table, features: Array) -> list[str]:
     """A remark about rows of zeros."""
-    empty = np.flatnonzero(~np.any(features, axis=1))
-    if not len(empty):
-        return []
-    which = table.where(int(empty[0]))
-    if len(empty) == 1:
-        return [f"{which} has 0 for all features; it counts as unlike every other row"]
-    return [f"{len(empty)} rows have 0 for all features, {which} is the first; they count as unlike every other row"]
+    empty = [table.where(i) for i in np.flatnonzero(~np.any(features, axis=1)).tolist()]
+    if len(empty) < 2:
+        return [f"{which} has 0 for all features; it counts as unlike every other row" for which in empty]
+    return [f"{len(empty)} rows have 0 for all features, {empty[0]} is the first; they count as unlike every other row"]
 
 
 @contextmanager
 def connected(address: str) -> Iterator[None]:
     """Let Dask compute on the cluster at `address`, or on threads of this process."""
-    if address == HERE:
+    if address == "here":
         yield
         return
     try:
@@ -253,15 +233,13 @@ def connected(address: str) -> Iterator[None]:
 def pick_blocks(request: Request, step: Callable[[str], None]) -> tuple[Candidates, dv.Selection, IntArray, int]:
     """Pick rows of a Parquet, NPY or Zarr file in blocks.
 
-    Returns the picks and then the rows given as candidates, the selection and the given rows as positions among these,
-    and the number of rows to pick.
+    Returns the picks and the given rows as candidates, the positions of both among these, and the number to pick.
     """
-    unfit = {"--text": request.text, "--embeddings": request.embeddings, "--model": request.model}
-    for name, value in unfit.items():
-        if value is not None:
+    for name in ("text", "embeddings", "model"):
+        if getattr(request, name) is not None:
             raise DiversetError(
-                f"{name} cannot be combined with --dask, which compares rows by numbers in the file; write embeddings "
-                "into a column of lists once, and name it with --features"
+                f"--{name} cannot be combined with --dask, which compares rows by numbers in the file; write "
+                "embeddings into a column of lists once, and name it with --features"
             )
     if request.similarity == "rbf":
         raise DiversetError(
@@ -310,7 +288,6 @@ def pick_blocks(request: Request, step: Callable[[str], None]) -> tuple[Candidat
         id_name = "row"
     picked.column(id_name)
     own = None if request.quality is None else np.array(columns[request.quality], dtype=np.float64)
-    taken = {name for name in (request.quality, id_name) if name is not None}
     candidates = Candidates(
         table=picked,
         rows=np.arange(len(fetched)),
@@ -320,7 +297,7 @@ def pick_blocks(request: Request, step: Callable[[str], None]) -> tuple[Candidat
         quality=own,
         quality_name=request.quality,
         id_name=id_name,
-        text_name=reading.guess_text(picked, taken),
+        text_name=reading.guess_text(picked, {request.quality or id_name, id_name}),
         notes=notes,
         total=n,
     )

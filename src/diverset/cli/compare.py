@@ -1,12 +1,12 @@
 """``diverset compare``: the arguments of :func:`diverset.compare`."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from diverset._result import Result
 from diverset.cli.group import Out, Seed, app, option, sharing
-from diverset.cli.select import Request
+from diverset.cli.select import Common, Request
 from diverset.errors import DiversetError
 
 if TYPE_CHECKING:
@@ -23,9 +23,9 @@ _LEFT_OUT = ["quality kept", "redundancy", "Vendi score", "shared with top-k", "
 
 
 @app.command(epilog="Example:  diverset compare papers.csv -k 10 --text abstract --quality score -o methods.html")
-@sharing(Request, Out)
+@sharing(Common, Out)
 def compare(
-    request: Request,
+    common: Common,
     out: Out,
     methods: Annotated[str | None, option("Methods, with commas; all by default.", "NAMES")] = None,
     dials: Annotated[str | None, option("Settings of the dial; 0.1,0.2,...,1 by default.", "D,D")] = None,
@@ -40,8 +40,8 @@ def compare(
     from diverset.cli.candidates import read_candidates
     from diverset.cli.console import heard, working
 
+    request = Request(**vars(common), seed=seed or 0)
     out.check(Compared, [*request.inputs, qrels])
-    request = replace(request, seed=0 if seed is None else seed)
     request.check()
     if qrels is not None and clicked is not None:
         raise DiversetError("--qrels and --clicked both hold judgements; give one of them")
@@ -81,9 +81,9 @@ class Compared(Result):
     @property
     def title(self) -> str:
         """Heading of the page."""
-        n, queries = len(self.candidates.rows), len(self.found.queries)
-        single = self.found.queries == (None,)
-        rows = f"{self.k:g} of {n:,} rows in" if single else f"{self.k:g} rows for each of {queries:,} queries in"
+        rows = f"{self.k:g} of {len(self.candidates.rows):,} rows in"
+        if self.found.queries != (None,):
+            rows = f"{self.k:g} rows for each of {len(self.found.queries):,} queries in"
         return f"{len(self.found)} ways to pick {rows} {Path(self.candidates.table.name).name}"
 
     def asked(self, output: Path) -> dict[str, Any]:
@@ -105,10 +105,8 @@ class Compared(Result):
         if self.found.queries != (None,):
             return rows
         label = self.candidates.label
-        return [
-            row | {"picks": [label(i) for i in each.picks[0].tolist()]}
-            for row, each in zip(rows, self.found, strict=True)
-        ]
+        picks = ([label(i) for i in each.picks[0].tolist()] for each in self.found)
+        return [row | {"picks": ids} for row, ids in zip(rows, picks, strict=True)]
 
     def to_dict(self) -> dict[str, Any]:
         """All settings, and the chosen one."""
@@ -128,8 +126,7 @@ class Compared(Result):
         more = len(found) - len(found.headline)
         hidden = f" {more} more settings go into a file, with -o." if more else ""
         queries = "" if found.queries == (None,) else f", {len(found.queries)} queries"
-        compared_by = self.candidates.compared_by
-        line(console, f"{self.candidates.n:,} rows{queries}, compared by {compared_by}.{hidden}")
+        line(console, f"{self.candidates.n:,} rows{queries}, compared by {self.candidates.compared_by}.{hidden}")
 
     def _table(self, width: int) -> "Table":
         """A table with as many columns as fit into the width of the terminal."""

@@ -20,11 +20,7 @@ __all__ = ["Console", "aligned", "heard", "line", "printable", "say", "table", "
 
 @contextmanager
 def working(message: str) -> Iterator[Callable[..., None]]:
-    """Show a message and a bar on a terminal if the work takes longer than a second; yields a function to change them.
-
-    The function takes a text, and optionally how much is done and the total amount; the bar moves to and fro without a
-    total.
-    """
+    """Show a message and a bar on a terminal if the work takes over a second; yields a function that sets both."""
     console = Console(stderr=True)
     columns = (SpinnerColumn(), TextColumn("{task.description} ...", markup=False), BarColumn(), TaskProgressColumn())
     bar = Progress(*columns, console=console, transient=True)

@@ -1,11 +1,8 @@
-"""The command group that every command joins, and the options that commands share.
-
-Bad input ends in one line on standard error and exit code 2, a fault of the environment in one line and exit code 1.
-"""
+"""The command group that every command joins, and the options that commands share."""
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import wraps
 from inspect import Signature, signature
@@ -30,24 +27,16 @@ COMPLETE = "_DIVERSET_COMPLETE"
 
 
 class _OneLineErrors(TyperGroup):
-    """A command group that answers errors with one line on standard error and an exit code."""
+    """A command group that answers errors with one line: exit code 2 for bad input, 1 for faults of the machine."""
 
-    def main(
-        self,
-        args: Sequence[str] | None = None,
-        prog_name: str | None = None,
-        complete_var: str | None = None,
-        standalone_mode: bool = True,
-        windows_expand_args: bool = True,
-        **extra: Any,
-    ) -> Any:
+    def main(self, *args: Any, **extra: Any) -> Any:
         """Run the group, and turn errors into exit codes."""
         if COMPLETE in os.environ:
             from typer._completion_classes import completion_init  # registers the shells that Typer supports
 
             completion_init()
         try:
-            code = super().main(args, prog_name, complete_var, False, windows_expand_args, **extra)
+            code = super().main(*args, **extra | {"standalone_mode": False})
         except (KeyboardInterrupt, typer.Abort):
             code = INTERRUPTED
         except BrokenPipeError:  # the reader of standard output has closed it
@@ -145,25 +134,18 @@ class Out:
 
 
 def sharing(*makers: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the options of these classes or functions besides its own; their results are its first arguments.
-
-    Parameters annotated with ``Annotated`` are options. Those of the last class are listed at the end of the help.
-    """
+    """Give a command the options of these classes besides its own; objects of them are its first arguments."""
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        shared = [
-            {name: p for name, p in signature(maker).parameters.items() if hasattr(p.annotation, "__metadata__")}
-            for maker in makers
-        ]
+        shared = [signature(maker).parameters for maker in makers]
         own = list(signature(command).parameters.values())[len(makers) :]
         first = [parameter for each in shared[:-1] for parameter in each.values()]
         every = [*first, *own, *shared[-1].values()]
 
         @wraps(command, assigned=("__module__", "__name__", "__doc__"))
         def call(**options: Any) -> None:
-            made = [
-                maker(**{name: options.pop(name) for name in each}) for maker, each in zip(makers, shared, strict=True)
-            ]
+            given = ({name: options.pop(name) for name in each} for each in shared)
+            made = [maker(**each) for maker, each in zip(makers, given, strict=True)]
             command(*made, **options)
 
         call.__signature__ = Signature([p.replace(kind=p.KEYWORD_ONLY) for p in every])  # type: ignore[attr-defined]

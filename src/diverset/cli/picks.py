@@ -1,6 +1,7 @@
 """The results of ``diverset select`` and ``sample``: rows of a file."""
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -47,9 +48,9 @@ class _Rows(Result):
     def _types(self) -> Mapping[str, Any] | None:  # type: ignore[override]
         return self.candidates.table.types
 
+    @abstractmethod
     def added(self) -> tuple[IntArray, dict[str, Sequence[Any]]]:
         """Positions of the rows to write, and columns to write beside those of the file."""
-        raise NotImplementedError
 
     def _columns(self, typed: bool) -> dict[str, Sequence[Any]]:
         picks, ours = self.added()
@@ -79,10 +80,8 @@ class _Rows(Result):
         """One line per pick, with one number; the text is cut to the width that the other columns leave."""
         candidates = self.candidates
         heads = [">#", f"<{printable(candidates.id_name or 'row', console, 20)}"]
-        columns = [
-            [str(rank) for rank in range(1, len(picks) + 1)],
-            [printable(candidates.label(i), console, 24) for i in picks.tolist()],
-        ]
+        labels = [printable(candidates.label(i), console, 24) for i in picks.tolist()]
+        columns = [[str(rank) for rank in range(1, len(picks) + 1)], labels]
         if candidates.quality is not None:
             heads.append(f">{printable(candidates.quality_name or '', console, 16)}")
             columns.append(aligned(candidates.quality[picks]))
@@ -151,13 +150,12 @@ class Picks(_Rows):
 
     def __str__(self) -> str:
         selection = self.selection
-        parts = [f"{len(selection)} of {self.candidates.n:,} rows, compared by {self.candidates.compared_by}"]
+        text = f"{len(selection)} of {self.candidates.n:,} rows, compared by {self.candidates.compared_by}; "
         volume = f"log-volume {round(selection.log_det, 3) + 0.0:.3f}"
-        parts.append(volume if math.isfinite(selection.log_det) else "no volume")
+        text += volume if math.isfinite(selection.log_det) else "no volume"
         if selection.upper_bound is not None:
-            gap = selection.gap
-            parts.append("no set is better" if gap < 1e-9 else f"at most {gap:.3g} below the best")
-        text = "; ".join(parts) + "."
+            text += "; no set is better" if selection.gap < 1e-9 else f"; at most {selection.gap:.3g} below the best"
+        text += "."
         kept, now, before = selection.kept, selection.redundancy, selection.redundancy_before
         if kept is None or now is None or before is None:
             return text
@@ -253,9 +251,11 @@ class Drawn(_Rows):
 
     def to_dict(self) -> dict[str, Any]:
         """The sets, each with its log-probability, and the seed."""
-        rows, picks = iter(self.records()), []
-        for each, log_prob in zip(self.sets, self.log_probs.tolist(), strict=True):
-            picks.append({"log_prob": log_prob, "rows": [next(rows) for _ in each]})
+        rows = iter(self.records())
+        picks = [
+            {"log_prob": log_prob, "rows": [next(rows) for _ in each]}
+            for each, log_prob in zip(self.sets, self.log_probs.tolist(), strict=True)
+        ]
         return {"seed": self.request.seed, "sets": picks, "notes": self.notes}
 
     def command(self, setting: dv.Selection | None) -> str:
@@ -286,10 +286,7 @@ class Drawn(_Rows):
 
 
 def draw(request: Request, *, draws: int = 1, page: bool = False) -> Drawn:
-    """Read a file and draw sets of rows; without a seed, a random one is used and printed.
-
-    With ``keep``, the dial is the one at which the most probable set keeps that share of quality.
-    """
+    """Read a file and draw sets of rows; with ``keep``, at the dial at which the best set keeps that quality."""
     request.check()
     if draws < 1:
         raise DiversetError(f"the number of draws is {draws}; it must be at least 1")
@@ -312,9 +309,8 @@ def draw(request: Request, *, draws: int = 1, page: bool = False) -> Drawn:
         try:
             law = dv.selection_law(candidates.features, k, diversity=request.dial, **arguments)
         except SizeError as error:
-            raise SizeError(
-                f"{error}; copies and combinations of rows are never drawn together, so choose a smaller k"
-            ) from None
+            reason = "copies and combinations of rows are never drawn together, so choose a smaller k"
+            raise SizeError(f"{error}; {reason}") from None
         step("Drawing")
         sets = [law.sample(rng=request.seed)] if draws == 1 else law.sample(draws, rng=request.seed)
         chances = np.zeros(candidates.n)

@@ -13,7 +13,7 @@ from diverset.errors import DiversetError
 if TYPE_CHECKING:
     from diverset.cli.candidates import Candidates
 
-__all__ = ["Method", "Request", "sample", "select"]
+__all__ = ["Common", "Method", "Request", "sample", "select"]
 
 WHAT, LIMITS = "What rows are compared by", "Limits"
 #: Rows picked by default.
@@ -26,11 +26,8 @@ _BLOCKS = "Read a .parquet, .npy or .zarr in blocks: on the Dask cluster at tcp:
 
 
 @dataclass(frozen=True)
-class Request:
-    """Options of the three commands; the first are theirs in common, the last are set by single commands.
-
-    Numbers have the meaning that they have in :func:`diverset.select`.
-    """
+class Common:
+    """Options of ``select``, ``sample`` and ``compare``, as in :func:`diverset.select`."""
 
     file: Annotated[
         str,
@@ -61,14 +58,20 @@ class Request:
     given: Annotated[str | None, option("Rows shown before, to avoid: a,b,c or a file.", "IDS", panel=LIMITS)] = None
     exclude: Annotated[str | None, option("Rows not to pick: a,b,c or a file.", "IDS", panel=LIMITS)] = None
     min_quality: Annotated[float | None, option("Pick no row of worse quality.", "X", panel=LIMITS)] = None
-    diversity: float | None = None
-    method: str = "greedy"
-    seed: int | None = None
-    group: str | None = None
-    per_group: int | None = None
-    cost: str | None = None
-    budget: float | None = None
-    window: int | None = None
+
+
+@dataclass(frozen=True)
+class Request(Common):
+    """Options of ``select``, of which ``sample`` and ``compare`` set some."""
+
+    diversity: Diversity = None
+    method: Method = "greedy"
+    seed: Seed = None
+    group: Annotated[str | None, option("Column of groups, for --per-group.", "COL", panel=LIMITS)] = None
+    per_group: Annotated[int | None, option("Most picks from one group.", "N", panel=LIMITS)] = None
+    cost: Annotated[str | None, option("Column of costs, for --budget.", "COL", panel=LIMITS)] = None
+    budget: Annotated[float | None, option("Limit on the total cost.", "B", panel=LIMITS)] = None
+    window: Annotated[int | None, option("Only the last W picks repel.", "W", panel=LIMITS)] = None
 
     @property
     def dial(self) -> float:
@@ -109,10 +112,9 @@ class Request:
             raise DiversetError(
                 f"--model embeds text, and {named[0]} compares rows by something else; give one of them"
             )
-        pairs = [("--cost", self.cost, "--budget", self.budget), ("--group", self.group, "--per-group", self.per_group)]
-        for one, first, other, second in pairs:
-            if (first is None) != (second is None):
-                raise DiversetError(f"{one} and {other} go together; give both or neither")
+        for one, other in (("cost", "budget"), ("group", "per_group")):
+            if (getattr(self, one) is None) != (getattr(self, other) is None):
+                raise DiversetError(f"--{one} and --{other.replace('_', '-')} go together; give both or neither")
         needs = {"--min-quality": self.min_quality, "--keep": self.keep, "--lower-is-better": self.lower_is_better}
         for name, value in needs.items():
             if value not in (None, False) and self.quality is None:
@@ -134,24 +136,14 @@ class Request:
     @property
     def calibration(self) -> dict[str, Any]:
         """Arguments on quality, which all functions of the library take."""
-        return {
-            "scale": None if self.scale == "none" else self.scale,
-            "lower_is_better": self.lower_is_better,
-            "min_quality": self.min_quality,
-        }
+        scale = None if self.scale == "none" else self.scale
+        return {"scale": scale, "lower_is_better": self.lower_is_better, "min_quality": self.min_quality}
 
     @property
     def search(self) -> dict[str, Any]:
         """Arguments of :func:`diverset.select` alone."""
-        return {
-            "diversity": self.dial,
-            "keep": self.keep,
-            "method": self.method,
-            "budget": self.budget,
-            "per_group": self.per_group,
-            "window": self.window,
-            "rng": self.seed,
-        }
+        same = {name: getattr(self, name) for name in ("keep", "method", "budget", "per_group", "window")}
+        return same | {"diversity": self.dial, "rng": self.seed}
 
     def arguments(self, candidates: "Candidates") -> dict[str, Any]:
         """Arguments on the rows; groups and costs only if they are given."""
@@ -166,13 +158,11 @@ class Request:
         }
         if self.cost is not None:
             costs = table.numbers(self.cost)
-            if costs.min() <= 0.0:
-                i = int(costs.argmin())
+            if costs[i := int(costs.argmin())] <= 0.0:
                 raise DiversetError(f"{table.name}, {table.where(i)}: the cost is {costs[i]:g}; costs must be positive")
             arguments["costs"] = costs[rows]
         if self.group is not None:
-            cells = table.column(self.group)
-            arguments["groups"] = [str(cells[i]) for i in rows.tolist()]
+            arguments["groups"] = [str(table.column(self.group)[i]) for i in rows.tolist()]
         return arguments
 
     def command(self, **changes: Any) -> str:
@@ -189,42 +179,23 @@ class Request:
         return shlex.join(words)
 
 
-@dataclass
-class Search:
-    """Options of ``select`` alone."""
-
-    diversity: Diversity = None
-    method: Method = "greedy"
-    seed: Seed = None
-    group: Annotated[str | None, option("Column of groups, for --per-group.", "COL", panel=LIMITS)] = None
-    per_group: Annotated[int | None, option("Most picks from one group.", "N", panel=LIMITS)] = None
-    cost: Annotated[str | None, option("Column of costs, for --budget.", "COL", panel=LIMITS)] = None
-    budget: Annotated[float | None, option("Limit on the total cost.", "B", panel=LIMITS)] = None
-    window: Annotated[int | None, option("Only the last W picks repel.", "W", panel=LIMITS)] = None
-
-
 @app.command(epilog="Example:  diverset select papers.csv -k 10 --text abstract --quality score -o picks.html")
-@sharing(Request, Search, Out)
-def select(
-    request: Request,
-    search: Search,
-    out: Out,
-    dask: Annotated[str | None, option(_BLOCKS, "ADDRESS")] = None,
-) -> None:
+@sharing(Request, Out)
+def select(request: Request, out: Out, dask: Annotated[str | None, option(_BLOCKS, "ADDRESS")] = None) -> None:
     """Pick rows of a file that are good and unlike each other."""
     from diverset.cli.picks import Picks, pick
 
     out.check(Picks, request.inputs)
-    picks = pick(replace(request, **vars(search)), dask=dask)
+    picks = pick(request, dask=dask)
     out.deliver(picks, picks.show)
 
 
 @app.command(
     epilog="Example:  diverset sample papers.csv -k 10 -n 5 --text abstract --quality score --seed 7 -o draws.csv"
 )
-@sharing(Request, Out)
+@sharing(Common, Out)
 def sample(
-    request: Request,
+    common: Common,
     out: Out,
     draws: Annotated[int, option("-n", "--draws", "How many sets to draw.")] = 1,
     diversity: Diversity = None,
@@ -233,7 +204,8 @@ def sample(
     """Draw random sets of rows, good and unlike each other, with their exact probabilities."""
     from diverset.cli.picks import Drawn, draw
 
+    request = Request(**vars(common), diversity=diversity, method="sample", seed=seed)
     out.check(Drawn, request.inputs)
     is_page = out.path is not None and out.path.suffix.lower() == ".html"
-    drawn = draw(replace(request, diversity=diversity, method="sample", seed=seed), draws=draws, page=is_page)
+    drawn = draw(request, draws=draws, page=is_page)
     out.deliver(drawn, drawn.show)

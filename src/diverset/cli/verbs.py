@@ -1,4 +1,4 @@
-"""``diverset summarize``, ``thread`` and ``images``: flags with the names of the arguments of the Python calls."""
+"""``diverset demo``, ``cache``, ``completion``, ``summarize``, ``thread`` and ``images``."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from diverset.cli.group import Encoding, Out, Seed, app, option, sharing
+from diverset.cli.group import COMPLETE, Encoding, Out, Seed, app, option, sharing
 from diverset.cli.select import Method
-from diverset.errors import DiversetError
+from diverset.errors import DiversetError, EnvironmentFault
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -16,11 +16,59 @@ if TYPE_CHECKING:
     from diverset.images.pick import ImageChoice
     from diverset.threads import FoundThreads
 
-__all__ = ["images", "report", "summarize", "thread"]
+__all__ = ["cache", "completion", "demo", "images", "report", "summarize", "thread"]
 
 _TEXTS = "Texts about one topic: .txt, .md, .html, tables, folders of them; - or nothing is standard input."
 _CORPUS = "Documents: .jsonl, .csv, .parquet, or a folder of dated .txt files."
 _MODEL, _COLUMNS = "Model", "Columns"
+
+
+@app.command(epilog="Example:  diverset demo -k 12 --seed 1 -o demo/cities.svg")
+def demo(
+    k: Annotated[int, option("-k", "--size", "How many cities to pick, 1 to 200.")] = 10,
+    seed: Seed = None,
+    output: Annotated[
+        Path, option("-o", "--output", "Where to write the map: .png, .svg or .pdf; pages go beside it.", "FILE")
+    ] = Path("diverset-demo.png"),
+    length_scale: Annotated[float, option("Distance in km over which cities resemble each other.")] = 500.0,
+    population_power: Annotated[
+        float, option("Weight of population: 0 is distance only, 3 is nearly the plain top k.")
+    ] = 0.5,
+) -> None:
+    """Pick diverse U.S. cities out of 200 for a map, summarise five reports, and thread half a year of news.
+
+    Large cities have high quality, and near ones are similar; likely sets are large cities far apart. With a seed, a
+    set is also drawn at random. Reports and news are invented. An index page links map, summary and threads.
+    """
+    from diverset.demo.run import run_demo
+
+    run_demo(k, output=output, length_scale=length_scale, population_power=population_power, seed=seed)
+
+
+@app.command(epilog="Example:  diverset cache --clear")
+def cache(
+    clear: Annotated[bool, option("--clear", "Delete the cached features.")] = False,
+    folder: Annotated[Path | None, option("--cache", "Another folder.", "FOLDER", show_default=False)] = None,
+) -> None:
+    """Show the folder of cached image features and its size, or delete them."""
+    from diverset.io.cache import cache_folder, clear_caches
+
+    place = folder or cache_folder()
+    if place is None:
+        raise EnvironmentFault("there is no home directory, and so no folder for caches; give one with --cache")
+    if clear:
+        typer.echo(f"{clear_caches(folder):,} bytes deleted from {place}")
+        return
+    sizes = [path.stat().st_size for path in place.rglob("*") if path.is_file()]
+    typer.echo(f"{place}: {len(sizes):,} files, {sum(sizes):,} bytes")
+
+
+@app.command(epilog='Example:  eval "$(diverset completion bash)"')
+def completion(shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(help="The shell.")]) -> None:
+    """Print a script that makes a shell complete the commands and options of diverset."""
+    from typer._completion_shared import get_completion_script
+
+    typer.echo(get_completion_script(prog_name="diverset", complete_var=COMPLETE, shell=shell))
 
 
 @dataclass
@@ -122,8 +170,8 @@ def report(found: "FoundThreads", console: "Console") -> None:
     from diverset.threads.found import day_of
 
     corpus = found.corpus
-    for t, (thread, name) in enumerate(zip(found.places, found.names, strict=True), start=1):
-        first, last = found.dates[t - 1]
+    threads = zip(found.places, found.names, found.dates, strict=True)
+    for t, (thread, name, (first, last)) in enumerate(threads, start=1):
         line(console, f"{t}  {printable(name, console)} ({first} to {last})", style="bold")
         for i in thread.tolist():
             item = f"{day_of(corpus.times[i])}  {corpus.titles[i]}"
@@ -181,16 +229,10 @@ def _report(choice: "ImageChoice", console: "Console") -> None:
     from diverset.cli.console import aligned, line, printable, table
 
     scores = [] if choice.scores is None else aligned(choice.scores[choice.picks])
-    rows = [
-        [
-            str(row["rank"]),
-            printable(row["file"], console),
-            *scores[i : i + 1],
-            str(row["stands_for"]),
-            str(row["near_copies"] or ""),
-        ]
-        for i, row in enumerate(choice.records())
-    ]
+    rows = []
+    for i, row in enumerate(choice.records()):
+        counts = [str(row["stands_for"]), str(row["near_copies"] or "")]
+        rows.append([str(row["rank"]), printable(row["file"], console), *scores[i : i + 1], *counts])
     console.print(table([">#", "~image", *([">score"] if scores else []), ">stands for", ">near copies"], rows))
     copies = sum(original != i for i, original in enumerate(choice.copy_of.tolist()))
     also = f", {copies} of them near-duplicates of others" if copies else ""

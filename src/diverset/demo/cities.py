@@ -1,4 +1,4 @@
-r"""The model of the demo: large cities that are far apart.
+r"""The cities of the demo: large ones that are far apart, and a map of them.
 
 City i has quality :math:`q_i = p_i^a`, a power of its population, and cities i and j have similarity
 :math:`S_{ij} = \exp(-d_{ij}^2 / 2 \ell^2)`, where :math:`d_{ij}` is their distance. For :math:`a = 1/2`, the weight of
@@ -8,17 +8,26 @@ a set is the product of its populations times :math:`\det S_A` ([KuleszaTaskar20
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import as_file, files
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import diverset as dv
-from diverset._typing import FloatArray, IntArray, RNGLike
+from diverset._typing import BoolArray, FloatArray, IntArray, RNGLike
 from diverset.errors import DiversetError, SizeError
 from diverset.io.tables import Table, read_table
+from diverset.plots import place_labels, plot_selection
+from diverset.plots._plane import BASELINE, SELECTED, require_matplotlib
 
-__all__ = ["Choice", "Cities", "choose_cities", "load_us_cities", "load_us_outline"]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import FigureBase
+
+__all__ = ["Choice", "Cities", "albers", "choose_cities", "draw_us_map", "load_us_cities", "load_us_outline"]
 
 EARTH_RADIUS_KM = 6371.0
+_INSETS = {"AK": (0.035, 0.045, 0.13, 0.13), "HI": (0.18, 0.045, 0.13, 0.13)}
+_MOST_LABELS = 40  # more labels would cover the map
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,22 +50,19 @@ class Cities:
 
     @cached_property
     def points(self) -> FloatArray:
-        """Positions in space, in kilometres from the Earth's centre, of shape (n, 3).
-
-        With distances along the surface, the squared exponential is not positive semidefinite; with straight ones it
-        is, and at a thousand kilometres the two differ by one part in a thousand.
-        """
+        """Positions in space, in kilometres from the Earth's centre, of shape (n, 3)."""
+        # The squared exponential of straight distances is positive semidefinite, that of distances on the surface not.
         lat, lon = np.radians(self.latitude), np.radians(self.longitude)
         unit = np.stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)], axis=1)
         return np.asarray(EARTH_RADIUS_KM * unit, dtype=np.float64)
 
     def closest_pair(self, items: IntArray) -> tuple[int, int, float]:
         """The two closest of the given cities, and their distance along the surface in km."""
-        points = self.points[items]
-        chord = np.sqrt(((points[:, None] - points[None]) ** 2).sum(axis=-1))
-        chord[np.diag_indices(len(items))] = np.inf
-        i, j = np.unravel_index(int(np.argmin(chord)), chord.shape)
-        arc = 2 * EARTH_RADIUS_KM * np.arcsin(chord[i, j] / (2 * EARTH_RADIUS_KM))
+        from scipy.spatial.distance import pdist
+
+        chords = pdist(self.points[items])
+        i, j = (side[chords.argmin()] for side in np.triu_indices(len(items), 1))
+        arc = 2 * EARTH_RADIUS_KM * np.arcsin(chords.min() / (2 * EARTH_RADIUS_KM))
         return int(items[i]), int(items[j]), float(arc)
 
 
@@ -64,8 +70,7 @@ class Cities:
 class Choice:
     """Sets of k cities and their probabilities under one k-DPP.
 
-    ``sets`` are ``"diverse"``, the greedy picks in order, ``"populous"``, the k largest, and ``"drawn"``, a random
-    draw, if there is one; ``inclusion`` is the probability of each city to be in a draw.
+    ``sets`` may also have ``"drawn"``, a random draw; ``inclusion`` is the probability of each city to be in a draw.
     """
 
     cities: Cities
@@ -112,8 +117,7 @@ def choose_cities(
 ) -> Choice:
     """Pick k diverse large cities, the k largest for comparison, and with `rng` also a random set.
 
-    Cities are similar over distances of about `length_scale` km. The larger `population_power`, the exponent of the
-    population in the quality, the closer the picks come to the k largest; 0 uses distances only.
+    Cities are similar over about `length_scale` km; `population_power` is the exponent of the population in quality.
     """
     cities = load_us_cities()
     if not 1 <= k <= len(cities):
@@ -131,3 +135,84 @@ def choose_cities(
         sets["drawn"] = kdpp.sample(rng=rng)
     log_prob = {name: float(kdpp.log_prob(items)) for name, items in sets.items()}
     return Choice(cities, sets, kdpp.inclusion_probabilities, log_prob)
+
+
+def albers(latitude: FloatArray, longitude: FloatArray) -> FloatArray:
+    r"""Albers equal-area conic projection with the parallels 29.5 and 45.5 degrees north, in km, of shape (n, 2).
+
+    With :math:`n = (\sin\phi_1 + \sin\phi_2)/2` and :math:`C = \cos^2\phi_1 + 2 n \sin\phi_1`, a point lies at radius
+    :math:`\rho = (R/n) \sqrt{C - 2 n \sin\phi}` and angle :math:`n (\lambda - \lambda_0)`.
+
+    >>> albers(np.array([37.5]), np.array([-96.0])).round(6) + 0.0
+    array([[0., 0.]])
+    """
+    first, second, origin = np.radians([29.5, 45.5, 37.5])
+    n = (np.sin(first) + np.sin(second)) / 2
+    C = np.cos(first) ** 2 + 2 * n * np.sin(first)
+    rho, center = (EARTH_RADIUS_KM / n * np.sqrt(C - 2 * n * np.sin(phi)) for phi in (np.radians(latitude), origin))
+    theta = n * np.radians(longitude + 96.0)
+    return np.stack([rho * np.sin(theta), center - rho * np.cos(theta)], axis=1)
+
+
+def draw_us_map(choice: Choice, figure: "FigureBase") -> None:
+    """Draw a map into an empty figure of about 11 by 7 inches: diverse picks filled, most populous cities ringed."""
+    require_matplotlib()
+    cities, k = choice.cities, len(choice.diverse)
+    positions = albers(cities.latitude, cities.longitude)
+    states = np.array(cities.states)
+    main = ~np.isin(states, list(_INSETS))
+
+    ax = figure.add_axes((0.015, 0.02, 0.97, 0.86), aspect="equal")
+    ax.axis("off")
+    outline = albers(*load_us_outline().T)
+    ax.fill(*outline.T, facecolor="#f6f4ee", edgecolor="0.6", linewidth=0.8, joinstyle="round", zorder=1)
+    _draw_cities(ax, choice, positions, main)
+    ax.margins(0.03)
+    ax.autoscale_view()
+    ax.apply_aspect()  # labels are placed in pixels, so the scale must be final
+    _label(ax, choice, positions, main)
+
+    for state, place in _INSETS.items():
+        inset = ax.inset_axes(place)
+        inset.set(xticks=[], yticks=[], facecolor="#f6f4ee")
+        inset.spines[:].set(color="0.6", linewidth=0.8)
+        _draw_cities(inset, choice, positions, states == state)
+        x, y = positions[states == state].mean(axis=0)
+        inset.set(xlim=(x - 500, x + 500), ylim=(y - 350, y + 350))
+        style: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "top", "fontsize": 8.5}
+        for i in np.flatnonzero(states == state):
+            color = SELECTED if i in choice.diverse else BASELINE if i in choice.populous else "0.35"
+            inset.annotate(cities.labels[i], positions[i], xytext=(0, -7), color=color, **style)
+
+    figure.suptitle(f"{k} diverse large cities, beside the {k} most populous", fontsize=15, y=0.965)
+    says = "dots: the 200 most populous U.S. cities, area by population"
+    figure.text(0.5, 0.9, says, ha="center", fontsize=9.5, color="0.35")
+    handles = sorted(ax.get_legend_handles_labels()[0], key=lambda mark: mark.get_label() != "diverse (k-DPP, greedy)")
+    gulf_of_mexico: Any = {"loc": "lower center", "bbox_to_anchor": (0.65, 0.03)}  # where there are no cities
+    ax.legend(handles=handles, frameon=False, fontsize=10, handletextpad=0.3, **gulf_of_mexico)
+
+
+def _draw_cities(ax: "Axes", choice: Choice, positions: FloatArray, shown: BoolArray) -> None:
+    """Dots and marks of the cities in `shown`; sizes are relative to all cities."""
+    rows = np.flatnonzero(shown)
+    plot_selection(
+        positions[rows],
+        np.flatnonzero(np.isin(rows, choice.diverse)),
+        baseline=np.flatnonzero(np.isin(rows, choice.populous)),
+        weights=choice.cities.population[rows],
+        largest_weight=float(choice.cities.population.max()),
+        selected_label="diverse (k-DPP, greedy)",
+        baseline_label="most populous",
+        ax=ax,
+    )
+
+
+def _label(ax: "Axes", choice: Choice, positions: FloatArray, shown: BoolArray) -> None:
+    """Names of the diverse picks, then of the other populous cities, on the main map."""
+    diverse = choice.diverse[shown[choice.diverse]]
+    others = np.setdiff1d(choice.populous[shown[choice.populous]], diverse)
+    diverse, others = diverse[:_MOST_LABELS], others[: _MOST_LABELS // 2]
+    names = np.array(choice.cities.names)
+    style: dict[str, Any] = {"avoid": positions[shown], "fontsize": 10, "zorder": 6}
+    notes = place_labels(ax, positions[diverse], names[diverse].tolist(), color=SELECTED, fontweight="bold", **style)
+    place_labels(ax, positions[others], names[others].tolist(), beside=notes, color=BASELINE, **style)

@@ -1,7 +1,4 @@
-"""``diverset demo``: ten diverse large cities out of two hundred, a summary of reports, and threads of news.
-
-Each part is compared with a simple method, and an index page shows the numbers.
-"""
+"""``diverset demo``: ten diverse large cities out of two hundred, a summary of reports, and threads of news."""
 
 import base64
 import math
@@ -22,9 +19,10 @@ import diverset as dv
 from diverset._result import ending
 from diverset._typing import FloatArray, IntArray
 from diverset.cli.console import line, table, working
-from diverset.demo.cities import Choice, choose_cities
+from diverset.demo.cities import Choice, choose_cities, draw_us_map
 from diverset.errors import MissingExtraError
 from diverset.io.files import atomic_write, check_writable
+from diverset.plots._plane import require_matplotlib
 
 if TYPE_CHECKING:
     from diverset.text import Summary
@@ -37,11 +35,7 @@ _MIME = {".png": "image/png", ".svg": "image/svg+xml"}
 
 
 def run_demo(k: int, *, output: Path, seed: int | None, **model: float) -> None:
-    """Pick the cities, summarise the reports, thread the news; print tables, and write a map and pages.
-
-    The map is PNG, SVG or PDF by the extension of `output`. The names of the pages are its name with ``-summary.html``,
-    ``-threads.html`` and ``-index.html`` at the end. `model` are arguments of `choose_cities`.
-    """
+    """Run the three parts, with `model` for `choose_cities`; print tables, and write a map, and pages beside it."""
     from diverset.pages.base import render
 
     screen = Console()
@@ -51,7 +45,13 @@ def run_demo(k: int, *, output: Path, seed: int | None, **model: float) -> None:
     report(choice, screen)
     cards = []
     try:
-        write_map(choice, output)
+        require_matplotlib()
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(11, 7), dpi=150)
+        draw_us_map(choice, figure)
+        with atomic_write(output) as temporary:
+            figure.savefig(temporary)
     except MissingExtraError as error:
         line(screen, f"No map written: {error}", soft_wrap=True)
     else:
@@ -83,11 +83,8 @@ def demo_summary(output: Path, console: Console, max_words: int = 50) -> "Summar
     line(console, summary.text, style="bold")
     rows = [
         [
-            shorten(why["sentence"], 40, placeholder=" …"),
-            why["document"],
-            f"no. {why['quality_rank']}",
-            f"{why['novelty']:.0%}",
-            f"{why['inclusion_probability']:.0%}",
+            *(shorten(why["sentence"], 40, placeholder=" …"), why["document"], f"no. {why['quality_rank']}"),
+            *(f"{why[name]:.0%}" for name in ("novelty", "inclusion_probability")),
         ]
         for why in summary.explain()
     ]
@@ -109,9 +106,6 @@ def demo_threads(output: Path, console: Console) -> "FoundThreads":
     found.save(output)
     line(console, f"Page written to {output}", soft_wrap=True)
     return found
-
-
-# the index page ---------------------------------------------------------------------------------------------------
 
 
 def _card(name: str, href: Path, about: str, columns: list[str], rows: dict[str, list[str]], caption: str) -> Any:
@@ -199,12 +193,8 @@ def _clusters(X: FloatArray, k: int, length: int) -> list[IntArray]:
     from scipy.cluster.vq import kmeans2
 
     centres, labels = kmeans2(X, k, minit="++", seed=0)
-    distance = ((X - centres[labels]) ** 2).sum(axis=1)
-    order = np.argsort(distance, kind="stable")
+    order = np.argsort(((X - centres[labels]) ** 2).sum(axis=1), kind="stable")
     return [order[labels[order] == c][:length] for c in range(k)]
-
-
-# the cities -------------------------------------------------------------------------------------------------------
 
 
 def report(choice: Choice, console: Console) -> None:
@@ -250,20 +240,6 @@ def explain(choice: Choice) -> str:
     times = f"{math.exp(size):,.1f}" if size < math.log(1e6) else f"10^{size / math.log(10):.0f}"
     sets = ("diverse", "most populous") if log_ratio >= 0 else ("most populous", "diverse")
     return f"{text}The model finds the {sets[0]} set {times} times as likely as the {sets[1]} one."
-
-
-def write_map(choice: Choice, output: Path) -> None:
-    """Draw the map into a file, atomically."""
-    from diverset.demo.us_map import draw_us_map
-    from diverset.plots._matplotlib import require_matplotlib
-
-    require_matplotlib()
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(11, 7), dpi=150)
-    draw_us_map(choice, figure)
-    with atomic_write(output) as temporary:
-        figure.savefig(temporary)
 
 
 def _picks_table(choice: Choice, names: list[str]) -> Table:

@@ -20,22 +20,18 @@ _ROWS_AT_ONCE = 256
 
 
 def load_npy(path: str | os.PathLike[str]) -> Array:
-    """A matrix of finite numbers from an NPY file, one row per item.
-
-    Files up to the general size limit are read into memory; larger ones are memory-mapped.
-    """
+    """A matrix of finite numbers from an NPY file, one row per item; above the size limit it is memory-mapped."""
     with open_file(path) as file:
         try:
             array = np.load(path, mmap_mode="r", allow_pickle=False)
         except OSError:
             raise
         except Exception as error:  # NumPy parses the header of a damaged file with Python's own parser
+            fault = "is not an NPY file, or is damaged"
             if "pickle" in str(error) or "Python objects" in str(error):
-                raise DiversetError(
-                    f"{path} holds pickled Python objects, which could run any code when read; "
-                    "save a plain array of numbers"
-                ) from error
-            raise DiversetError(f"{path} is not an NPY file, or is damaged") from error
+                fault = "holds pickled Python objects, which could run any code when read; save a plain array of "
+                fault += "numbers"
+            raise DiversetError(f"{path} {fault}") from error
         if isinstance(array, np.memmap) and array.nbytes <= byte_limit(None):
             # Not from the map: if another process truncated the file, reading the map would kill this process.
             values = np.fromfile(file, dtype=array.dtype, count=array.size, offset=array.offset)
@@ -114,23 +110,26 @@ def read_parquet(name: str) -> tuple[dict[str, Any], int, dict[str, Array], Call
 
 
 def _parquet_columns(pa: Any, source: Any, types: Mapping[str, Any]) -> tuple[dict[str, Array], dict[str, Any]]:
-    """Columns of numbers and of vectors as arrays; the others, and those with missing entries, as Arrow columns.
-
-    Columns of one type share a matrix in column order, so that adjacent columns form a matrix without a copy.
-    """
+    """Columns of numbers and of vectors as arrays; the others, and those with missing entries, as Arrow columns."""
     n = source.metadata.num_rows
     arrays: dict[str, Array] = {}
     others: dict[str, Any] = {}
     by_type: dict[Any, list[str]] = {}
     rest = []
+
+    def is_number(kind: Any) -> bool:
+        return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+    lists = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
     for name, kind in types.items():
-        if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        is_vector = any(test(kind) for test in lists) and is_number(kind.value_type)
+        if is_number(kind):
             by_type.setdefault(np.dtype(kind.to_pandas_dtype()), []).append(name)
-        elif _is_vector(pa.types, kind) and (block := _vectors(source, name, n)) is not None:
+        elif is_vector and (block := _vectors(source, name, n)) is not None:
             arrays[name] = block
         else:
             rest.append(name)
-    for dtype, names in by_type.items():
+    for dtype, names in by_type.items():  # columns of one type share a matrix: adjacent ones need no copy
         matrix = np.empty((n, len(names)), dtype=dtype, order="F")
         for start in range(0, len(names), _COLUMNS_AT_ONCE):
             some = names[start : start + _COLUMNS_AT_ONCE]
@@ -146,12 +145,6 @@ def _parquet_columns(pa: Any, source: Any, types: Mapping[str, Any]) -> tuple[di
         table = source.read(columns=rest)
         others |= {name: table.column(name) for name in rest}
     return arrays, others
-
-
-def _is_vector(types: Any, kind: Any) -> bool:
-    if not any(test(kind) for test in (types.is_list, types.is_large_list, types.is_fixed_size_list)):
-        return False
-    return bool(types.is_floating(kind.value_type) or types.is_integer(kind.value_type))
 
 
 def _vectors(source: Any, name: str, n: int) -> Array | None:

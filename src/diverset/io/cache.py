@@ -1,8 +1,7 @@
 """A cache of arrays on disk: an entry that is missing, damaged or unreadable is computed again.
 
-If the folder cannot be used (no space, no permission, no home directory, another owner), the work continues without the
-cache, with one remark. Entries are NPZ archives without pickled objects, with a checksum; their name depends on the
-version of the code. The checksum detects damage but not forgery, so callers check the shapes and ranges of the arrays.
+If the folder cannot be used, the work continues without the cache, with one remark. Entries are NPZ archives with a
+checksum, which detects damage but not forgery, so callers check the shapes and ranges of the arrays.
 """
 
 from __future__ import annotations
@@ -77,18 +76,12 @@ def _entries(root: Path) -> list[Path]:
 class Cache:
     """Named arrays on disk, one file for each key; safe for several threads and processes.
 
-    Entries are in a subfolder `kind`, and are found only by the `version` of the code that stored them. When they take
-    more than `max_bytes`, the least recently used ones are deleted. ``notes`` holds a remark if the cache cannot be
-    used, ``damaged`` the number of damaged entries found and deleted.
+    Entries are in a subfolder `kind`, and are found only by the `version` of the code that stored them. ``notes`` holds
+    a remark if the cache cannot be used, ``damaged`` the number of damaged entries found and deleted.
     """
 
     def __init__(
-        self,
-        kind: str,
-        version: str | int,
-        *,
-        folder: str | os.PathLike[str] | None = None,
-        max_bytes: int = MAX_BYTES,
+        self, kind: str, version: str | int, *, folder: str | os.PathLike[str] | None = None, max_bytes: int = MAX_BYTES
     ) -> None:
         root = cache_folder() if folder is None else Path(folder)
         self.folder = None if root is None else root / kind
@@ -98,9 +91,8 @@ class Cache:
         self.damaged = 0
         self._lock = threading.Lock()
         self._bytes: int | None = None  # size of all entries, once they were counted
-        if self.folder is None:
-            self._give_up("there is no home directory")
-        elif (fault := _distrust(self.folder)) is not None:
+        fault = "there is no home directory" if self.folder is None else _distrust(self.folder)
+        if fault is not None:
             self._give_up(fault)
 
     def _give_up(self, reason: str) -> None:

@@ -1,8 +1,4 @@
-"""Strict reading of dates: a date with two possible meanings is refused unless others in the column decide it.
-
-General parsers such as ``dateutil`` fill missing parts from today's date and accept ``10`` or ``may`` as a date. Here
-every accepted form is listed, names of months are English in every locale, and all times become UTC.
-"""
+"""Strict reading of dates: every form is listed, and no part is filled from today's date as ``dateutil`` does."""
 
 import re
 from collections.abc import Sequence
@@ -13,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Dates", "parse_date", "parse_dates"]
+__all__ = ["Dates", "parse_dates"]
 
 _MONTHS = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
@@ -58,17 +54,6 @@ class Dates:
     notes: list[str]
 
 
-def parse_date(cell: Any, *, day_first: bool | None = None, date_format: str | None = None) -> np.datetime64:
-    """Read one date as in :func:`parse_dates`; raises ValueError with the reason if the cell holds none.
-
-    >>> parse_date("Thu, 16 Jan 2020 10:00:00 GMT"), parse_date("2020-01-15T10:00:00+02:00")
-    (np.datetime64('2020-01-16T10:00:00'), np.datetime64('2020-01-15T08:00:00'))
-    >>> [str(parse_date(cell))[:10] for cell in ("13/01/2020", "Jan. 18, 2020", 1579600000, 20200126, 1998)]
-    ['2020-01-13', '2020-01-18', '2020-01-21', '2020-01-26', '1998-01-01']
-    """
-    return _utc(_parse(cell, day_first, date_format)[0])
-
-
 def parse_dates(cells: Sequence[Any], *, day_first: bool | None = None, date_format: str | None = None) -> Dates:
     """Read a column of dates, each in any of these forms.
 
@@ -80,6 +65,9 @@ def parse_dates(cells: Sequence[Any], *, day_first: bool | None = None, date_for
     ``03/04/2020`` is 3 April if `day_first` is true and March 4 if it is false. By default the unambiguous dates of the
     column decide; if there are none, or they disagree, ambiguous cells are refused. `date_format` replaces all forms,
     in the notation of :meth:`datetime.datetime.strptime`.
+
+    >>> [str(time) for time in parse_dates(["Thu, 16 Jan 2020 10:00:00 GMT", 1579600000, "1998"]).times]
+    ['2020-01-16T10:00:00', '2020-01-21T09:46:40', '1998-01-01T00:00:00']
     """
     notes = []
     if day_first is None and date_format is None:
@@ -93,16 +81,12 @@ def parse_dates(cells: Sequence[Any], *, day_first: bool | None = None, date_for
     for i, cell in enumerate(cells):
         try:
             found, zones[i] = _parse(cell, day_first, date_format)
-            times[i] = _utc(found)
+            if found.tzinfo is not None:
+                found = found.astimezone(UTC).replace(tzinfo=None)
+            times[i] = np.datetime64(found.replace(microsecond=0), "s")
         except (ValueError, OverflowError, OSError) as error:
             reasons[i] = str(error)
     return Dates(times, zones, reasons, notes)
-
-
-def _utc(found: datetime) -> np.datetime64:
-    if found.tzinfo is not None:
-        found = found.astimezone(UTC).replace(tzinfo=None)
-    return np.datetime64(found.replace(microsecond=0), "s")
 
 
 def _parse(cell: Any, day_first: bool | None, date_format: str | None) -> tuple[datetime, str]:
@@ -119,18 +103,14 @@ def _parse(cell: Any, day_first: bool | None, date_format: str | None) -> tuple[
     if isinstance(cell, bool | list | dict) or len(text) > 64:
         raise refused
     if date_format is not None:
-        try:
-            found = datetime.strptime(text, date_format)
-        except ValueError:
-            raise ValueError(f"{text[:40]!r} does not match the date format {date_format!r}") from None
-        return found, found.strftime("%z")
-    if re.fullmatch(r"\d+(\.\d*)?(e\+?\d+)?", text, re.ASCII):
+        refused = ValueError(f"{text[:40]!r} does not match the date format {date_format!r}")
+    elif re.fullmatch(r"\d+(\.\d*)?(e\+?\d+)?", text, re.ASCII):
         return _from_number(text), ""
-    for form in _FORMS:
-        if match := form.fullmatch(text):
-            return _from_parts(match.groupdict(), text, day_first)
+    elif match := next(filter(None, (form.fullmatch(text) for form in _FORMS)), None):
+        return _from_parts(match.groupdict(), text, day_first)
     try:
-        found = datetime.fromisoformat(text)  # basic forms and weeks
+        # The ISO forms that are not in the list are the basic ones and weeks.
+        found = datetime.fromisoformat(text) if date_format is None else datetime.strptime(text, date_format)
     except ValueError:
         raise refused from None
     return found, found.strftime("%z")
@@ -146,8 +126,8 @@ def _from_number(text: str) -> datetime:
         except ValueError as error:
             raise ValueError(f"{text!r} is no date: {error}") from None
     number = float(text)
-    for unit, low, high in ((1.0, 1e8, 1e11), (1e3, 1e11, 1e14), (1e6, 1e14, 1e17), (1e9, 1e17, 1e20)):
-        if low <= number < high:
+    for unit in (1.0, 1e3, 1e6, 1e9):
+        if 1e8 <= number / unit < 1e11:
             return datetime(1970, 1, 1) + timedelta(seconds=number / unit)
     raise ValueError(f"{text!r} is neither a year nor a time since 1970")
 
@@ -195,12 +175,11 @@ def _order(cell: Any) -> bool | None:
 
 def _offset(zone: str) -> tzinfo | None:
     """A time zone from its name or offset."""
-    name = zone.lower()
-    if not name:
+    if not zone:
         return None
-    if name in _OFFSETS:
-        return timezone(timedelta(hours=_OFFSETS[name]))
-    match = re.fullmatch(r"(?:utc|gmt)?([+-])(\d{1,2}):?(\d{2})?", name)
+    if zone.lower() in _OFFSETS:
+        return timezone(timedelta(hours=_OFFSETS[zone.lower()]))
+    match = re.fullmatch(r"(?:utc|gmt)?([+-])(\d{1,2}):?(\d{2})?", zone, re.IGNORECASE)
     if match is None:
         raise ValueError(f"the time zone {zone!r} is unknown or has several meanings; write an offset such as +02:00")
     hours, minutes = int(match[2]), int(match[3] or 0)

@@ -62,10 +62,9 @@ _MARKDOWN: tuple[tuple[re.Pattern[str], Any], ...] = (
 
 
 class Document(NamedTuple):
-    """A document.
+    """A document, with its place in the input; the date is in UTC, or None for the reason given.
 
-    ``text`` is a list of sentences if the file lists them. ``date`` is in UTC, with the ``zone`` as written, or None
-    with the ``reason``. ``where`` and ``row`` are the place in the input.
+    ``text`` is a list of sentences if the file lists them. ``zone`` is the time zone as written.
     """
 
     text: str | list[str]
@@ -84,12 +83,10 @@ class Document(NamedTuple):
 def read_documents(
     sources: Any, stdin: TextIO | None = None, *, notes: list[str] | None = None, **options: Any
 ) -> list[Document]:
-    """Read documents from a path, a frame, or a sequence of them.
+    """Read documents from a path, a frame, or a sequence of them; the options are the fields of :class:`_Reader`.
 
-    A folder stands for all files in it that can be read, in order of name; ``-``, and an empty sequence, for standard
-    input (a text, a web page or JSON). The options are the fields of :class:`_Reader`; columns are found by their names
-    by default. Files of a folder that cannot be read, and pages that diverset wrote, are skipped with a remark in
-    `notes`.
+    A folder stands for all files in it that can be read, in order of name, with a remark in `notes` on the others;
+    ``-``, and an empty sequence, for standard input (a text, a web page or JSON).
     """
     reader = _Reader([] if notes is None else notes, **options)
     single = isinstance(sources, str | os.PathLike) or is_frame(sources)
@@ -144,9 +141,9 @@ class _Reader:
                 left -= min(left, file.stat().st_size)
             except DiversetError as error:
                 faults.append(str(error))
-        if not found and faults:
-            raise DiversetError(faults[0])
         if faults:
+            if not found:
+                raise DiversetError(faults[0])
             self.notes.append(f"{plural(len(faults), 'file')} left out: {faults[0]}")
         return found
 
@@ -235,10 +232,8 @@ def _first(table: Table, names: Sequence[str]) -> list[Any]:
 def date_in_name(name: str) -> np.datetime64 | None:
     """The date in a file name such as ``2005-02-24-pope.txt`` or ``20050224.md``; None if there is none."""
     for year, _, month, day in _DATE_IN_NAME.findall(name):
-        try:
+        with suppress(ValueError):
             return np.datetime64(f"{year}-{month}-{day}", "s")
-        except ValueError:
-            continue
     return None
 
 
@@ -246,12 +241,10 @@ def _kind_of(text: str) -> str:
     """The kind of a text from standard input, by its beginning."""
     if re.match(r"\s*<(!doctype|html)", text, re.IGNORECASE):
         return ".html"
-    for kind in (".jsonl", ".json"):
-        try:
-            parse_table(text.lstrip().partition("\n")[0] if kind == ".jsonl" else text, kind, "")
-        except DiversetError:
-            continue
-        return kind
+    for kind, part in ((".jsonl", text.lstrip().partition("\n")[0]), (".json", text)):
+        with suppress(DiversetError):
+            parse_table(part, kind, "")
+            return kind
     return ".txt"
 
 

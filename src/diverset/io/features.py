@@ -4,6 +4,7 @@ import fnmatch
 import re
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -50,16 +51,13 @@ def guess_text(table: Table, reserved: set[str]) -> str | None:
         texts = [cell for cell in table.columns[name] if isinstance(cell, str) and not is_blank(cell)]
         if texts and any(as_number(cell) is None for cell in texts):
             lengths[name] = sum(map(len, texts)) / table.n
-    named = next((name for known in TEXTS for name in lengths if name.lower() == known), None)
-    return named or (max(lengths, key=lambda name: lengths[name]) if lengths else None)
+    named = (name for known in TEXTS for name in lengths if name.lower() == known)
+    return next(named, max(lengths, key=lambda name: lengths[name], default=None))
 
 
 def guess_features(table: Table, reserved: set[str], by_text: bool) -> tuple[str | None, str | None, str]:
-    """What to compare rows by if the user names no column: a text, or columns of numbers; and a remark on the guess.
-
-    The order is: vectors, numbered columns (an embedding), texts of several words, numbers, any text. With `by_text`,
-    only texts are considered.
-    """
+    """What to compare rows by if the user names no column: a text, or columns of numbers; and a remark on the guess."""
+    # In this order: vectors, numbered columns (an embedding), texts of several words, numbers, any text.
     text = guess_text(table, reserved)
     others = [name for name in table.guessable if name not in reserved and not looks_like_id(name)]
     if not by_text:
@@ -102,11 +100,8 @@ def find_columns(table: Table, wanted: str) -> list[str]:
         if i > j:
             raise DiversetError(f"--features {part}: {first!r} comes after {last!r} in {table.name}")
         return names[i : j + 1]
-    if "*" in part:
-        found = [name for name in names if fnmatch.fnmatchcase(name, part)]
-        if found:
-            return found
-    return table.column(part)  # raises an error that lists the columns
+    found = [name for name in names if "*" in part and fnmatch.fnmatchcase(name, part)]
+    return found or table.column(part)  # raises an error that lists the columns
 
 
 def columns_side_by_side(table: Table, names: Sequence[str]) -> tuple[Array, bool]:
@@ -125,13 +120,9 @@ def columns_side_by_side(table: Table, names: Sequence[str]) -> tuple[Array, boo
             for name in names:
                 table.numbers(name)  # raises if a number is not finite
             return wanted, False
-    blocks: list[Array] = []
-    vectors = False
-    for name in names:
-        found = table.vectors(name)
-        vectors |= found is not None
-        blocks.append(table.numbers(name)[:, np.newaxis] if found is None else found)
-    return blocks[0] if len(blocks) == 1 else np.hstack(blocks), vectors
+    found = {name: table.vectors(name) for name in names}
+    blocks = [table.numbers(name)[:, np.newaxis] if block is None else block for name, block in found.items()]
+    return blocks[0] if len(blocks) == 1 else np.hstack(blocks), any(block is not None for block in found.values())
 
 
 def standardized(X: Array) -> FloatArray:
@@ -143,14 +134,17 @@ def standardized(X: Array) -> FloatArray:
     return np.where(deviation > 1e-14, X / np.where(deviation > 1e-14, deviation, 1.0), 0.0)
 
 
+def _transformer(needed: str) -> Any:
+    try:
+        return import_module("sentence_transformers").SentenceTransformer
+    except ImportError as error:
+        raise MissingExtraError(f"{needed}: pip install sentence-transformers") from error
+
+
 def embed(texts: list[str], model: str) -> Array:
     """Embeddings of texts by a sentence-transformers model."""
     try:
-        from sentence_transformers import SentenceTransformer
-    except ImportError as error:
-        raise MissingExtraError("--model needs sentence-transformers: pip install sentence-transformers") from error
-    try:
-        encoder = SentenceTransformer(model)
+        encoder = _transformer("--model needs sentence-transformers")(model)
     except (OSError, ValueError, RuntimeError) as error:
         reason = str(error).strip().split("\n")[0]
         raise DiversetError(f"cannot load the model {model}: {reason}") from error
@@ -161,11 +155,7 @@ def embed(texts: list[str], model: str) -> Array:
 def encode_installed(items: Sequence[Any], model: str) -> FloatArray:
     """Embeddings of texts or images by an installed sentence-transformers model; nothing is downloaded."""
     try:
-        from sentence_transformers import SentenceTransformer
-    except ImportError as error:
-        raise MissingExtraError("embeddings by name need: pip install sentence-transformers") from error
-    try:
-        encoder = SentenceTransformer(model, local_files_only=True)
+        encoder = _transformer("embeddings by name need")(model, local_files_only=True)
     except (OSError, ValueError) as error:
         raise DiversetError(f"there is no installed sentence-transformers model {model!r}: {error}") from None
     return np.asarray(encoder.encode(items), dtype=np.float64)

@@ -75,12 +75,9 @@ def plural(count: int, noun: str) -> str:
 
 @contextmanager
 def open_file(path: str | os.PathLike[str]) -> Iterator[io.BufferedReader]:
-    """Open a regular file for reading; symbolic links are followed, and everything else is refused.
-
-    The file type is checked before opening, since opening a pipe or a device can block or have side effects, and again
-    after, in case the file was replaced in between.
-    """
+    """Open a regular file for reading; symbolic links are followed, and everything else is refused."""
     try:
+        # Before opening, since opening a pipe or a device can block; and again after, in case the file was replaced.
         _refuse_other_kinds(path, os.stat(path).st_mode)
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     except (OSError, ValueError) as error:  # ValueError: a zero byte in the name
@@ -111,14 +108,12 @@ def _refuse_other_kinds(path: str | os.PathLike[str], mode: int) -> None:
 
 
 def read_bytes(path: str | os.PathLike[str], *, max_bytes: int | None = None) -> bytes:
-    """Read a regular file, and decompress it if its name ends in ``.gz``.
-
-    The size may be at most `max_bytes`, before and after decompression; see :func:`byte_limit` for the default.
-    """
+    """Read a regular file up to the size limit, and decompress it, up to the same, if its name ends in ``.gz``."""
     limit = byte_limit(max_bytes)
     with open_file(path) as file:
-        if os.fstat(file.fileno()).st_size > limit:
-            raise _too_large(str(path), os.fstat(file.fileno()).st_size, limit)
+        size = os.fstat(file.fileno()).st_size
+        if size > limit:
+            raise _too_large(str(path), f"{size:,}", limit)
         if Path(path).suffix.lower() != ".gz":
             return _read_at_most(file, limit, str(path))
         try:
@@ -130,11 +125,9 @@ def read_bytes(path: str | os.PathLike[str], *, max_bytes: int | None = None) ->
 
 def byte_limit(max_bytes: int | None) -> int:
     """Largest number of bytes to read: the argument, the environment variable ``DIVERSET_MAX_BYTES``, or 1 GiB."""
-    if max_bytes is not None:
-        return max_bytes
     given = os.environ.get(MAX_BYTES_VARIABLE, "")
-    if not given:
-        return MAX_BYTES
+    if max_bytes is not None or not given:
+        return MAX_BYTES if max_bytes is None else max_bytes
     if not given.isdecimal():
         raise DiversetError(f"{MAX_BYTES_VARIABLE} is {given!r}; it must be a number of bytes")
     return int(given)
@@ -146,14 +139,13 @@ def _read_at_most(file: Any, limit: int, name: str) -> bytes:
         parts.append(part)
         total += len(part)
         if total > limit:
-            raise _too_large(name, None, limit)
+            raise _too_large(name, f"more than {limit:,}", limit)
     return b"".join(parts)
 
 
-def _too_large(name: str, size: int | None, limit: int) -> DiversetError:
-    has = f"more than {limit:,}" if size is None else f"{size:,}"
+def _too_large(name: str, size: str, limit: int) -> DiversetError:
     return DiversetError(
-        f"{name} has {has} bytes, and at most {limit:,} are read; set {MAX_BYTES_VARIABLE} to allow more"
+        f"{name} has {size} bytes, and at most {limit:,} are read; set {MAX_BYTES_VARIABLE} to allow more"
     )
 
 
@@ -168,15 +160,9 @@ def read_stdin(stdin: TextIO | None = None, *, max_bytes: int | None = None) -> 
     return stream.read().encode("utf-8", "replace")
 
 
-def read_text(
-    path: str | os.PathLike[str],
-    *,
-    encoding: str | None = None,
-    max_bytes: int | None = None,
-    notes: list[str] | None = None,
-) -> str:
-    """Read a text file: :func:`read_bytes`, then :func:`decode`."""
-    return decode(read_bytes(path, max_bytes=max_bytes), str(path), encoding=encoding, notes=notes)
+def read_text(path: str | os.PathLike[str], *, max_bytes: int | None = None, **options: Any) -> str:
+    """Read a text file: :func:`read_bytes`, then :func:`decode` with the options."""
+    return decode(read_bytes(path, max_bytes=max_bytes), str(path), **options)
 
 
 def decode(raw: bytes, name: str, *, encoding: str | None = None, notes: list[str] | None = None) -> str:
@@ -250,11 +236,7 @@ def check_output(
     inputs: Iterable[str | os.PathLike[str] | None] = (),
     force: bool = False,
 ) -> None:
-    """Refuse, before any work is done, an output that could not be written or would overwrite an input.
-
-    `kinds` are the extensions allowed; `inputs` are the files and folders that are read, of which ``-`` and None are
-    ignored. An existing file in an input folder counts as an input, unless it is a page that diverset wrote.
-    """
+    """Refuse an output that could not be written, has an extension not in `kinds`, or would overwrite an input."""
     if ending(output, kinds) == ".parquet":
         pyarrow()
     target = check_writable(output)
@@ -264,7 +246,7 @@ def check_output(
         source = Path(os.path.realpath(given)) if given is not None and given != "-" else None
         if source is None or not source.exists():
             continue
-        inside = source.is_dir() and target.is_relative_to(source)
+        inside = source.is_dir() and target.is_relative_to(source)  # and not a page that diverset wrote
         if inside:
             with suppress(DiversetError, EnvironmentFault), open_file(target) as file:
                 inside = not is_own_page(file.read(4096))
@@ -276,10 +258,8 @@ def check_output(
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield an empty temporary file beside `path`, and rename it to `path` if the block succeeds.
 
-    If the block raises, the temporary file is removed and an existing file at `path` stays; if it succeeds, the new
-    file has the permissions of the old one. The temporary name has the same extension. Temporary files that killed
-    processes left in the folder are removed. Faults of the machine, such as a full disk, raise
-    :class:`~diverset.errors.EnvironmentFault`.
+    The new file has the extension and the permissions of the old one, which stays if the block raises. Temporary files
+    of killed processes are removed. Faults such as a full disk raise :class:`~diverset.errors.EnvironmentFault`.
     """
     target = check_writable(path)
     temporary: Path | None = None
@@ -302,10 +282,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def _create_locked(target: Path) -> tuple[Path, int | None]:
-    """Create an empty temporary file with the permissions of the output, locked while its handle is open.
-
-    The system sets the permissions of a new output at creation, since the umask can only be read by changing it.
-    """
+    """Create an empty temporary file with the permissions of the output, locked while its handle is open."""
     while True:
         temporary = target.parent / f"{_TEMPORARY}{secrets.token_hex(8)}{target.suffix}"
         try:
@@ -313,7 +290,7 @@ def _create_locked(target: Path) -> tuple[Path, int | None]:
             handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
             if hasattr(os, "fchmod"):
                 os.fchmod(handle, mode)
-        except FileNotFoundError:
+        except FileNotFoundError:  # for a new output the system applies the umask, which we cannot read
             handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
         if fcntl is None:
             os.close(handle)

@@ -1,7 +1,6 @@
 """Tables: CSV, JSON, JSON lines, Parquet, NPY and frames, read with errors that name the row.
 
-Cells are kept as they were read, so that rows can be written back unchanged; a column is converted to numbers only when
-it is used as numbers. Numbers of a Parquet file stay in arrays.
+Cells are kept as they were read, so that rows can be written back unchanged; numbers of a Parquet file stay in arrays.
 """
 
 import csv
@@ -14,6 +13,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -22,7 +22,7 @@ import numpy as np
 from diverset._typing import Array, FloatArray
 from diverset.errors import DiversetError
 from diverset.io.binary import load_npy, read_parquet, write_parquet
-from diverset.io.files import atomic_write, decode, is_frame, kind_of, plural, read_bytes, read_stdin
+from diverset.io.files import atomic_write, decode, is_frame, kind_of, plural, read_stdin, read_text
 
 __all__ = ["Table", "as_number", "as_text", "is_blank", "parse_table", "read_table", "write_table"]
 
@@ -43,20 +43,19 @@ class _Columns(Mapping[str, list[Any]]):
     """Columns that become lists of cells when they are first used."""
 
     def __init__(self, names: Iterable[str], cells: Callable[[str], list[Any]]) -> None:
-        self._known: dict[str, list[Any] | None] = dict.fromkeys(names)
-        self._cells = cells
+        self._names = dict.fromkeys(names)
+        self._cells = cache(cells)
 
     def __getitem__(self, name: str) -> list[Any]:
-        found = self._known[name]
-        if found is None:
-            found = self._known[name] = self._cells(name)
-        return found
+        if name not in self._names:
+            raise KeyError(name)
+        return self._cells(name)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._known)
+        return iter(self._names)
 
     def __len__(self) -> int:
-        return len(self._known)
+        return len(self._names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,19 +157,15 @@ class Table:
         return np.array(cells, dtype=np.float64).reshape(len(cells), -1)
 
     def take(self, rows: Iterable[int], *, typed: bool) -> dict[str, list[Any]]:
-        """The columns restricted to some rows.
-
-        With `typed`, CSV columns of numbers become numbers, unless that would change how one is written (``007``).
-        """
+        """The columns restricted to some rows; with `typed`, CSV columns of numbers become numbers, if not ``007``."""
         wanted = list(rows)
         columns = {}
         for name in self.columns:
             if name in self.arrays:
                 columns[name] = self.arrays[name][wanted].tolist()
             else:
-                cells = self.columns[name]
-                source = _typed(cells) if typed and self.untyped else cells
-                columns[name] = [source[row] for row in wanted]
+                cells = _typed(self.columns[name]) if typed and self.untyped else self.columns[name]
+                columns[name] = [cells[row] for row in wanted]
         return columns
 
     def texts(self, name: str) -> list[str]:
@@ -191,13 +186,9 @@ def as_number(cell: Any) -> float | None:
 
 def as_text(cell: Any) -> str:
     """A cell as it would stand in a CSV file."""
-    if cell is None:
-        return ""
-    if isinstance(cell, str):
-        return cell
     if isinstance(cell, bool | list | dict):
         return json.dumps(cell, ensure_ascii=False, default=str)
-    return str(cell)
+    return "" if cell is None else str(cell)
 
 
 def is_blank(cell: Any) -> bool:
@@ -208,10 +199,7 @@ def is_blank(cell: Any) -> bool:
 
 
 def read_table(source: Any, stdin: TextIO | None = None, *, encoding: str | None = None) -> Table:
-    """Read a file by its extension, standard input (``-``: CSV, JSON or JSON lines), or a pandas or polars frame.
-
-    A table without rows is an error. Text formats may be compressed (``.csv.gz``).
-    """
+    """Read a file by its extension, standard input (``-``: CSV, JSON or JSON lines), or a pandas or polars frame."""
     if is_frame(source):
         return _from_frame(source)
     if not isinstance(source, str | os.PathLike):
@@ -219,9 +207,9 @@ def read_table(source: Any, stdin: TextIO | None = None, *, encoding: str | None
     notes: list[str] = []
     name = os.fspath(source)
     if name == "-":
-        text = decode(read_stdin(stdin), "standard input", encoding=encoding, notes=notes)
-        kind = {"{": ".jsonl", "[": ".json"}.get(text.lstrip()[:1], ".csv")
-        return parse_table(text, kind, "standard input", notes)
+        name = "standard input"
+        text = decode(read_stdin(stdin), name, encoding=encoding, notes=notes)
+        return parse_table(text, {"{": ".jsonl", "[": ".json"}.get(text.lstrip()[:1], ".csv"), name, notes)
     kind = kind_of(name)
     if kind not in READABLE or (kind not in TEXT_KINDS and name.lower().endswith(".gz")):
         listed = f"{', '.join(READABLE[:-1])} or {READABLE[-1]}"
@@ -233,18 +221,14 @@ def read_table(source: Any, stdin: TextIO | None = None, *, encoding: str | None
         types, n, arrays, cells = read_parquet(name)
         table = Table(name, _Columns(types, cells), n, types=types, arrays=arrays)
     else:
-        text = decode(read_bytes(name), name, encoding=encoding, notes=notes)
-        return parse_table(text, kind, name, notes)
+        return parse_table(read_text(name, encoding=encoding, notes=notes), kind, name, notes)
     if table.n == 0:
         raise DiversetError(f"{name} has no rows")
     return table
 
 
 def parse_table(text: str, kind: str, name: str, notes: list[str] | None = None, *, plain_texts: bool = False) -> Table:
-    """A table from text of the kind ``.csv``, ``.tsv``, ``.json`` or ``.jsonl``; without rows it is an error.
-
-    With `plain_texts`, a JSON string in place of an object is a row with a column ``text``.
-    """
+    """A table from text of one of `TEXT_KINDS`; with `plain_texts`, a JSON string is a row with a column ``text``."""
     if not text.strip():
         raise DiversetError(f"{name} is empty")
     if kind in (".csv", ".tsv"):
@@ -277,19 +261,15 @@ def write_table(
     *,
     raw_cells: bool = False,
 ) -> None:
-    """Write columns as CSV, JSON lines or Parquet by the extension, atomically.
-
-    `types` are the Arrow types of Parquet columns, where known. In CSV, a text that a spreadsheet would execute as a
-    formula, since it begins with ``=``, ``+``, ``-``, ``@`` or a tab and is no number, gets an apostrophe in front,
-    unless `raw_cells` is true.
-    """
+    """Write columns as CSV (formulas get an apostrophe unless `raw_cells`), JSON lines or Parquet, atomically."""
     kind = output.suffix.lower()
     with atomic_write(output) as temporary:
         if kind == ".parquet":
             return write_parquet(temporary, columns, types or {}, as_text)
         with temporary.open("w", encoding="utf-8", errors="replace", newline="") as file:
             if kind == ".csv":
-                return _write_csv(file, columns, raw_cells)
+                file.write(csv_text(columns, raw_cells))
+                return
             for row in zip(*columns.values(), strict=True):
                 values = (None if isinstance(cell, float) and not math.isfinite(cell) else cell for cell in row)
                 record = dict(zip(columns, values, strict=True))
@@ -297,17 +277,12 @@ def write_table(
 
 
 def csv_text(columns: Mapping[str, Sequence[Any]], raw_cells: bool) -> str:
-    """Columns as CSV; see :func:`write_table`."""
+    """Columns as CSV; unless `raw_cells`, what a spreadsheet would execute as a formula gets an apostrophe in front."""
     file = io.StringIO(newline="")
-    _write_csv(file, columns, raw_cells)
-    return file.getvalue()
-
-
-def _write_csv(file: TextIO, columns: Mapping[str, Sequence[Any]], raw_cells: bool) -> None:
+    rows = (columns, *zip(*columns.values(), strict=True))
     shown = as_text if raw_cells else _harmless
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow([shown(name) for name in columns])
-    writer.writerows([shown(cell) for cell in row] for row in zip(*columns.values(), strict=True))
+    csv.writer(file, lineterminator="\n").writerows([shown(cell) for cell in row] for row in rows)
+    return file.getvalue()
 
 
 def _typed(cells: list[Any]) -> list[Any]:

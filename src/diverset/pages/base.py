@@ -1,7 +1,6 @@
-r"""Code shared by all pages: the Jinja environment, links, texts, and a map of rows.
+"""Code shared by all pages: the Jinja environment, links, texts, and a map of rows.
 
-A page is one HTML file that loads nothing. Each other module has a function ``page(result, output)``, which returns the
-values for the template of the same name; Jinja escapes them.
+Each other module has a function ``page(result, output)``, which returns the values for the template of the same name.
 """
 
 import os
@@ -76,9 +75,7 @@ def as_markdown(result: Result) -> str:
 
 
 def _cell(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    return "" if value is None else short(str(value), 400)
+    return f"{value:.4g}" if isinstance(value, float) else "" if value is None else short(str(value), 400)
 
 
 def plain(text: str) -> str:
@@ -115,13 +112,13 @@ def short(text: str, length: int) -> str:
 def some_of(n: int, without: IntArray, most: int) -> IntArray:
     """Rows other than `without`, at most `most` of them, evenly spaced."""
     others = np.setdiff1d(np.arange(n), without)
-    if len(others) <= most:
-        return others
-    return others[np.linspace(0, len(others) - 1, most).round().astype(np.int64)]
+    return others[np.linspace(0, len(others) - 1, min(len(others), most)).round().astype(np.int64)]
 
 
 def placed(candidates: Any, shown: IntArray) -> tuple[FloatArray, str]:
-    """Places of rows of ``Candidates`` on a map, in percent, and a caption."""
+    """Places of rows of ``Candidates`` on a map, in percent, and a caption; without features, one place for all."""
+    if candidates.features is None:
+        return np.full((len(shown), 2), 50.0), ""
     X = candidates.features[shown]
     if candidates.axes is not None:
         plane = np.asarray(X, dtype=np.float64)
@@ -152,10 +149,9 @@ def positive(Vt: FloatArray) -> FloatArray:
 
 
 def principal_plane(X: Any) -> tuple[FloatArray, float]:
-    r"""Rows of a dense or sparse (n, d) matrix on two principal components, and the share of variation that they keep.
+    """Rows of a dense or sparse (n, d) matrix on two principal components, and the share of variation that they keep.
 
-    For centred :math:`X = U \Sigma V^T`, row i is at :math:`(U_{i1} \sigma_1, U_{i2} \sigma_2)`; missing directions are
-    zero. The share is 1 if all rows are equal.
+    Missing directions are zero. The share is 1 if all rows are equal.
 
     >>> plane, share = principal_plane(np.array([[0.0, 0.0, 1.0], [3.0, 0.0, 1.0], [6.0, 0.0, 1.0]]))
     >>> plane[:, 0].round(6).tolist(), round(share, 6)

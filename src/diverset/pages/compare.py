@@ -28,6 +28,9 @@ def page(result: Any, output: Path) -> dict[str, Any]:
     found: Comparison = getattr(result, "found", result)
     candidates = getattr(result, "candidates", None)
     single = found.queries == (None,)
+    first = ["Method", *([f"{HEADINGS[found.measure]} against top-k"] if found.measure else [])]
+    columns = {name: [each.numbers[name] for each in found] for name in found.columns}
+    headline = {id(each) for each in found.headline}
     values: dict[str, Any] = {
         "title": getattr(result, "title", f"{len(found)} ways to pick"),
         "asked": {} if candidates is None else result.asked(output),
@@ -36,20 +39,17 @@ def page(result: Any, output: Path) -> dict[str, Any]:
         "chart": None if found.chosen is None else _chart(found),
         "command": None if candidates is None else result.command(),
         "maps": [],
+        "columns": [*first, *(HEADINGS[name] for name in found.columns)],
+        "rows": [
+            {
+                "setting": each,
+                "headline": id(each) in headline,
+                "difference": difference(each, found.measure) if found.measure else None,
+                "cells": [_cell(name, each.numbers[name], columns[name]) for name in found.columns],
+            }
+            for each in found
+        ],
     }
-    first = ["Method", *([f"{HEADINGS[found.measure]} against top-k"] if found.measure else [])]
-    values["columns"] = [*first, *(HEADINGS[name] for name in found.columns)]
-    columns = {name: [each.numbers[name] for each in found] for name in found.columns}
-    headline = {id(each) for each in found.headline}
-    values["rows"] = [
-        {
-            "setting": each,
-            "headline": id(each) in headline,
-            "difference": difference(each, found.measure) if found.measure else None,
-            "cells": [_cell(name, each.numbers[name], columns[name]) for name in found.columns],
-        }
-        for each in found
-    ]
     return values | (_maps(candidates, found) if single else {})
 
 
@@ -80,8 +80,8 @@ def _chart(found: Comparison) -> dict[str, Any] | None:
     marks = [chosen] if found.chosen is top else [("top-point", "top-k", 26, point(top)), chosen]
     says = "Up is more quality kept, left is less redundancy: the upper left is best. Every line begins at top-k."
     if measure:
-        says = f"Diversity grows to the right; all methods begin at top-k, {HEADINGS[measure]} "
-        says += f"{shown(top.numbers[measure])}."
+        start = f"{HEADINGS[measure]} {shown(top.numbers[measure])}"
+        says = f"Diversity grows to the right; all methods begin at top-k, {start}."
     return {
         "heading": "Scores along the dial" if measure else "What diversity costs",
         **{"width": _WIDTH, "height": _HEIGHT, "left": _LEFT, "right": _WIDTH - _RIGHT, "bottom": _HEIGHT - _BELOW},
@@ -101,8 +101,7 @@ def _chart(found: Comparison) -> dict[str, Any] | None:
 def _ticks(values: Sequence[float]) -> list[float]:
     """Four to seven round numbers that span the values."""
     low, high = min(values), max(values)
-    step = next(step for step in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, math.inf) if high - low <= 5 * step)
-    step = step if step < math.inf else high - low
+    step = next((step for step in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0) if high - low <= 5 * step), high - low)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     return [i * step for i in range(first, max(last, first + 1) + 1)]
 

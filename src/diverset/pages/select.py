@@ -1,7 +1,4 @@
-"""The page of a selection: map, bars and list that follow a slider over settings of the dial.
-
-All data are in one block of JSON, which the script of the page inserts as text.
-"""
+"""The page of a selection: map, bars and list that follow a slider, with all data in one block of JSON."""
 
 import math
 import warnings
@@ -39,19 +36,15 @@ def _problem(selection: Selection) -> Problem | None:
 
 
 def turn_the_dial(selection: Selection, window: int | None = None) -> list[Selection]:
-    """Picks at 21 settings of the dial, from plain top-k to diversity only, by greedy search.
-
-    The selection itself replaces the nearest setting. Without quality or picks, it is the only setting.
-    """
+    """Greedy picks at 21 settings of the dial; the selection itself replaces the nearest, or is the only one."""
     problem, own = _problem(selection), selection.diversity
     if problem is None or problem.quality is None or own is None or len(selection) == 0:
         return [selection]
     last = STOPS - 1
     place = int(own) * last if own in (0.0, 1.0) else min(max(round(own * last), 1), last - 1)
     settings = []
-    with warnings.catch_warnings(
-        action="ignore", category=DiversetWarning
-    ):  # the page shows notes of the selection only
+    # The page shows notes of the selection only.
+    with warnings.catch_warnings(action="ignore", category=DiversetWarning):
         for dial in np.arange(STOPS) / last:
             if window is not None and dial > 0.0:
                 found = problem.windowed(dial, window)
@@ -73,10 +66,7 @@ def page(result: Any, output: Path) -> dict[str, Any]:
     union = np.setdiff1d(np.concatenate(picked), given)
     dots = some_of(n, np.concatenate([union, given]), MOST_DOTS)
     shown = np.concatenate([given, union, dots])
-    if candidates.features is None:
-        place, caption = np.full((len(shown), 2), 50.0), ""
-    else:
-        place, caption = placed(candidates, shown)
+    place, caption = placed(candidates, shown)
     texts = _texts(candidates, np.concatenate([given, union]), 8000, _PICK_BYTES)
     texts += _texts(candidates, dots, 240, _DOT_BYTES)
     ranks, heights = _standing(candidates.quality, picks.request.lower_is_better)
@@ -192,11 +182,9 @@ def _standing(quality: FloatArray | None, lower_is_better: bool) -> tuple[IntArr
     """Rank of every row by quality, from 1, and the height of its bar in percent."""
     if quality is None:
         return np.zeros(0, dtype=np.int64), np.zeros(0)
-    order = np.argsort(quality if lower_is_better else -quality, kind="stable")
-    ranks = np.empty(len(quality), dtype=np.int64)
-    ranks[order] = np.arange(1, len(quality) + 1)
+    ranks = np.argsort(np.argsort(quality if lower_is_better else -quality, kind="stable")) + 1
     finite = quality[np.isfinite(quality)]
-    low, high = min(0.0, float(finite.min(initial=0.0))), max(0.0, float(finite.max(initial=0.0)))
+    low, high = float(finite.min(initial=0.0)), float(finite.max(initial=0.0))
     scale = max(abs(low), abs(high)) or 1.0  # against overflow of the difference
     width = (high / scale - low / scale) or 1.0
     return ranks, 100.0 * (np.clip(quality, low, high) / scale - low / scale) / width
@@ -212,28 +200,19 @@ def _number(candidates: Any, i: int, ranks: IntArray, heights: FloatArray) -> li
 
 def _dial(settings: Sequence[Selection], chosen: int) -> dict[str, Any]:
     """The slider, and the curves above it."""
-    last = len(settings) - 1
-
-    def path(values: Sequence[float | None]) -> str:
-        places = [f"{100 * i / last:.2f} {100 - 100 * min(max(v or 0.0, 0.0), 1.0):.2f}" for i, v in enumerate(values)]
-        return "M" + "L".join(places)
-
-    own = settings[chosen]
-    return {
-        "words": f"Chosen: {own.diversity:.3g} keeps {own.kept or 0.0:.0%}",
-        "at": f"{100 * chosen / last:.2f}",
-        "last": last,
-        "chosen": chosen,
-        "redundancy": path([each.redundancy for each in settings]),
-        "kept": path([each.kept for each in settings]),
-    }
+    last, own = len(settings) - 1, settings[chosen]
+    paths = {}
+    for name in ("redundancy", "kept"):
+        heights = [min(max(getattr(each, name) or 0.0, 0.0), 1.0) for each in settings]
+        paths[name] = "M" + "L".join(f"{100 * i / last:.2f} {100 - 100 * v:.2f}" for i, v in enumerate(heights))
+    words = f"Chosen: {own.diversity:.3g} keeps {own.kept or 0.0:.0%}"
+    return paths | {"words": words, "at": f"{100 * chosen / last:.2f}", "last": last, "chosen": chosen}
 
 
 def _curve(ranks: IntArray, heights: FloatArray) -> str:
     """Path of the sorted qualities of all rows; the script adds the picks as bars."""
     n = len(ranks)
-    order = np.argsort(ranks)
-    steps = order[np.linspace(0, n - 1, min(n, 400)).round().astype(np.int64)]
+    steps = np.argsort(ranks)[np.linspace(0, n - 1, min(n, 400)).round().astype(np.int64)]
     across = np.linspace(0.0, 100.0, len(steps) + 1)
     path = "".join(f"H{across[j]:.2f}V{100 - heights[i]:.2f}H{across[j + 1]:.2f}" for j, i in enumerate(steps))
     return f"M0 100{path}V100Z"

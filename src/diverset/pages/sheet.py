@@ -4,14 +4,12 @@ import base64
 import io
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from diverset.errors import MissingExtraError
-from diverset.images import read_image
+from diverset.images.reading import extra, read_image
 from diverset.io.files import atomic_write
 from diverset.pages.base import file_link
 
@@ -40,8 +38,13 @@ def page(choice: "ImageChoice", output: Path) -> dict[str, Any]:
         others = choice.stands_for[i]
         wanted += [(paths[i], LARGE), *((paths[j], SMALL) for j in others[:MOST_SMALL])]
         entries.append((i, others[:MOST_SMALL], others[MOST_SMALL:]))
+
+    def embed(wanted: tuple[Path, int]) -> str:
+        buffer = io.BytesIO()
+        _picture(*wanted, choice.max_pixels).save(buffer, "JPEG", quality=82)
+        return "data:image/jpeg;base64," + base64.b64encode(buffer.getvalue()).decode()
+
     with ThreadPoolExecutor() as pool:
-        embed = partial(_embedded, choice.max_pixels)
         sources = dict(zip(wanted, pool.map(embed, wanted), strict=True))
     copy = choice.copy_of != np.arange(len(paths))
     asked = {
@@ -71,39 +74,20 @@ def _title(choice: "ImageChoice") -> str:
     return f"{of}{len(choice)} of {len(choice.found.paths):,} images"
 
 
-def _embedded(max_pixels: int | None, wanted: tuple[Path, int]) -> str:
-    """An image as a data address."""
-    buffer = io.BytesIO()
-    _picture(*wanted, max_pixels).save(buffer, "JPEG", quality=82)
-    return "data:image/jpeg;base64," + base64.b64encode(buffer.getvalue()).decode()
-
-
 def _picture(path: Path, longest: int, max_pixels: int | None) -> Any:
-    return _pillow().Image.fromarray(read_image(path, longest=longest, max_pixels=max_pixels))
-
-
-def _pillow() -> Any:
-    try:
-        import PIL.Image
-        import PIL.ImageDraw
-        import PIL.ImageFont
-        import PIL.ImageOps
-    except ImportError as error:
-        raise MissingExtraError('images need Pillow: pip install "diverset[images]"') from error
-    return PIL
+    return extra("PIL.Image").fromarray(read_image(path, longest=longest, max_pixels=max_pixels))
 
 
 def write_picture(choice: "ImageChoice", output: Path) -> None:
     """Write the sheet as one picture, PNG or JPEG by the extension, atomically."""
     paths = choice.found.paths
-    pil = _pillow()
-    heading, text, tiny = (pil.ImageFont.load_default(size) for size in (30, 17, 14))
+    heading, text, tiny = (extra("PIL.ImageFont").load_default(size) for size in (30, 17, 14))
     columns = min(COLUMNS, max(len(choice), 1))
     rows = -(-len(choice) // columns)
     width = max(columns * (TILE[0] + GAP) + GAP, 2 * TILE[0])
     height_of_entry = TILE[1] + 34 + SMALL_ROWS * (CELL[1] + 4) + GAP
-    sheet = pil.Image.new("RGB", (width, 76 + rows * height_of_entry + 8), PAPER)
-    draw = pil.ImageDraw.Draw(sheet)
+    sheet = extra("PIL.Image").new("RGB", (width, 76 + rows * height_of_entry + 8), PAPER)
+    draw = extra("PIL.ImageDraw").Draw(sheet)
     draw.text((GAP, 20), _fitted(draw, _title(choice), heading, width - 2 * GAP), fill=INK, font=heading)
     for at, i in enumerate(choice.picks.tolist()):
         left, top = GAP + at % columns * (TILE[0] + GAP), 76 + at // columns * height_of_entry
@@ -141,12 +125,9 @@ def _draw_small(
 
 def _paste(sheet: Any, picture: Any, left: int, top: int, room: tuple[int, int], *, fill: bool = False) -> None:
     """Fit an image into a place: whole, or with `fill` its middle."""
-    ops, lanczos = _pillow().ImageOps, _pillow().Image.Resampling.LANCZOS
-    if fill:
-        scaled = ops.fit(picture, room, lanczos)
-    else:
-        most = tuple(min(space, round(1.5 * side)) for space, side in zip(room, picture.size, strict=True))
-        scaled = ops.contain(picture, most, lanczos)
+    ops, lanczos = extra("PIL.ImageOps"), extra("PIL.Image").Resampling.LANCZOS
+    most = tuple(min(space, round(1.5 * side)) for space, side in zip(room, picture.size, strict=True))
+    scaled = ops.fit(picture, room, lanczos) if fill else ops.contain(picture, most, lanczos)
     sheet.paste(scaled, (left + (room[0] - scaled.width) // 2, top + (room[1] - scaled.height) // 2))
 
 

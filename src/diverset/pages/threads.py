@@ -30,10 +30,7 @@ def page(found: FoundThreads, output: Path) -> dict[str, Any]:
     at = (corpus.times.astype("datetime64[s]") if dates else corpus.times).astype(np.float64)
     place, shown, others = _places(found)
     places = place.round(2).tolist()
-    homes: dict[int, list[int]] = {}
-    for t, thread in enumerate(threads, start=1):
-        for i in thread.tolist():
-            homes.setdefault(i, []).append(t)
+    members = [set(thread.tolist()) for thread in threads]
     cards: list[dict[str, Any]] = [
         {
             "name": found.names[t],
@@ -42,7 +39,7 @@ def page(found: FoundThreads, output: Path) -> dict[str, Any]:
             "dates": found.dates[t],
             "related": found.related[t],
             "items": [
-                _item(found, i, [j for j in homes[i] if j != t + 1])
+                _item(found, i, [j + 1 for j, others in enumerate(members) if i in others and j != t])
                 | {"gap": float(gap), "at": float(at[i]), "place": places[i]}
                 for i, gap in zip(thread.tolist(), found.gaps(t), strict=True)
             ],
@@ -54,11 +51,8 @@ def page(found: FoundThreads, output: Path) -> dict[str, Any]:
         "dates": dates,
         "span": [float(at[inside].min()), float(at[inside].max())],
         "threads": [
-            {
-                "words": card["words"],
-                "colour": card["colour"],
-                "items": [{key: item[key] for key in ("title", "day", "at", "gap", "place")} for item in card["items"]],
-            }
+            {key: card[key] for key in ("words", "colour")}
+            | {"items": [{key: item[key] for key in ("title", "day", "at", "gap", "place")} for item in card["items"]]}
             for card in cards
         ],
         "documents": [[*places[i], str(corpus.titles[i])] for i in shown.tolist()],
@@ -81,10 +75,9 @@ def page(found: FoundThreads, output: Path) -> dict[str, Any]:
 
 def markdown(found: FoundThreads) -> str:
     """Threads as sections, their documents as lists."""
-    lines = [f"# {_title(found)}", ""]
+    lines, corpus = [f"# {_title(found)}", ""], found.corpus
     for t, (name, (first, last)) in enumerate(zip(found.names, found.dates, strict=True)):
         lines += [f"## {t + 1}. {plain(name)} ({first} to {last})", ""]
-        corpus = found.corpus
         lines += [f"- {day_of(corpus.times[i])}: {plain(str(corpus.titles[i]))}" for i in found.places[t].tolist()]
         lines.append("")
     return "\n".join([*lines, *(plain(line) for line in (*found.summary(), *found.notes)), ""])

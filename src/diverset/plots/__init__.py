@@ -5,10 +5,24 @@ returns the artists it drew, which know their ``axes``. Matplotlib is an extra: 
 :class:`~diverset.errors.MissingExtraError` with the command that installs it.
 """
 
-from diverset.plots._labels import place_labels
-from diverset.plots._laws import plot_kernel, plot_quality_diversity, plot_sizes, plot_spectrum
-from diverset.plots._plane import plot_clouds, plot_part_marginals, plot_points, plot_poses, plot_selection
-from diverset.plots._structures import plot_factor_graph, plot_timelines, plot_trace_line, plot_trace_plane
+from diverset.plots._laws import (
+    plot_factor_graph,
+    plot_kernel,
+    plot_quality_diversity,
+    plot_sizes,
+    plot_spectrum,
+    plot_timelines,
+    plot_trace_line,
+    plot_trace_plane,
+)
+from diverset.plots._plane import (
+    place_labels,
+    plot_clouds,
+    plot_part_marginals,
+    plot_points,
+    plot_poses,
+    plot_selection,
+)
 
 __all__ = [
     "place_labels",

@@ -1,5 +1,6 @@
-"""Kernels as images, their spectra, laws of sizes, and curves of quality against diversity."""
+"""Kernels, spectra, laws of sizes, curves of quality against diversity, factor graphs, threads and draws by steps."""
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -7,15 +8,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from diverset.errors import DiversetError
-from diverset.plots._matplotlib import BASELINE, SELECTED, axes_for
+from diverset.plots._plane import BASELINE, SELECTED, axes_for, require_matplotlib
+from diverset.sampling.trace import SamplingTrace
+from diverset.structured.graph import FactorGraph
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.container import BarContainer
     from matplotlib.image import AxesImage
     from matplotlib.lines import Line2D
 
-__all__ = ["plot_kernel", "plot_quality_diversity", "plot_sizes", "plot_spectrum"]
+__all__ = [
+    "plot_factor_graph", "plot_kernel", "plot_quality_diversity", "plot_sizes", "plot_spectrum", "plot_timelines",
+    "plot_trace_line", "plot_trace_plane",
+]  # fmt: skip
 
 #: Largest number of items that are labelled.
 _NAMED = 30
@@ -78,8 +85,7 @@ def plot_spectrum(eigenvalues: ArrayLike, *, log: bool = False, ax: "Axes | None
     ax = axes_for(ax)
     style: dict[str, Any] = {"marker": "o", "markersize": 3, "linewidth": 1} | line
     (drawn,) = ax.plot(np.arange(1, len(values) + 1), values, **style)
-    ax.set(xlabel="rank", ylabel="eigenvalue")
-    ax.set(**({"yscale": "log"} if log else {"ylim": (0.0, None)}))
+    ax.set(xlabel="rank", ylabel="eigenvalue", **({"yscale": "log"} if log else {"ylim": (0.0, None)}))
     return drawn
 
 
@@ -110,11 +116,11 @@ def plot_sizes(
         raise DiversetError(f"probabilities has shape {pmf.shape}; give one for every size")
     sizes = [] if draws is None else [len(Y) for Y in draws]
     shown = np.flatnonzero(pmf >= 1e-6)
-    ends = [*shown[:1].tolist(), *shown[-1:].tolist(), *sizes]
+    ends = [*shown.tolist(), *sizes]
     low, high = min(ends, default=0), max(ends, default=0)
     k = np.arange(low, high + 1)
     ax = axes_for(ax)
-    padded = np.concatenate([pmf, np.zeros(max(0, high + 1 - len(pmf)))])
+    padded = np.pad(pmf, (0, max(0, high + 1 - len(pmf))))
     bars = ax.bar(k, padded[low : high + 1], color=BASELINE, alpha=0.55, width=0.9, label=label)
     if sizes:
         seen = np.bincount(sizes, minlength=high + 1)[low:] / len(sizes)
@@ -169,3 +175,206 @@ def plot_quality_diversity(
     if len(lines) > 1:
         ax.legend(frameon=False)
     return lines
+
+
+def plot_factor_graph(graph: FactorGraph, *, ax: "Axes | None" = None) -> "list[Artist]":
+    """Draw the parts of a graph in a row as circles, with their factors as squares (figure 18 of the monograph).
+
+    Factors of one part stand above it; others sit between their parts, or below where parts lie between.
+
+    Parameters
+    ----------
+    graph : FactorGraph
+        What to draw.
+
+    Returns
+    -------
+    list of Artist
+        The squares of the factors, then the circles of the parts.
+    """
+    ax = axes_for(ax)
+    above = dict.fromkeys(range(graph.n_parts), 0)
+    depth = 0
+    drawn: list[Artist] = []
+    for factor in graph.factors:
+        if len(factor.parts) == 1:
+            r = factor.parts[0]
+            above[r] += 1
+            x, y = float(r), 0.55 * above[r]
+        else:
+            x, y = float(np.mean(factor.parts)), 0.0
+            if len(factor.parts) > 2 or abs(factor.parts[0] - factor.parts[1]) > 1:
+                depth += 1
+                y = -0.55 * depth
+        for r in factor.parts:
+            ax.plot([x, r], [y, 0.0], color="0.5", linewidth=1.0, zorder=1)
+        drawn.append(ax.scatter([x], [y], marker="s", s=90, color="white", edgecolor="black", zorder=3))
+        if factor.name:
+            ax.annotate(factor.name, (x, y), (0, 8), textcoords="offset points", ha="center", va="bottom", fontsize=7)
+    for r, name in enumerate(graph.names):
+        drawn.append(ax.scatter([r], [0.0], s=650, color="#dce6f2", edgecolor="black", zorder=2))
+        ax.annotate(name, (r, 0.0), ha="center", va="center", fontsize=8, zorder=4)
+    ylim = (-0.55 * depth - 0.4, 0.55 * max(above.values()) + 0.4)
+    ax.set(aspect="equal", xlim=(-0.5, graph.n_parts - 0.5), ylim=ylim)
+    ax.axis("off")
+    return drawn
+
+
+def plot_timelines(
+    threads: Sequence[Sequence[tuple[Any, str]]],
+    *,
+    names: Sequence[str] | None = None,
+    wrap: int = 26,
+    ax: "Axes | None" = None,
+) -> "list[Line2D]":
+    """Draw threads on a time axis, one below the other, with a labelled dot for each item.
+
+    Parameters
+    ----------
+    threads : sequence of sequences of (time, label)
+        Times are numbers or dates, in any order; a label may be empty.
+    names : sequence of str, optional
+        Of the threads, written at the left; numbers by default.
+    wrap : int
+        Number of letters after which labels are broken.
+    ax : Axes, optional
+        Where; by default a new figure with room for the labels.
+
+    Returns
+    -------
+    list of Line2D
+        One for each thread; the labels are texts of the axes.
+    """
+    if names is not None and len(names) != len(threads):
+        raise DiversetError(f"{len(names)} names for {len(threads)} threads; give one each")
+    if ax is None:
+        longest = max((len(thread) for thread in threads), default=1)
+        ax = axes_for(None)
+        ax.figure.set_size_inches(max(7.0, 1.25 * longest), 1.0 + 1.5 * len(threads))  # type: ignore[union-attr]
+    lines: list[Line2D] = []
+    for row, thread in enumerate(threads):
+        ordered = sorted(thread, key=lambda item: item[0])
+        times = [time for time, _ in ordered]
+        lines += ax.plot(times, [-row] * len(times), "o-", color=f"C{row % 10}", markersize=6, linewidth=1.6)
+        for position, (time, label) in enumerate(ordered):
+            words = "\n".join(textwrap.wrap(label, wrap))
+            # Above and below in turn, so that neighbours do not run into each other.
+            shift, va = (7, "bottom") if position % 2 == 0 else (-7, "top")
+            ax.annotate(words, (time, -row), (0, shift), textcoords="offset points", ha="center", va=va, fontsize=7.5)
+    ax.set_yticks([-row for row in range(len(threads))], names or [str(row + 1) for row in range(len(threads))])
+    ax.set_ylim(-len(threads) + 0.4, 0.6)
+    ax.margins(x=0.08)
+    ax.spines[["left", "right", "top"]].set_visible(False)
+    ax.tick_params(axis="y", length=0)
+    return lines
+
+
+def plot_trace_line(
+    trace: SamplingTrace,
+    positions: ArrayLike,
+    *,
+    steps: Sequence[int] | None = None,
+    axes: "Sequence[Axes] | None" = None,
+) -> "list[Artist]":
+    """Draw the law of the next pick along a line, one panel per step, with earlier picks marked.
+
+    Parameters
+    ----------
+    trace : SamplingTrace
+        From :func:`diverset.sampling_trace`.
+    positions : array_like of shape (n_items,)
+        Where each item lies, in the order of ``trace.items``.
+    steps : sequence of int, optional
+        Which picks to show; the first six by default.
+    axes : sequence of Axes, optional
+        One for each step; a new figure by default.
+
+    Returns
+    -------
+    list of Artist
+        Of each panel the law, and the marks of earlier picks.
+    """
+    x = np.asarray(positions, dtype=np.float64)
+    if x.shape != trace.items.shape:
+        raise DiversetError(f"positions has shape {x.shape}; one number for each of {len(trace.items)} items")
+    shown, panels = _panels(trace, steps, axes, width=2.4, height=2.2)
+    order = np.argsort(x)
+    top = max((trace.probabilities[t].max() for t in shown), default=1.0)
+    drawn: list[Artist] = []
+    for t, ax in zip(shown, panels, strict=True):
+        drawn += ax.plot(x[order], trace.probabilities[t][order], color="0.2", linewidth=1.5)
+        ax.fill_between(x[order], trace.probabilities[t][order], color="0.85")
+        before = x[np.searchsorted(trace.items, trace.picks[:t])]
+        drawn += ax.plot(before, np.zeros(t), "o", color=SELECTED, markersize=6, clip_on=False, zorder=3)
+        low, high = float(x.min()), float(x.max())
+        ax.set(xlabel="position", xticks=[low, high], xlim=(low, high), yticks=[], ylim=(0.0, 1.08 * top))
+    if panels:
+        panels[0].set_ylabel("probability")
+    return drawn
+
+
+def plot_trace_plane(
+    trace: SamplingTrace,
+    positions: ArrayLike,
+    *,
+    steps: Sequence[int] | None = None,
+    axes: "Sequence[Axes] | None" = None,
+) -> "list[Artist]":
+    """Draw the law of the next pick in the plane, one panel per step: lighter is more probable, picks are marked.
+
+    Parameters
+    ----------
+    trace, steps, axes
+        As in :func:`plot_trace_line`.
+    positions : array_like of shape (n_items, 2)
+        Where each item lies; a regular grid is drawn as an image, other points as dots.
+
+    Returns
+    -------
+    list of Artist
+        Of each panel the law, and the marks of earlier picks.
+    """
+    xy = np.asarray(positions, dtype=np.float64)
+    if xy.shape != (len(trace.items), 2):
+        raise DiversetError(f"positions has shape {xy.shape}; two numbers for each of {len(trace.items)} items")
+    shown, panels = _panels(trace, steps, axes, width=2.2, height=2.5)
+    columns, rows = np.unique(xy[:, 0]), np.unique(xy[:, 1])
+    grid = len(columns) * len(rows) == len(xy)
+    drawn: list[Artist] = []
+    for t, ax in zip(shown, panels, strict=True):
+        law = trace.probabilities[t]
+        if grid:
+            image = np.zeros((len(rows), len(columns)))
+            image[np.searchsorted(rows, xy[:, 1]), np.searchsorted(columns, xy[:, 0])] = law
+            style: Any = {"cmap": "gray", "vmin": 0.0, "shading": "nearest", "rasterized": True}
+            drawn.append(ax.pcolormesh(columns, rows, image, **style))
+        else:
+            drawn.append(ax.scatter(xy[:, 0], xy[:, 1], c=law, s=12, cmap="gray", vmin=0.0))
+            ax.set_facecolor("0.15")
+        before = xy[np.searchsorted(trace.items, trace.picks[:t])]
+        mark: Any = {"color": SELECTED, "markeredgecolor": "white", "markersize": 6, "clip_on": False}
+        drawn += ax.plot(before[:, 0], before[:, 1], "o", **mark)
+        ax.set(xticks=[], yticks=[], aspect="equal")
+    return drawn
+
+
+def _panels(
+    trace: SamplingTrace, steps: Sequence[int] | None, axes: "Sequence[Axes] | None", *, width: float, height: float
+) -> "tuple[list[int], list[Axes]]":
+    """Which steps to show, and an axes with a title for each."""
+    shown = list(range(min(len(trace), 6))) if steps is None else [int(t) for t in steps]
+    for t in shown:
+        if not 0 <= t < len(trace):
+            raise DiversetError(f"step {t} does not exist; the draw has picks 0 to {len(trace) - 1}")
+    if axes is None:
+        require_matplotlib()
+        import matplotlib.pyplot as plt
+
+        n = max(len(shown), 1)
+        _, grid = plt.subplots(1, n, figsize=(width * n, height), squeeze=False, layout="constrained")
+        axes = grid[0][: len(shown)]
+    if len(axes) != len(shown):
+        raise DiversetError(f"{len(axes)} axes for {len(shown)} steps; give one each")
+    for t, ax in zip(shown, axes, strict=True):
+        ax.set_title("before the first pick" if t == 0 else f"after {t} pick{'s' * (t > 1)}")
+    return shown, list(axes)

@@ -1,24 +1,130 @@
-"""Points, selections, poses and marginals of parts in the plane."""
+"""Points, selections, labels, poses and marginals of parts in the plane; and the only door to Matplotlib."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from diverset.errors import DiversetError
-from diverset.plots._matplotlib import BASELINE, OTHERS, SELECTED, axes_for
+from diverset._typing import FloatArray
+from diverset.errors import DiversetError, MissingExtraError
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.collections import PathCollection
+    from matplotlib.text import Annotation
+    from matplotlib.transforms import Bbox
 
-__all__ = ["plot_clouds", "plot_part_marginals", "plot_points", "plot_poses", "plot_selection"]
-
+SELECTED, BASELINE, OTHERS = "#c8102e", "#1f4e8c", "0.72"
 #: Colours of the parts of a cloud: torso, head, right and left arm; of poses, one after the other.
 PART_COLOURS = ("#e4572e", "#76b041", "#17bebb", "#ffc914")
 POSE_COLOURS = ("#ff3b6b", "#35a7ff", "#ffe74c", "#6bf178", "#c287ff", "#ff9f1c", "#f7f7f7", "#00c9a7")
+# Offsets tried in turn, in units of the distance: right and left read best, then above and below.
+_DIRECTIONS = [(1, 0), (-1, 0), (0.7, 0.7), (0.7, -0.7), (-0.7, 0.7), (-0.7, -0.7), (0, 1), (0, -1)]
+_MARGIN = 5.0  # distance in points between a label and the marks it avoids
+_LEADER_FROM = 16.0  # distance in points from which a line joins the label to its point
+
+
+def require_matplotlib() -> None:
+    """Raise `MissingExtraError`, which names the install command, if Matplotlib is absent."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise MissingExtraError('pictures need Matplotlib: pip install "diverset[plots]"') from error
+
+
+def axes_for(ax: "Axes | None") -> "Axes":
+    """The axes of the caller, or those of a new pyplot figure."""
+    require_matplotlib()
+    if ax is not None:
+        return ax
+    import matplotlib.pyplot as plt
+
+    return plt.subplots()[1]
+
+
+def place_labels(
+    ax: "Axes",
+    positions: ArrayLike,
+    labels: Iterable[str],
+    *,
+    avoid: ArrayLike = (),
+    beside: "Iterable[Annotation]" = (),
+    distances: Iterable[float] = (9, 12, 16, 22, 30, 40, 52),
+    **text: Any,
+) -> "list[Annotation]":
+    """Write each label beside its point, where it overlaps no other label and no given point.
+
+    Labels are placed in the given order, each at the nearest free place among eight directions and a few distances. A
+    label without a free place goes where it hides least. Call this last: the limits and the size of the axes must be
+    final.
+
+    Parameters
+    ----------
+    ax : Axes
+        Where to write.
+    positions : array_like of shape (n, 2)
+        The points, in data coordinates.
+    labels : iterable of str
+        Their texts.
+    avoid : array_like of shape (m, 2), optional
+        Points that labels should not cover; the labelled points are always avoided.
+    beside : iterable of Annotation, optional
+        Labels placed earlier, to keep clear of.
+    distances : iterable of float, optional
+        Distances to try, in points, nearest first.
+    **text
+        Passed to :meth:`matplotlib.axes.Axes.annotate`.
+
+    Returns
+    -------
+    annotations : list of Annotation
+        In the order of the labels.
+    """
+    from matplotlib.patheffects import withStroke
+    from matplotlib.transforms import Bbox
+
+    points = np.asarray(positions, dtype=np.float64).reshape(-1, 2)
+    obstacles = ax.transData.transform(np.vstack([points, np.asarray(avoid, dtype=np.float64).reshape(-1, 2)]))
+    pixels_per_point = ax.figure.dpi / 72.0
+    frame = ax.get_window_extent()
+    candidates = [(r * dx, r * dy) for r in distances for dx, dy in _DIRECTIONS]
+    taken = [note.get_window_extent() for note in beside]
+    annotations = []
+    halo = [withStroke(linewidth=2.5, foreground="white", alpha=0.8)]
+    for (x, y), label in zip(points.tolist(), labels, strict=True):
+        note = ax.annotate(label, (x, y), xytext=(0, 0), textcoords="offset points", path_effects=halo, **text)
+        size, anchor = note.get_window_extent().size, ax.transData.transform((x, y))
+        best: tuple[float, tuple[float, float], Bbox] | None = None
+        for offset in candidates:
+            # The nearest edge or corner of the text lies at the anchor plus the offset.
+            left, bottom = anchor + np.multiply(offset, pixels_per_point) - (1.0 - np.sign(offset)) / 2.0 * size
+            box = Bbox.from_bounds(left, bottom, *size)
+            cost = _cost(box, taken, obstacles, frame, margin=_MARGIN * pixels_per_point)
+            if best is None or cost < best[0]:
+                best = (cost, offset, box)
+            if cost == 0.0:
+                break
+        assert best is not None
+        _, (dx, dy), box = best
+        taken.append(box)
+        note.set_horizontalalignment("left" if dx > 0 else "right" if dx < 0 else "center")
+        note.set_verticalalignment("bottom" if dy > 0 else "top" if dy < 0 else "center_baseline")
+        note.set_position((dx, dy))
+        if np.hypot(dx, dy) > _LEADER_FROM:
+            leader = {"arrowstyle": "-", "color": "0.4", "linewidth": 0.6, "shrinkA": 0, "shrinkB": 4}
+            ax.annotate("", (x, y), xytext=(0.9 * dx, 0.9 * dy), textcoords="offset points", arrowprops=leader)
+        annotations.append(note)
+    return annotations
+
+
+def _cost(box: "Bbox", taken: "list[Bbox]", obstacles: FloatArray, frame: "Bbox", margin: float) -> float:
+    """Zero for a free place; otherwise larger the more the text hides, above all of other texts."""
+    shared = [box.intersection(box, other) for other in taken]
+    overlap = sum(each.width * each.height for each in shared if each is not None)
+    outside = max(0.0, frame.x0 - box.x0, frame.y0 - box.y0, box.x1 - frame.x1, box.y1 - frame.y1)
+    return float(10.0 * overlap + 1000.0 * outside + 50.0 * box.padded(margin).count_contains(obstacles))
 
 
 def plot_points(
@@ -219,12 +325,13 @@ def plot_part_marginals(
     background: ArrayLike | None = None,
     ax: "Axes | None" = None,
 ) -> "list[Artist]":
-    """Draw where each part is likely to be, in a colour of its own: the more opaque, the more probable.
+    """Draw where each part is likely to be, in a colour of its own: opaque at its most probable place.
 
     Parameters
     ----------
     marginals : mapping or sequence of array_like
-        For each part (named, if a mapping) its marginals: of shape (M,) for M places, or an image (height, width).
+        For each part (named, if a mapping) its marginals: of shape (M,) for M places, or an image (height, width). Each
+        part is scaled to its own largest marginal.
     positions : array_like of shape (M, 2), optional
         Where the places lie; needed for marginals of shape (M,).
     background : array_like, optional
@@ -234,10 +341,6 @@ def plot_part_marginals(
     -------
     list of Artist
         One for each part: a collection of dots, or an image.
-
-    Notes
-    -----
-    Each part is scaled to its own largest marginal.
     """
     named = dict(marginals) if isinstance(marginals, Mapping) else {str(i): p for i, p in enumerate(marginals)}
     ax = axes_for(ax)
