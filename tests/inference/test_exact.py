@@ -188,6 +188,35 @@ def test_scale_changes_nothing_but_the_value():
     assert len(map_exact(dv.DPP(1e9 * L))) == 12
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_eigenvalues_hidden_by_rounding_equal_enumeration(seed):
+    # The entries of L do not show eigenvalues this small: the tree is bounded by gains from log_prob alone.
+    rng = np.random.default_rng(seed)
+    V = np.linalg.qr(rng.standard_normal((8, 8)))[0]
+    dpp = dv.DPP.from_spectrum(10.0 ** np.array([-11.0, -9.0, -1.0, 0.0, 0.5, 9.0, 12.0, 12.5]), V)
+    assert dpp._representation.rows_of_hidden is not None
+    sets = {k: [dpp.log_prob(S) for S in combinations(range(8), k)] for k in range(9)}
+    for k in (*range(9), None):
+        best = max(map(max, sets.values())) if k is None else max(sets[k])
+        with pytest.MonkeyPatch.context() as patch:
+            # From any start: the search must find the best set itself.
+            patch.setattr(exact, "_local_optimum", lambda dpp, k: np.arange(0 if k is None else k))
+            found = map_exact(dpp, k)
+        assert found.log_prob == pytest.approx(best, abs=1e-9)
+        assert found.gap == 0.0
+        stopped = map_exact(dpp, k, time_limit=0.0)
+        assert stopped.upper_bound >= best + dpp.log_normalizer - 1e-9
+
+
+@pytest.mark.parametrize("k", [9, 17, 21])
+def test_the_tree_does_not_depend_on_the_scale(k):
+    L = wishart(26, 34, 7)
+    searches = [exact.solve(dv.DPP(c * L), k, math.inf, 0.0) for c in (1.0, 2.0**-20, 2.0**20)]
+    assert searches[0].expanded > 5
+    assert len({search.expanded for search in searches}) == 1
+    assert len({tuple(search.chosen) for search in searches}) == 1
+
+
 def test_large_sizes_go_through_the_inverse():
     L = wishart(36, 50, 1)
     dpp = dv.DPP(L)
