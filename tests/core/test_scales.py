@@ -113,6 +113,18 @@ def test_the_law_knows_the_rank_at_any_scale(seed):
     assert large == pytest.approx(dv.law(dv.DPP.from_features(F).of_size(2)), abs=1e-12)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_items_in_the_span_of_the_included_are_impossible(seed):
+    rng = np.random.default_rng(seed)
+    B = rng.standard_normal((30, 12))
+    B[10:20] = rng.standard_normal((10, 4)) @ B[:4]
+    given = dv.DPP(B @ B.T).condition(include=[0, 1, 2, 3])
+    spanned = (given.items >= 10) & (given.items < 20)
+    assert (given.inclusion_probabilities[spanned] == 0.0).all()
+    assert (given.inclusion_probabilities[~spanned] > 0.0).all()
+    assert given.rank == 8
+
+
 def test_the_law_of_duplicates_of_high_quality():
     dpp = dv.DPP.from_features([[1.0, 0.3], [1.0, 0.3], [0.0, 1.0]], [1e8, 1e8, 1e-8])
     law = dv.law(dpp)
