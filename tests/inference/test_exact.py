@@ -211,7 +211,7 @@ def test_eigenvalues_hidden_by_rounding_equal_enumeration(seed):
 @pytest.mark.parametrize("k", [9, 17, 21])
 def test_the_tree_does_not_depend_on_the_scale(k):
     L = wishart(26, 34, 7)
-    searches = [exact.solve(dv.DPP(c * L), k, math.inf, 0.0) for c in (1.0, 2.0**-20, 2.0**20)]
+    searches = [exact.solve(dv.DPP(c * L), k, 20.0, 0.0) for c in (1.0, 2.0**-20, 2.0**20)]
     assert searches[0].expanded > 5
     assert len({search.expanded for search in searches}) == 1
     assert len({tuple(search.chosen) for search in searches}) == 1
@@ -319,6 +319,28 @@ def test_bounds_hold_and_are_ordered(name):
             assert linx_bound(L, k) >= best - 1e-9
         assert map_upper_bound(dpp, k) >= best - 1e-9
     assert map_upper_bound(dpp) >= values.max() - 1e-9
+
+
+@pytest.mark.parametrize("complex_", [False, True])
+def test_derivatives_of_the_linx_bound(complex_):
+    C = wishart(6, 8, 3, complex_=complex_)
+    x, h = np.random.default_rng(2).uniform(0.2, 0.8, 6), 1e-5
+    _, gradient, hessian, slope = bounds._linx_at(C, x, -0.4, 3)
+
+    def differences(part, of_scale=False):
+        if of_scale:
+            return (bounds._linx_at(C, x, -0.4 + h, 3)[part] - bounds._linx_at(C, x, -0.4 - h, 3)[part]) / (2.0 * h)
+        moved = [(bounds._linx_at(C, x + h * e, -0.4, 3)[part], bounds._linx_at(C, x - h * e, -0.4, 3)[part])
+                 for e in np.eye(6)]  # fmt: skip
+        return np.array([(after - before) / (2.0 * h) for after, before in moved])
+
+    np.testing.assert_allclose(gradient, differences(0), atol=1e-7)
+    np.testing.assert_allclose(hessian, differences(1), atol=1e-7)
+    assert slope == pytest.approx(differences(0, of_scale=True), abs=1e-7)
+    # At the indicator of a set the value is its log-determinant, at any scale.
+    S = np.array([1.0, 0.0, 1.0, 0.0, 0.0, 1.0])
+    for log_scale in (-1.0, 0.0, 2.0):
+        assert bounds._linx_at(C, S, log_scale, 3)[0] == pytest.approx(log_det_of(C, [0, 2, 5]))
 
 
 def test_labels_and_refusals():

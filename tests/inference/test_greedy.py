@@ -53,7 +53,10 @@ def test_labels_survive_and_the_result_indexes_arrays():
 
 
 def test_stops_at_the_rank_and_refuses_what_has_no_likelihood():
-    assert len(dv.map_greedy(dv.DPP(wishart(6, 2, 0)), k=5)) == 2
+    short = dv.map_greedy(dv.DPP(wishart(6, 2, 0)), k=5)
+    assert short.rank_spent == len(short) == 2
+    for k in (1, 2):
+        assert dv.map_greedy(dv.DPP(wishart(6, 2, 0)), k=k).rank_spent is None
     projection = dv.DPP.from_marginal(np.diag([1.0, 0.0]))
     assert projection.log_normalizer == math.inf
     with pytest.raises(dv.errors.NoLikelihoodKernelError, match="thin"):

@@ -118,6 +118,22 @@ def test_duplicates_scale_and_labels():
     assert set(map_relaxed(dpp, 3)) <= set(dpp.items.tolist())
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_rounding_with_a_size_keeps_the_sum(seed):
+    rng = np.random.default_rng(seed)
+    L = wishart(8, 11, seed)
+    x = rng.random(8)
+    x *= 3.0 / x.sum()
+    x = np.minimum(x, 1.0)
+    x[0] += 3.0 - x.sum()
+    rounded = relaxed._round_sized(L, x)
+    assert rounded.sum() == pytest.approx(3.0)
+    assert np.sort(rounded).tolist() == pytest.approx([0.0] * 5 + [1.0] * 3, abs=1e-8)
+    two = relaxed._round_sized(L, np.array([1.0, 0.3, 0.7, 0.0, 0.0, 0.0, 0.0, 0.0]))
+    ends = [np.eye(8)[[0, i]].sum(axis=0) for i in (1, 2)]
+    assert two.tolist() == max(ends, key=lambda end: softmax_extension(L, end)).tolist()
+
+
 def test_the_search_starts_where_every_kernel_has_a_gradient():
     # All items at once have determinant 0: the search begins with none of them, or with k items in all.
     L = 2.0 * np.ones((4, 4))
