@@ -283,6 +283,13 @@ def test_effective_size_is_that_of_plain_sums(m, chains):
     assert short.effective_sample_size == 3.0 * chains
 
 
+def test_rounding_of_large_log_weights_is_no_variation():
+    noise = np.random.default_rng(0).standard_normal((1, 30))
+    for level, jitter, constant in ((1e6, 1e-6, True), (1e6, 1.0, False), (1.0, 1e-6, False)):
+        found = mcmc.Chain([np.arange(2)] * 30, level + jitter * noise, 0.5, True, mcmc.ChainState(()))
+        assert math.isnan(found.effective_sample_size) == constant
+
+
 def test_edges():
     L = wishart(5, 5, 0)
     assert all(len(Y) == 0 for Y in mcmc.mcmc_chain(dv.DPP(L), k=0, size=5, rng=0).sets)
