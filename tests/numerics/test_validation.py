@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+import scipy.sparse
+import scipy.sparse.linalg
 
 from diverset.errors import LabelError
-from diverset.numerics.validation import check_rows
+from diverset.numerics.validation import check_rows, is_sparse
 
 
 def test_row_numbers():
@@ -23,3 +25,16 @@ def test_row_numbers():
     ):
         with pytest.raises(LabelError, match=message):
             check_rows(rows, 3, name="rows")
+
+
+def test_sparse_arrays_are_those_of_scipy():
+    class Other:
+        """An array of another library that can be converted."""
+
+        def tocsr(self):
+            raise AssertionError
+
+    for make in (scipy.sparse.csr_array, scipy.sparse.coo_matrix, scipy.sparse.dok_array):
+        assert is_sparse(make(np.eye(2)))
+    for other in (Other(), scipy.sparse.linalg.aslinearoperator(np.eye(2)), np.eye(2), [[1.0]], None):
+        assert not is_sparse(other)
