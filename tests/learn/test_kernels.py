@@ -406,3 +406,12 @@ def test_the_start_of_low_rank_learning_has_the_odds_of_the_items():
     p = read.frequencies
     assert rows.shape == (4, 3)
     np.testing.assert_allclose((rows**2).sum(axis=1), p / (1.0 - p), rtol=1e-12)
+
+
+def test_an_item_in_every_basket_takes_one_step_of_em():
+    evidence = Evidence(read_baskets([[0], [0, 1], [0, 2], [0, 1, 2]], 3))
+    value, L = next(em_steps(np.diag([1.0, 0.5, 2.0]), evidence))
+    # Independent items: the eigenvalues are the odds of the frequencies, those of a certain item short of infinity.
+    np.testing.assert_allclose(np.diagonal(L)[1:], 1.0, rtol=1e-9)
+    assert L[0, 0] == pytest.approx(1e7, rel=1e-6)
+    assert value == pytest.approx(-2.0 * np.log(2.0), abs=1e-6)
