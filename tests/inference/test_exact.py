@@ -217,6 +217,19 @@ def test_the_tree_does_not_depend_on_the_scale(k):
     assert len({tuple(search.chosen) for search in searches}) == 1
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_the_tree_alone_finds_the_best_set_of_every_size(seed):
+    # No start, so that no set but those of its nodes is known.
+    L = wishart(9, 6 if seed % 3 == 0 else 12, seed, complex_=seed % 4 == 3) if seed % 2 else degenerate(seed)
+    rank = dv.DPP(L).rank
+    values, sizes = log_dets(L)
+    for k in range(rank + 1):
+        search = exact.Search(L, [k], rank == len(L), math.inf)
+        search.run(0.0)
+        assert len(search.chosen) == k
+        assert search.value == pytest.approx(values[sizes == k].max(), abs=1e-7)
+
+
 def test_large_sizes_go_through_the_inverse():
     L = wishart(36, 50, 1)
     dpp = dv.DPP(L)
