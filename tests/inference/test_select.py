@@ -399,3 +399,10 @@ def test_an_item_may_cost_all_that_is_left(options):
 def test_methods_for_whole_sets_refuse_each_limit(limit):
     with pytest.raises(DiversetError, match="window, costs and groups need method"):
         select(np.eye(5), k=2, method="local-search", **limit)
+
+
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_matrix])
+def test_a_zero_row_is_neither_like_nor_unlike_a_query(form):
+    X = np.array([[-1.0, 0.2], [0.0, 0.0], [1.0, 0.1], [0.3, 1.0]])
+    chosen = select(form(X), k=4, query=[1.0, 0.0], diversity=0.0)
+    assert chosen.indices.tolist() == [2, 3, 1, 0]
