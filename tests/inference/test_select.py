@@ -406,3 +406,15 @@ def test_a_zero_row_is_neither_like_nor_unlike_a_query(form):
     X = np.array([[-1.0, 0.2], [0.0, 0.0], [1.0, 0.1], [0.3, 1.0]])
     chosen = select(form(X), k=4, query=[1.0, 0.0], diversity=0.0)
     assert chosen.indices.tolist() == [2, 3, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda A, B: np.eye(3), r"returned float64 of shape \(3, 3\) for 4 and 4 rows"),
+        (lambda A, B: np.eye(4) + 0.1j * np.array([[0, 1, 0, 0], [-1, 0, 0, 0], [0] * 4, [0] * 4]), "complex128"),
+    ],
+)
+def test_a_similarity_of_wrong_shape_or_type_is_refused(function, message):
+    with pytest.raises(DiversetError, match=message):
+        select(np.eye(4), k=2, similarity=function)
