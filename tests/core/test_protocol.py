@@ -145,6 +145,16 @@ def test_thin(name, rate):
     assert_same_law(dpp.thin(rate), reference.thinned(law, rate), deep=dpp.n_items <= 5)
 
 
+@pytest.mark.parametrize("rate", [0.0, 0.4, 1.0])
+def test_thin_some_certain_items_after_a_condition(rate):
+    Q = np.linalg.qr(np.random.default_rng(8).standard_normal((7, 4)))[0]
+    dpp = dv.DPP.from_spectrum([0.5, 2.0, np.inf, np.inf], Q)
+    law = reference.law_from_K(Q @ np.diag([1 / 3, 2 / 3, 1.0, 1.0]) @ Q.T)
+    given = dpp.condition(include=[1])
+    conditioned = reference.conditioned(law, include=[1], exclude=[])
+    assert_same_law(given.thin(rate), reference.thinned(conditioned, rate))
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_restrict(name):
     dpp, law = CASES[name]

@@ -113,6 +113,40 @@ def test_the_law_knows_the_rank_at_any_scale(seed):
     assert large == pytest.approx(dv.law(dv.DPP.from_features(F).of_size(2)), abs=1e-12)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_items_in_the_span_of_the_included_are_impossible(seed):
+    rng = np.random.default_rng(seed)
+    B = rng.standard_normal((30, 12))
+    B[10:20] = rng.standard_normal((10, 4)) @ B[:4]
+    given = dv.DPP(B @ B.T).condition(include=[0, 1, 2, 3])
+    spanned = (given.items >= 10) & (given.items < 20)
+    assert (given.inclusion_probabilities[spanned] == 0.0).all()
+    assert (given.inclusion_probabilities[~spanned] > 0.0).all()
+    assert given.rank == 8
+
+
+def test_rounding_lifts_no_probability_above_one():
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        Q = np.linalg.qr(rng.standard_normal((6, 6)))[0]
+        K = (Q @ Q.T + (Q @ Q.T).T) / 2.0
+        A = rng.standard_normal((6, 9))
+        for process in (dv.DPP.from_marginal(K), dv.KDPP(A @ A.T, 6)):
+            p = process.inclusion_probabilities
+            assert p.max() <= 1.0
+            assert p == pytest.approx(np.ones(6), abs=1e-12)
+
+
+def test_a_marginal_kernel_of_many_scales_keeps_its_eigenvalues():
+    dpp = dv.DPP.from_marginal(np.diag([0.5, 1e-20, 1e-30]))
+    assert dpp.rank == 3
+    assert dpp.size_distribution == pytest.approx([0.5, 0.5, 0.5 * (1e-20 + 1e-30), 5e-51], rel=1e-12, abs=0.0)
+    d = 2.0 ** np.array([-2.0, -40.0, -60.0])
+    full = dv.DPP.from_marginal(d[:, None] * (np.eye(3) + 1.0) * d)
+    # To leading order the eigenvalues are the pivots: 2, 3/2, 4/3 times the squares of d.
+    assert full.size_distribution[3] == pytest.approx(4.0 * np.prod(d**2), rel=1e-12, abs=0.0)
+
+
 def test_the_law_of_duplicates_of_high_quality():
     dpp = dv.DPP.from_features([[1.0, 0.3], [1.0, 0.3], [0.0, 1.0]], [1e8, 1e8, 1e-8])
     law = dv.law(dpp)

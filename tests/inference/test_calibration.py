@@ -419,3 +419,25 @@ def test_select_holds_what_pyversity_tests_of_its_dpp(theirs):
     assert len(dv.select(np.empty((0, 3), dtype=np.float32), 3, quality=[], **options)) == 0
     by_score = dv.select(np.eye(4, dtype=np.float32), 2, quality=[0.3, 0.7, 0.1, 0.5], **options)
     assert by_score.indices.tolist() == ([1, 3] if theirs < 1.0 else [0, 1])
+
+
+def test_the_share_kept_is_within_reach_or_the_note_says_what_it_is():
+    for seed in range(25):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(6, 40))
+        X, q = rng.standard_normal((n, 4)), rng.random(n)
+        for share in (0.6, 0.8, 0.9):
+            found = dv.select(X, 4, quality=q, keep=share)
+            noted = [note for note in found.notes if note.startswith("the picks keep")]
+            assert len(noted) == (not share <= found.kept <= share + 0.02)
+            assert all(f"keep {found.kept:.2f} of quality where {share:.2f}" in note for note in noted)
+
+
+def test_the_law_of_selections_needs_some_diversity():
+    X, q = np.random.default_rng(3).standard_normal((8, 4)), np.arange(8.0)
+    with pytest.raises(DiversetError, match="diversity is 0"):
+        dv.selection_law(X, 3, quality=q, diversity=0.0)
+    # At 1 the scores do not count.
+    law = dv.selection_law(X, 3, quality=q, diversity=1.0)
+    plain = dv.selection_law(X, 3, diversity=1.0)
+    np.testing.assert_allclose(law.inclusion_probabilities, plain.inclusion_probabilities, atol=1e-12)

@@ -188,6 +188,48 @@ def test_scale_changes_nothing_but_the_value():
     assert len(map_exact(dv.DPP(1e9 * L))) == 12
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_eigenvalues_hidden_by_rounding_equal_enumeration(seed):
+    # The entries of L do not show eigenvalues this small: the tree is bounded by gains from log_prob alone.
+    rng = np.random.default_rng(seed)
+    V = np.linalg.qr(rng.standard_normal((8, 8)))[0]
+    dpp = dv.DPP.from_spectrum(10.0 ** np.array([-11.0, -9.0, -1.0, 0.0, 0.5, 9.0, 12.0, 12.5]), V)
+    assert dpp._representation.rows_of_hidden is not None
+    sets = {k: [dpp.log_prob(S) for S in combinations(range(8), k)] for k in range(9)}
+    for k in (*range(9), None):
+        best = max(map(max, sets.values())) if k is None else max(sets[k])
+        with pytest.MonkeyPatch.context() as patch:
+            # From any start: the search must find the best set itself.
+            patch.setattr(exact, "_local_optimum", lambda dpp, k: np.arange(0 if k is None else k))
+            found = map_exact(dpp, k)
+        assert found.log_prob == pytest.approx(best, abs=1e-9)
+        assert found.gap == 0.0
+        stopped = map_exact(dpp, k, time_limit=0.0)
+        assert stopped.upper_bound >= best + dpp.log_normalizer - 1e-9
+
+
+@pytest.mark.parametrize("k", [9, 17, 21])
+def test_the_tree_does_not_depend_on_the_scale(k):
+    L = wishart(26, 34, 7)
+    searches = [exact.solve(dv.DPP(c * L), k, 20.0, 0.0) for c in (1.0, 2.0**-20, 2.0**20)]
+    assert searches[0].expanded > 5
+    assert len({search.expanded for search in searches}) == 1
+    assert len({tuple(search.chosen) for search in searches}) == 1
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_tree_alone_finds_the_best_set_of_every_size(seed):
+    # No start, so that no set but those of its nodes is known.
+    L = wishart(9, 6 if seed % 3 == 0 else 12, seed, complex_=seed % 4 == 3) if seed % 2 else degenerate(seed)
+    rank = dv.DPP(L).rank
+    values, sizes = log_dets(L)
+    for k in range(rank + 1):
+        search = exact.Search(L, [k], rank == len(L), math.inf)
+        search.run(0.0)
+        assert len(search.chosen) == k
+        assert search.value == pytest.approx(values[sizes == k].max(), abs=1e-7)
+
+
 def test_large_sizes_go_through_the_inverse():
     L = wishart(36, 50, 1)
     dpp = dv.DPP(L)
@@ -290,6 +332,28 @@ def test_bounds_hold_and_are_ordered(name):
             assert linx_bound(L, k) >= best - 1e-9
         assert map_upper_bound(dpp, k) >= best - 1e-9
     assert map_upper_bound(dpp) >= values.max() - 1e-9
+
+
+@pytest.mark.parametrize("complex_", [False, True])
+def test_derivatives_of_the_linx_bound(complex_):
+    C = wishart(6, 8, 3, complex_=complex_)
+    x, h = np.random.default_rng(2).uniform(0.2, 0.8, 6), 1e-5
+    _, gradient, hessian, slope = bounds._linx_at(C, x, -0.4, 3)
+
+    def differences(part, of_scale=False):
+        if of_scale:
+            return (bounds._linx_at(C, x, -0.4 + h, 3)[part] - bounds._linx_at(C, x, -0.4 - h, 3)[part]) / (2.0 * h)
+        moved = [(bounds._linx_at(C, x + h * e, -0.4, 3)[part], bounds._linx_at(C, x - h * e, -0.4, 3)[part])
+                 for e in np.eye(6)]  # fmt: skip
+        return np.array([(after - before) / (2.0 * h) for after, before in moved])
+
+    np.testing.assert_allclose(gradient, differences(0), atol=1e-7)
+    np.testing.assert_allclose(hessian, differences(1), atol=1e-7)
+    assert slope == pytest.approx(differences(0, of_scale=True), abs=1e-7)
+    # At the indicator of a set the value is its log-determinant, at any scale.
+    S = np.array([1.0, 0.0, 1.0, 0.0, 0.0, 1.0])
+    for log_scale in (-1.0, 0.0, 2.0):
+        assert bounds._linx_at(C, S, log_scale, 3)[0] == pytest.approx(log_det_of(C, [0, 2, 5]))
 
 
 def test_labels_and_refusals():

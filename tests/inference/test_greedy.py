@@ -53,8 +53,34 @@ def test_labels_survive_and_the_result_indexes_arrays():
 
 
 def test_stops_at_the_rank_and_refuses_what_has_no_likelihood():
-    assert len(dv.map_greedy(dv.DPP(wishart(6, 2, 0)), k=5)) == 2
+    short = dv.map_greedy(dv.DPP(wishart(6, 2, 0)), k=5)
+    assert short.rank_spent == len(short) == 2
+    for k in (1, 2):
+        assert dv.map_greedy(dv.DPP(wishart(6, 2, 0)), k=k).rank_spent is None
     projection = dv.DPP.from_marginal(np.diag([1.0, 0.0]))
     assert projection.log_normalizer == math.inf
     with pytest.raises(dv.errors.NoLikelihoodKernelError, match="thin"):
         dv.map_greedy(projection, k=1)
+
+
+@pytest.mark.parametrize("low_rank", [False, True])
+def test_picks_of_a_nonsymmetric_kernel_are_the_textbooks(low_rank):
+    rng = np.random.default_rng(3)
+    V, B, D = rng.standard_normal((24, 5)), rng.standard_normal((24, 6)), rng.standard_normal((6, 6))
+    dpp = dv.NonsymmetricDPP.from_low_rank(V, B, D)
+    L = V @ V.T + B @ (D - D.T) @ B.T
+    chosen = dv.map_greedy(dpp if low_rank else dv.NonsymmetricDPP(L), k=9)
+    assert chosen.indices.tolist() == textbook_greedy(L, 9)
+    prefixes = [np.linalg.slogdet(L[np.ix_(chosen.indices[:m], chosen.indices[:m])])[1] for m in range(10)]
+    np.testing.assert_allclose(chosen.gains, np.diff(prefixes), atol=1e-9)
+
+
+def test_a_nonsymmetric_kernel_has_its_rank_and_grows_past_sixteen_picks():
+    rng = np.random.default_rng(4)
+    V, B, D = rng.standard_normal((60, 16)), rng.standard_normal((60, 6)), rng.standard_normal((6, 6))
+    dpp = dv.NonsymmetricDPP.from_low_rank(V, B, D)
+    chosen = dv.map_greedy(dpp, k=30)
+    assert chosen.rank_spent == len(chosen) == 22
+    L = V @ V.T + B @ (D - D.T) @ B.T
+    block = L[np.ix_(chosen.indices, chosen.indices)]
+    assert chosen.log_det == pytest.approx(np.linalg.slogdet(block)[1], abs=1e-8)

@@ -10,6 +10,7 @@ import scipy.sparse
 import diverset as dv
 from diverset.errors import DiversetError, KernelError
 from diverset.inference._state import make_selection
+from diverset.inference.rows import orthonormal_rows
 from diverset.integrations.design import d_optimal_design
 
 pytestmark = pytest.mark.filterwarnings("ignore::diverset.errors.DiversetWarning")
@@ -147,3 +148,14 @@ def test_gains_are_differences_of_prefix_determinants(smallest):
         ascending = make_selection(dpp, order)
         assert ascending.indices.tolist() == sorted(order)
         assert ascending.log_det == pytest.approx(found.log_det)
+
+
+def test_given_rows_that_nearly_agree_span_what_they_span():
+    # Directions an angle of 1e-5 apart are two; an angle of 1e-9 is rounding.
+    for angle, rank in ((1e-5, 2), (1e-9, 1)):
+        rows = np.array([[3.0, 0.0, 0.0], [0.0, 0.0, 0.0], [2.0, 2.0 * angle, 0.0]])
+        basis = orthonormal_rows(rows, 64.0 * 3 * np.finfo(float).eps)
+        np.testing.assert_allclose(basis @ basis.T, np.eye(rank), atol=1e-12)
+        np.testing.assert_allclose(rows[0] @ basis.T @ basis, rows[0], atol=1e-8)
+    X = np.vstack([[1.0, 0.0, 0.0], [1.0, 1e-5, 0.0], [0.0, 1.0, 1e-3], np.tile([1e-2, 0.0, 1.0], (2100, 1))])
+    assert dv.select(X, 1, similarity="dot", given=[0, 1]).indices.tolist() == [3]

@@ -40,6 +40,7 @@ def test_state_agrees_with_determinants_after_many_moves(complex_):
             for a in range(len(S)):
                 rest = S[:a] + S[a + 1 :]
                 assert state.removal_ratios()[a] == pytest.approx(np.linalg.det(L[np.ix_(rest, rest)]).real / now)
+                assert (state.exchange_ratios()[a, S] == 0.0).all()
                 for j in set(range(9)) - set(S):
                     other = [*rest, j]
                     expected = np.linalg.det(L[np.ix_(other, other)]).real / now
@@ -126,6 +127,26 @@ def test_scale_changes_nothing():
     L = wishart(10, 12, 7)
     sets = [map_local_search(dv.DPP(c * L), 5).indices.tolist() for c in (1e-12, 1.0, 1e12)]
     assert sets[0] == sets[1] == sets[2]
+
+
+def test_an_equal_set_is_not_worth_a_move_where_entries_hide_eigenvalues():
+    # Items 0 and 1 can be swapped: every set with one of them ties with that of the other.
+    basis = np.zeros((6, 6))
+    basis[:2, 0], basis[:2, 1] = math.sqrt(0.5), [math.sqrt(0.5), -math.sqrt(0.5)]
+    basis[2:, 2:] = np.eye(4)
+    turn = np.eye(6)
+    rest = [0, 2, 3, 4, 5]
+    turn[np.ix_(rest, rest)] = np.linalg.qr(np.random.default_rng(0).standard_normal((5, 5)))[0]
+    dpp = dv.DPP.from_spectrum(10.0 ** np.array([-9.0, -12.0, 0.0, 1.0, 9.0, 12.0]), basis @ turn)
+    assert dpp._representation.rows_of_hidden is not None
+    best = max(combinations(range(6), 3), key=dpp.log_prob)
+    best = [i for i in best if i > 1] + ([0] if 0 in best or 1 in best else [])
+    assert 0 in best
+    swapped = [1 if i == 0 else i for i in best]
+    assert dpp.log_prob(swapped) == pytest.approx(dpp.log_prob(best), abs=1e-11)
+    for start in (best, swapped):
+        assert set(map_local_search(dpp, 3, start=start)) == set(start)
+        assert set(map_local_search(dpp, 3, start=start, max_iter=1)) == set(start)
 
 
 def test_refusals_name_the_value():

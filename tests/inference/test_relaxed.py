@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import diverset as dv
+from diverset.inference import relaxed
 from diverset.inference.relaxed import (
     _conditional_gradient,
     _round_free,
@@ -115,6 +116,47 @@ def test_duplicates_scale_and_labels():
     assert sets[0] == sets[1] == sets[2]
     dpp = dv.DPP(L).condition(exclude=[0, 1])
     assert set(map_relaxed(dpp, 3)) <= set(dpp.items.tolist())
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_rounding_with_a_size_keeps_the_sum(seed):
+    rng = np.random.default_rng(seed)
+    L = wishart(8, 11, seed)
+    x = rng.random(8)
+    x *= 3.0 / x.sum()
+    x = np.minimum(x, 1.0)
+    x[0] += 3.0 - x.sum()
+    rounded = relaxed._round_sized(L, x)
+    assert rounded.sum() == pytest.approx(3.0)
+    assert np.sort(rounded).tolist() == pytest.approx([0.0] * 5 + [1.0] * 3, abs=1e-8)
+    two = relaxed._round_sized(L, np.array([1.0, 0.3, 0.7, 0.0, 0.0, 0.0, 0.0, 0.0]))
+    ends = [np.eye(8)[[0, i]].sum(axis=0) for i in (1, 2)]
+    assert two.tolist() == max(ends, key=lambda end: softmax_extension(L, end)).tolist()
+
+
+def test_the_search_starts_where_every_kernel_has_a_gradient():
+    # All items at once have determinant 0: the search begins with none of them, or with k items in all.
+    L = 2.0 * np.ones((4, 4))
+    found = map_relaxed(dv.DPP(L))
+    assert found.objective == pytest.approx(math.log(2.0))
+    assert len(found) == 1
+    starts = []
+
+    def noted(L, x, *options):
+        starts.append(x)
+        return _conditional_gradient(L, x, *options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(relaxed, "_conditional_gradient", noted)
+        map_relaxed(dv.DPP(wishart(9, 12, 1)), 4)
+        assert len(starts) == 2
+        for x in starts:
+            assert x.sum() == pytest.approx(4.0)
+            assert (x >= 0.0).all()
+            assert (x <= 1.0 + 1e-12).all()
+        starts.clear()
+        map_relaxed(dv.DPP(wishart(9, 12, 1)))
+    assert [x.tolist() for x in starts] == [[0.0] * 9] * 2
 
 
 def test_refusals_name_the_value():

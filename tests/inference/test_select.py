@@ -382,3 +382,39 @@ def test_a_window_past_the_rank_takes_no_large_eigendecomposition(monkeypatch):
     assert chosen.indices.tolist() == dv.select(X, 40, similarity="dot", window=8, quality=quality).indices.tolist()
     assert len(set(dv.select(X[:, :1], 60, similarity="rbf", window=25, quality=quality))) == 60
     assert [size for size in sizes if size >= 100] == []
+
+
+@pytest.mark.parametrize("options", [{"diversity": 0.0}, {"diversity": 0.5}, {"diversity": 0.5, "window": 2}])
+def test_an_item_may_cost_all_that_is_left(options):
+    X, q = np.eye(4), np.array([4.0, 3.0, 2.0, 1.0])
+    whole = select(X, k=4, quality=q, costs=[3.0, 3.5, 4.0, 4.5], budget=3.0, **options)
+    assert whole.indices.tolist() == [0]
+    rest = select(X, k=4, quality=q, costs=[1.0, 2.0, 1.0, 1.0], budget=3.0, **options)
+    assert rest.indices.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    "limit", [{"window": 2}, {"costs": np.ones(5), "budget": 3.0}, {"groups": [0, 0, 1, 1, 1], "per_group": 1}]
+)
+def test_methods_for_whole_sets_refuse_each_limit(limit):
+    with pytest.raises(DiversetError, match="window, costs and groups need method"):
+        select(np.eye(5), k=2, method="local-search", **limit)
+
+
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_matrix])
+def test_a_zero_row_is_neither_like_nor_unlike_a_query(form):
+    X = np.array([[-1.0, 0.2], [0.0, 0.0], [1.0, 0.1], [0.3, 1.0]])
+    chosen = select(form(X), k=4, query=[1.0, 0.0], diversity=0.0)
+    assert chosen.indices.tolist() == [2, 3, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda A, B: np.eye(3), r"returned float64 of shape \(3, 3\) for 4 and 4 rows"),
+        (lambda A, B: np.eye(4) + 0.1j * np.array([[0, 1, 0, 0], [-1, 0, 0, 0], [0] * 4, [0] * 4]), "complex128"),
+    ],
+)
+def test_a_similarity_of_wrong_shape_or_type_is_refused(function, message):
+    with pytest.raises(DiversetError, match=message):
+        select(np.eye(4), k=2, similarity=function)

@@ -55,6 +55,13 @@ def test_poisson_law():
         np.testing.assert_allclose(model.next_item_scores(A), expected, atol=1e-12)
 
 
+def test_poisson_baskets_larger_than_what_was_seen_are_impossible():
+    model = PoissonItems(pseudo_count=0.0).fit([[0], [0, 1], [2]], n_items=5)
+    found = model.log_prob([[0, 1, 2], [0, 3], [0, 1, 2, 3], [0, 1, 2, 3, 4]])
+    assert np.isfinite(found).tolist() == [True, False, False, False]
+    assert (found[1:] == -np.inf).all()
+
+
 def test_poisson_weights_reproduce_the_counts():
     model = PoissonItems(pseudo_count=0.0, tol=1e-10, max_iter=2000).fit(BASKETS, n_items=4)
     assert model.convergence_.converged

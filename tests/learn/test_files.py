@@ -64,13 +64,14 @@ def test_quality_models_come_back(model, tmp_path):
     assert back.rho == model.rho
 
 
-@pytest.mark.parametrize("model", [KDPPMixtureLearner(gamma=2.0), MMRMixtureLearner(gamma=2.0)])
-def test_mixtures_come_back(model, tmp_path):
-    model.fit(PAIRS)
+@pytest.mark.parametrize("gamma", [2.0, 0.25])
+@pytest.mark.parametrize("learner", [KDPPMixtureLearner, MMRMixtureLearner])
+def test_mixtures_come_back(learner, gamma, tmp_path):
+    model = learner(gamma=gamma).fit(PAIRS)
     save_model(model, tmp_path / "model.dvm")
     back = load_model(tmp_path / "model.dvm")
     np.testing.assert_array_equal(back.weights_, model.weights_)
-    assert back.gamma_ == 2.0
+    assert back.gamma_ == gamma
     assert back.score(PAIRS) == model.score(PAIRS)
 
 

@@ -11,7 +11,7 @@ from diverset.learn import FullRankKernel, LowRankKernel, NonsymmetricKernel
 from diverset.learn.baskets import read_baskets
 from diverset.learn.full_rank import Evidence, em_steps, mean_log_likelihood, moment_kernel, picard_steps
 from diverset.learn.kernel_forms import Dense, LowRank
-from diverset.learn.low_rank import low_rank_objective, nonsymmetric_objective
+from diverset.learn.low_rank import _popularity_rows, low_rank_objective, nonsymmetric_objective
 from kernels_for_tests import wishart
 from reference import conditioned, det, law_from_L, probability, subsets
 
@@ -398,3 +398,20 @@ def test_sklearn_searches_over_it():
 def test_progress_is_shown(capsys):
     LowRankKernel(rank=2, n_epochs=2, verbose=True).fit([[0], [1]])
     assert "LowRankKernel" in capsys.readouterr().err
+
+
+def test_the_start_of_low_rank_learning_has_the_odds_of_the_items():
+    read = read_baskets([[0], [0, 1], [0, 2], [1]], 4)
+    rows = _popularity_rows(read, 3, np.random.default_rng(0))
+    p = read.frequencies
+    assert rows.shape == (4, 3)
+    np.testing.assert_allclose((rows**2).sum(axis=1), p / (1.0 - p), rtol=1e-12)
+
+
+def test_an_item_in_every_basket_takes_one_step_of_em():
+    evidence = Evidence(read_baskets([[0], [0, 1], [0, 2], [0, 1, 2]], 3))
+    value, L = next(em_steps(np.diag([1.0, 0.5, 2.0]), evidence))
+    # Independent items: the eigenvalues are the odds of the frequencies, those of a certain item short of infinity.
+    np.testing.assert_allclose(np.diagonal(L)[1:], 1.0, rtol=1e-9)
+    assert L[0, 0] == pytest.approx(1e7, rel=1e-6)
+    assert value == pytest.approx(-2.0 * np.log(2.0), abs=1e-6)

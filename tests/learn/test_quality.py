@@ -228,6 +228,16 @@ def test_separable_data_are_found_exactly(fixed_size):
     assert 5 < sum(answers) < 35
 
 
+@pytest.mark.parametrize("fixed_size", [False, True])
+def test_separable_data_with_equal_items_are_found_exactly(fixed_size):
+    # Their exchange is a condition of zeros.
+    F = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [-1.0, 0.5]])
+    for sets in ([[0]], [[0, 3], [2]], [[0, 1]]):
+        instances = [Instance(F, diversity=np.eye(4)) for _ in sets]
+        found = find_separation(read_examples(instances, sets, 0.0), fixed_size=fixed_size)
+        assert (found is not None) == is_separable_by_enumeration(instances, [np.array(Y) for Y in sets], fixed_size)
+
+
 def test_separable_data_are_reported():
     F = np.array([[1.0, 0.2], [2.0, -0.1], [-1.0, 0.3], [-0.5, -0.4]])
     instances = [Instance(np.ones((3, 2)) * [[0, 1], [0, -1], [0, 0.5]]), Instance(F)]

@@ -251,6 +251,45 @@ def test_diagnostics_tell_good_chains_from_bad():
     assert math.isnan(mcmc.mcmc_chain(dv.DPP(np.eye(5)), k=2, size=20, rng=0).effective_sample_size)
 
 
+def plain_effective_size(x):
+    """Geyer's estimate from sums over pairs of states, one lag at a time."""
+    chains, m = x.shape
+    within = np.mean([np.sum((row - row.mean()) ** 2) / (m - 1) for row in x])
+    means = [row.mean() for row in x]
+    pooled = within * (m - 1) / m + (np.var(means, ddof=1) if chains > 1 else 0.0)
+    rho = [1.0]
+    for t in range(1, m):
+        lagged = np.mean([np.sum((row[: m - t] - row.mean()) * (row[t:] - row.mean())) / (m - 1) for row in x])
+        rho.append(1.0 - (within - lagged) / pooled)
+    total, smallest = 0.0, math.inf
+    for t in range(0, m - 1, 2):
+        if rho[t] + rho[t + 1] <= 0.0:
+            break
+        smallest = min(smallest, rho[t] + rho[t + 1])
+        total += smallest
+    return min(chains * m / max(2.0 * total - 1.0, 1.0 / (chains * m)), chains * m * math.log10(m + 10))
+
+
+@pytest.mark.parametrize("m", [4, 5, 7, 40])
+@pytest.mark.parametrize("chains", [1, 3])
+def test_effective_size_is_that_of_plain_sums(m, chains):
+    for seed in range(20):
+        noise = np.random.default_rng(seed).standard_normal((chains, m))
+        x = np.cumsum(noise, axis=1) if seed % 2 else noise
+        found = mcmc.Chain([np.arange(2)] * x.size, x, 0.5, True, mcmc.ChainState(()))
+        assert found.effective_sample_size == pytest.approx(plain_effective_size(x), rel=1e-9)
+    # Three states say nothing about correlations.
+    short = mcmc.Chain([np.arange(2)] * 3 * chains, x[:, :3], 0.5, True, mcmc.ChainState(()))
+    assert short.effective_sample_size == 3.0 * chains
+
+
+def test_rounding_of_large_log_weights_is_no_variation():
+    noise = np.random.default_rng(0).standard_normal((1, 30))
+    for level, jitter, constant in ((1e6, 1e-6, True), (1e6, 1.0, False), (1.0, 1e-6, False)):
+        found = mcmc.Chain([np.arange(2)] * 30, level + jitter * noise, 0.5, True, mcmc.ChainState(()))
+        assert math.isnan(found.effective_sample_size) == constant
+
+
 def test_edges():
     L = wishart(5, 5, 0)
     assert all(len(Y) == 0 for Y in mcmc.mcmc_chain(dv.DPP(L), k=0, size=5, rng=0).sets)

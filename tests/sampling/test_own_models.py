@@ -11,6 +11,8 @@ import diverset as dv
 import reference
 from diverset.errors import DiversetError
 from diverset.sampling.base import Sampler
+from diverset.sampling.nonsymmetric import FactorSampler
+from diverset.sampling.sequential import NonsymmetricSampler
 
 
 class Table(dv.core.SetDistribution):
@@ -137,3 +139,28 @@ def test_a_law_without_a_possible_set_is_refused():
         Table({}, 3).sample()
     with pytest.raises(DiversetError, match="random sets have probability 0"):
         Opaque({frozenset(range(20)): 1.0}, 40).sample()
+
+
+@pytest.mark.parametrize("shift", [-900.0, 0.0, 900.0])
+def test_weights_far_from_one_are_drawn_in_proportion(shift):
+    class Shifted(Opaque):
+        """Weights that are known up to a factor."""
+
+        def _log_prob(self, inside):
+            return super()._log_prob(inside) + shift
+
+    law = random_law(3, np.random.default_rng(2))
+    assert reference.law_p_value(Shifted(law, 3).sample(4_000, rng=0), law) > 1e-4
+
+
+def test_low_rank_and_dense_nonsymmetric_kernels_make_the_same_decisions():
+    rng = np.random.default_rng(6)
+    V, B, D = (0.3 * rng.standard_normal(shape) for shape in ((230, 5), (230, 4), (4, 4)))
+    form = dv.NonsymmetricDPP.from_low_rank(V, B, 10.0 * D)._form
+    K = form.marginal_block(np.arange(230), np.arange(230))
+    sizes = set()
+    for uniforms in rng.random((20, 230)):
+        found = FactorSampler(form).decide(uniforms)
+        assert found.tolist() == NonsymmetricSampler(K).decide(uniforms).tolist()
+        sizes.add(len(found))
+    assert len(sizes) > 1

@@ -92,6 +92,22 @@ def test_the_default_rank_is_the_smallest_that_will_do(k, tolerance):
     assert sampler.rank <= by_factor.rank <= sampler.rank + 3
 
 
+@pytest.mark.parametrize("tolerance", [0.4, 0.2, 0.1, 0.05, 0.02, 1e-2, 1e-4])
+def test_a_partial_factor_stops_within_the_tolerance(tolerance):
+    # Unequal items: the factor gains little with each column, and stops as soon as it may.
+    L = np.diag(0.8 ** np.arange(60.0))
+    assert TruncatedSampler(entries_of(L), tolerance=tolerance).total_variation_bound <= tolerance
+
+
+def test_the_scale_of_a_kernel_does_not_change_its_fixed_size_law():
+    L = wishart(9, 5, 1)
+    samplers = [TruncatedSampler(entries_of(c * L), 3, tolerance=1e-9) for c in (1.0, 2.0**-70, 2.0**70)]
+    assert {sampler.rank for sampler in samplers} == {5}
+    draws = [sampler.draw_many(40, np.random.default_rng(0)) for sampler in samplers]
+    for others in draws[1:]:
+        assert [Y.tolist() for Y in others] == [Y.tolist() for Y in draws[0]]
+
+
 def test_draws_follow_the_truncated_law():
     L = LIKELIHOOD_KERNELS["random-5"]
     sampler = TruncatedSampler(dv.DPP(L)._representation, rank=2)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import diverset as dv
-from diverset.errors import DiversetError
+from diverset.errors import DiversetError, ImpossibleEventError
 from diverset.structured.dual_kernel import dual_kernel
 from structures_for_tests import cases, loops
 from structures_plain import dual_kernel_plain
@@ -147,6 +147,33 @@ def test_conditioning_on_structures(pair):
         assert close(mu, sums(model, p, r), 1e-9)
     again = ours.condition(exclude=[Y[k]])
     assert close(again.log_normalizer, theirs.condition(exclude=[k]).log_normalizer)
+
+
+def test_conditioning_at_a_fixed_size(pair):
+    model, s = pair
+    B, Y = model.rows, model.structures
+    plain, ks = dv.KDPP(B @ B.T, 2), s.of_size(2)
+    allowed = np.flatnonzero((B**2).sum(axis=1) > 0)
+    i, j = allowed[[0, -1]]
+    ours, theirs = ks.condition(include=[Y[i]], exclude=[Y[j]]), plain.condition(include=[i], exclude=[j])
+    assert ours.expected_size == 1.0
+    assert close(ours.log_normalizer, theirs.log_normalizer, 1e-9)
+    assert close(ours.inclusion_probability(Y[theirs.items]), theirs.inclusion_probabilities, 1e-9)
+    both = dv.map_greedy(dv.DPP(B @ B.T), 2).indices
+    assert ks.condition(include=Y[both]).log_prob(Y[:0]) == 0.0
+    with pytest.raises(ImpossibleEventError, match="no set of 1 structures"):
+        s.of_size(1).condition(include=Y[both])
+
+
+def test_features_of_three_parts_without_a_quality():
+    features = np.random.default_rng(5).standard_normal((2, 3, 2, 4))
+    graph = dv.FactorGraph([2, 3, 2])
+    graph.add_factor([0, 1, 2], features=features)
+    B = features.reshape(12, 4)
+    s = dv.StructuredDPP(graph)
+    assert close(s.dual_kernel, B.T @ B)
+    p = np.diag(B @ np.linalg.inv(np.eye(4) + B.T @ B) @ B.T)
+    assert close(s.inclusion_probability(np.stack(np.unravel_index(np.arange(12), (2, 3, 2)), axis=1)), p)
 
 
 def test_conditioning_on_values_of_parts(pair):

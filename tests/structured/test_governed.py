@@ -70,12 +70,13 @@ def star(quality, rng, order):
     return graph
 
 
+@pytest.mark.parametrize("by", [0, 2])
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-def test_model_is_that_of_the_dense_factor(order):
-    found = matrices(np.random.default_rng(5), by=2, holes=0.2)
-    W = dense(found, 2)
+def test_model_is_that_of_the_dense_factor(order, by):
+    found = matrices(np.random.default_rng(5), by=by, holes=0.2)
+    W = dense(found, by)
     models = [
-        dv.StructuredDPP(star(q, np.random.default_rng(6), order)).rescale(1.3) for q in (Separable(found, by=2), W)
+        dv.StructuredDPP(star(q, np.random.default_rng(6), order)).rescale(1.3) for q in (Separable(found, by=by), W)
     ]
     fast, plain = models
     assert fast.eigenvalues == pytest.approx(plain.eigenvalues, rel=1e-11)
@@ -93,8 +94,9 @@ def test_bad_stacks_are_refused():
     A, T = np.ones((2, 2)), np.ones((3, 3))
     with pytest.raises(KernelError, match="stack of 2; axis 1, which governs it, has 3"):
         Separable([np.ones((2, 2, 2)), T], by=1)
-    with pytest.raises(KernelError, match="by is 2"):
-        Separable([A, T], by=2)
+    for by in (-1, 2):
+        with pytest.raises(KernelError, match=f"by is {by}"):
+            Separable([A, T], by=by)
     with pytest.raises(KernelError, match=r"matrices\[1\]"):
         Separable([A, np.ones((3, 3, 3))], by=1)
     with pytest.raises(KernelError, match=r"matrices\[0\]"):

@@ -7,7 +7,6 @@ import pytest
 
 import diverset as dv
 import reference
-from diverset.numerics.graded import graded_qr, graded_right_vectors
 
 
 def one_part(features, quality):
@@ -50,19 +49,3 @@ def test_nonnegative_features_of_two_parts():
     assert model.rank == 3
     # The two structures of quality 1e8 appear; what is left of the others is one vector of squared length 4/3, twice.
     assert model.expected_size == pytest.approx(2.0 + 8 / 11, abs=1e-9)
-
-
-def test_graded_factorisations():
-    rng = np.random.default_rng(0)
-    rows = rng.standard_normal((6, 4)) * 10.0 ** np.array([0, -9, 6, -3, 3, 8])[:, None]
-    Q, R = graded_qr(rows)
-    assert np.abs(Q.T @ Q - np.eye(4)).max() < 1e-14
-    assert (np.abs(Q @ R - rows) <= 1e-14 * np.abs(rows).max(axis=1)[:, None]).all()
-    sigma, V = graded_right_vectors(rows)
-    # The product of the singular values is the root of the sum of squared minors: Cauchy and Binet.
-    from itertools import combinations
-
-    minors = sum(np.linalg.det(rows[list(c)]) ** 2 for c in combinations(range(6), 4))
-    assert np.prod(sigma) == pytest.approx(math.sqrt(minors), rel=1e-10)
-    assert np.abs(V.T @ V - np.eye(4)).max() < 1e-14
-    assert graded_right_vectors(np.zeros((3, 2)))[0].size == 0

@@ -251,7 +251,11 @@ def test_one_factor_over_many_parts_is_read_once():
     together.add_factors([[r] for r in range(3)], quality, features)
     assert len({id(f.potential) for f in together.factors}) == 1
     np.testing.assert_array_equal(dv.StructuredDPP(apart).dual_kernel, dv.StructuredDPP(together).dual_kernel)
-    with pytest.raises(KernelError, match="one shape"):
+    alone, single = dv.FactorGraph([3]), dv.FactorGraph([3])
+    alone.add_factors([[0]], quality, features)
+    single.add_factor([0], quality, features)
+    np.testing.assert_array_equal(dv.StructuredDPP(alone).dual_kernel, dv.StructuredDPP(single).dual_kernel)
+    with pytest.raises(KernelError, match=r"the parts \[1\] and \[0\] have different .* one shape"):
         dv.FactorGraph([3, 2]).add_factors([[0], [1]], quality)
     with pytest.raises(LabelError, match="twice"):
         dv.FactorGraph([3, 3]).add_factors([[0, 1], [1, 1]])

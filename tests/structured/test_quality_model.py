@@ -127,6 +127,19 @@ def test_labelings():
         diverse_labelings(unary, np.zeros((2, 2)), k=2)
 
 
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_short_chains_have_the_scores_of_their_labels_and_steps(n):
+    rng = np.random.default_rng(n)
+    unary, pairwise = rng.normal(size=(n, 3)), rng.normal(size=(max(n - 1, 0), 3, 3))
+    Y = np.array(list(itertools.product(range(3), repeat=n)))
+    total = [
+        sum(unary[r, y] for r, y in enumerate(row)) + sum(pairwise[r, row[r], row[r + 1]] for r in range(n - 1))
+        for row in Y.tolist()
+    ]
+    assert 2.0 * chain_graph(unary, pairwise).log_quality(Y) == pytest.approx(np.array(total))
+    assert 4.0 * chain_graph(unary, pairwise, temperature=2.0).log_quality(Y) == pytest.approx(np.array(total))
+
+
 def test_loopy_beliefs_are_exact_on_forests_and_close_on_cycles():
     for name, model in FORESTS.items():
         found = loopy_belief_propagation(model.graph())
