@@ -96,6 +96,7 @@ def instances_and_sets(number, seed):
     return instances, [truth.dpp(x).sample(rng=rng) for x in instances]
 
 
+@pytest.mark.filterwarnings("ignore:Setting penalty=None")  # scikit-learn 1.8, for an infinite C
 def test_logistic_quality_is_logistic_regression():
     from sklearn.linear_model import LogisticRegression
 

@@ -136,6 +136,7 @@ def test_prior_shrinks_and_is_the_gradient_balance():
     assert np.linalg.norm(model.coef_) < np.linalg.norm(QualityModel().fit(instances, sets).coef_)
 
 
+@pytest.mark.filterwarnings("ignore:Setting penalty=None")  # scikit-learn 1.8, for an infinite C
 def test_identity_similarity_is_logistic_regression():
     from sklearn.linear_model import LogisticRegression
 

@@ -121,7 +121,7 @@ class LowRank(Representation):
         """Gram matrix of the rows not in `dropped`."""
         if len(dropped) == 0:
             return self.gram
-        if np.linalg.norm(self.gram, 2) > _DOWNDATE_LIMIT:
+        if self.gram.size and np.linalg.norm(self.gram, 2) > _DOWNDATE_LIMIT:
             return self.factor.without(dropped).gram()
         rows = self.factor.take(dropped)
         rest: Array = self.gram - rows.conj().T @ rows

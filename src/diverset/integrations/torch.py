@@ -166,7 +166,8 @@ class DiverseBatchSampler:
     cover : bool
         Whether an epoch visits every item exactly once.
     n_batches : int, optional
-        Number of batches in an epoch; by default `n_items` / `batch_size`, rounded up. Not with ``cover=True``.
+        Number of batches in an epoch; by default `n_items` / `batch_size`, rounded up (down with `drop_last`). Not with
+        ``cover=True``.
     drop_last : bool
         Whether to omit the last, smaller batch if ``cover=True`` and `n_items` is not a multiple of `batch_size`.
 

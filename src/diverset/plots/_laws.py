@@ -373,8 +373,9 @@ def _panels(
         n = max(len(shown), 1)
         _, grid = plt.subplots(1, n, figsize=(width * n, height), squeeze=False, layout="constrained")
         axes = grid[0][: len(shown)]
-    if len(axes) != len(shown):
-        raise DiversetError(f"{len(axes)} axes for {len(shown)} steps; give one each")
-    for t, ax in zip(shown, axes, strict=True):
+    panels = list(axes)
+    if len(panels) != len(shown):
+        raise DiversetError(f"{len(panels)} axes for {len(shown)} steps; give one each")
+    for t, ax in zip(shown, panels, strict=True):
         ax.set_title("before the first pick" if t == 0 else f"after {t} pick{'s' * (t > 1)}")
-    return shown, list(axes)
+    return shown, panels

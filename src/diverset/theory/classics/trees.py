@@ -83,8 +83,9 @@ class SpanningTrees(SymmetricClassic[IntArray]):
         return f"SpanningTrees({len(self.nodes)} nodes, {len(self.edges)} edges, method={self.method!r})"
 
     def _sparse(self, edges: IntArray, values: FloatArray) -> Any:
-        """Sparse adjacency matrix of some edges."""
-        return csr_array((values, tuple(self._ends[edges].T)), shape=(len(self.nodes),) * 2)
+        """Sparse adjacency matrix of some edges, with the 32-bit indices that older SciPy's graph functions need."""
+        ends = tuple(self._ends[edges].T.astype(np.int32))
+        return csr_array((values, ends), shape=(len(self.nodes),) * 2)
 
     @cached_property
     def log_total_weight(self) -> float:
