@@ -201,7 +201,10 @@ class QualityModel(Estimator):
     def _keep(self, theta: FloatArray, information: FloatArray) -> None:
         self.coef_ = theta
         self.n_features_in_ = len(theta)
-        self.covariance_ = np.linalg.inv(information) if len(theta) else information
+        try:
+            self.covariance_ = np.linalg.inv(information) if len(theta) else information
+        except np.linalg.LinAlgError:  # the data do not determine the coefficients, and the prior hardly does
+            self.covariance_ = np.full_like(information, np.inf)
         self.standard_errors_ = np.sqrt(np.maximum(np.diagonal(self.covariance_), 0.0))
 
     def set_coef(self, coef: Any) -> QualityModel:
