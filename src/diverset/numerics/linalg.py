@@ -57,7 +57,7 @@ _ORTHONORMAL = 1e-12
 _QR_ROWS = 512
 
 #: Up to this order definiteness is checked by NumPy's Cholesky factorisation.
-_NUMPY_CHOLESKY = 2048
+NUMPY_CHOLESKY = 2048
 
 
 #: Matrices worked on together: they fit into the processor's cache.
@@ -101,7 +101,7 @@ def is_positive_definite(a: Array) -> bool:
     Small matrices are checked by NumPy: many calls need no other factorisation, and need not import SciPy. Also, the
     threads of SciPy's BLAS keep spinning after a call and would slow down an eigendecomposition by NumPy that follows.
     """
-    if a.shape[0] > _NUMPY_CHOLESKY:
+    if a.shape[0] > NUMPY_CHOLESKY:
         return cholesky_lower(a) is not None
     try:
         np.linalg.cholesky(a)

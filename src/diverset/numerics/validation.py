@@ -13,7 +13,7 @@ import numpy as np
 
 from diverset._typing import Array, FloatArray, IntArray
 from diverset.errors import DiversetError, KernelError, LabelError, SizeError, TooLargeError
-from diverset.numerics.linalg import EPS, add_to_diagonal, is_positive_definite
+from diverset.numerics.linalg import EPS, NUMPY_CHOLESKY, add_to_diagonal, is_positive_definite
 from diverset.numerics.rounding import rounding_unit, zero_eigenvalue
 
 __all__ = [
@@ -252,7 +252,9 @@ def check_positive_semidefinite(a: Array, *, name: str, given: Any, remedy: str,
     # The entries bound the largest eigenvalue: by n times the largest, in a positive semidefinite matrix.
     slack = max(_forgiven(noise, largest) / largest, forgiven) if largest > 0.0 else 0.0
     if largest > 0.0 and diagonal.min() >= 0.0:
-        if is_positive_definite(a) or is_positive_definite(add_to_diagonal(a.copy(), slack * largest)):
+        # For a large matrix a second factorisation costs more than the copy that it may save.
+        definite = n <= NUMPY_CHOLESKY and is_positive_definite(a)
+        if definite or is_positive_definite(add_to_diagonal(a.copy(), slack * largest)):
             return
     elif not a.any():
         return
