@@ -205,7 +205,7 @@ def plot_selection(
     baseline : array_like of int, optional
         Rows drawn as hollow rings, so that an item in both sets shows both marks.
     weights : array_like of shape (n,), optional
-        Dots have areas that grow linearly with these; alike if left out.
+        The area of a dot grows linearly with its weight; without weights all dots are alike.
     largest_weight : float, optional
         Weight of the largest dot, to share a scale between axes; the largest of `weights` if left out.
     selected_label, baseline_label : str
@@ -246,9 +246,9 @@ def plot_poses(
     ax : Axes, optional
         Where to draw, such as over the image; a new figure, y pointing down, by default.
     colours : sequence of colours
-        Of the poses, from the first on again when there are more.
+        One for each pose; they repeat if there are more poses.
     linewidth : float
-        In points.
+        Width of the limbs in points.
 
     Returns
     -------
@@ -290,11 +290,11 @@ def plot_clouds(
     clouds : array_like of shape (n_parts, rows, columns)
         As ``PoseModel.clouds`` gives them.
     box : sequence of float
-        Left, right, top and bottom edge in pixels, as of ``PoseGrid.box``.
+        Left, right, top and bottom edge in pixels, such as ``PoseGrid.box``.
     top : float, optional
-        What is shown at full brightness; the largest entry by default. Give one for several pictures to compare.
+        Marginal shown at full brightness; the largest entry by default. Give the same value to compare pictures.
     colours : sequence of colours
-        Of the parts.
+        One for each part.
 
     Returns
     -------
