@@ -9,7 +9,7 @@ pytestmark = pytest.mark.needs_compiled
 #: Selections that did not end, lost picks or raised; and a batch of one dependent set with probability 1.
 FOUND = (
     100569, 100944, 100984, 101102, 101121, 101175, 101198, 101504, 101836, 102016, 102056, 102493, 102615, 103599,
-    103834, 104557, 105323, 105674, 106058, 5014536,
+    103834, 104557, 105323, 105674, 106058, 5014536, 9018784, 9023757,
 )  # fmt: skip
 #: The same, with thousands of items past the rank of a dense kernel: several seconds each.
 FOUND_LARGE = (100555, 101991, 102677)

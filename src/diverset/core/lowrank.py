@@ -45,6 +45,7 @@ from diverset.numerics.linalg import (
     log_det_from_cholesky,
     log_det_gram,
     null_basis,
+    positions_outside,
     routine,
     solve_lower,
 )
@@ -300,10 +301,20 @@ class LowRankLikelihood(LowRank):
         if isinstance(exclusion, np.ndarray):  # not so of features in blocks
             likely = np.flatnonzero(exclusion < 1.0 - _LIKELY)
             if len(likely):
-                R = _lifted_cholesky(self.factor.without(likely).gram())
-                W = solve_lower(R, self.factor.take(likely).conj().T)
+                W = solve_lower(self._lifted_without(likely), self.factor.take(likely).conj().T)
                 exclusion[likely] = lifted_inverse_diagonal(W)
         return exclusion
+
+    def _lifted_without(self, dropped: IntArray) -> Array:
+        """Lower factor of I + C without some rows: from their Gram matrix or, if rounding hides the identity, by QR."""
+        try:
+            return _lifted_cholesky(self.factor.without(dropped).gram())
+        except KernelError:
+            if not self._can_be_factored:
+                raise
+        rows = self.factor.take(positions_outside(dropped, self.n))
+        upper = np.linalg.qr(np.vstack([rows, np.eye(rows.shape[1])]))[1]
+        return np.ascontiguousarray(upper.conj().T)
 
     def exclusion(self) -> FloatArray:
         """Diagonal of I - K, by sums of squares where an item is nearly certain."""

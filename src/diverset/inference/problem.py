@@ -189,7 +189,8 @@ class Problem:
         """Gain in the objective from each item, given the shown items and the items before it."""
         with np.errstate(divide="ignore"):
             volumes = np.log(self.similarity.pivots(np.concatenate([self.given, positions]))[len(self.given) :])
-        return (1.0 - dial) * self.scores[positions] + dial * volumes
+        # Past the rank a volume is -inf, which a dial of 0 does not count.
+        return (1.0 - dial) * self.scores[positions] + (dial * volumes if dial else 0.0)
 
     # the result -----------------------------------------------------------------------------------------------------
 
