@@ -176,8 +176,8 @@ def _thread_card(found: "FoundThreads", output: Path) -> Any:
         told = {story for best in main for story, count in best if count > length // 2}
         rows[name] = [f"{len(told)} of {len(set(stories) - {None})}", f"{right / max(sum(map(len, sets)), 1):.0%}"]
     about = (
-        f"{len(found)} threads of {length} items through {len(texts)} news items: six stories, a series of weather "
-        "reports, and items of no story. Threads leave the series out and keep to one story each."
+        f"{len(found)} threads of up to {length} items through {len(texts)} news items: six stories, a series of "
+        "weather reports, and items of no story. Threads leave the series out and keep to one story each."
     )
     caption = (
         "Stories: those that fill more than half of a thread. On the story: share of items that belong to the main "
