@@ -191,7 +191,7 @@ def kernel_function() -> Iterator[Row]:
     for expected, length, quality, bar in ((20, 0.125, 0.055, 1.0), (75, 0.046, 0.08, 10.0)):
         similarity = functools.partial(dv.kernels.rbf, length_scale=length)
         q = np.full(n, quality)
-        sampler = dv.IntermediateSampler(dv.KernelFunction(X, similarity, q, diagonal=1.0))
+        sampler = dv.sampling.IntermediateSampler(dv.sampling.KernelFunction(X, similarity, q, diagonal=1.0))
         size = np.mean([len(d) for d in sampler.draw_many(50, np.random.default_rng(0))])
         case = f"kernel function, n = {n:,}, about {size:.0f} items (aimed at {expected})"
         mine = compare(case, lambda s=sampler: s.draw_many(50, np.random.default_rng(next(seeds))), per=50, budget=6.0)

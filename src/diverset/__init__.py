@@ -51,11 +51,7 @@ if TYPE_CHECKING:
     from diverset.inference.many import select_many
     from diverset.inference.select import select, selection_law
     from diverset.metrics.compare import compare
-    from diverset.numerics.projection import project, projection_bound, projection_dim
-    from diverset.sampling.intermediate import IntermediateSampler, sample_kernel
-    from diverset.sampling.kernel_function import KernelFunction
-    from diverset.sampling.mcmc import mcmc_chain
-    from diverset.sampling.trace import sampling_trace
+    from diverset.sampling.intermediate import sample_kernel
     from diverset.structured import FactorGraph, StructuredDPP
     from diverset.text.summary import summarize
     from diverset.threads.find import find_threads
@@ -73,11 +69,7 @@ else:
             "inference.select": ["select", "selection_law"],
             "metrics.compare": ["compare"],
             "threads.find": ["find_threads"],
-            "numerics.projection": ["project", "projection_bound", "projection_dim"],
-            "sampling.intermediate": ["IntermediateSampler", "sample_kernel"],
-            "sampling.kernel_function": ["KernelFunction"],
-            "sampling.mcmc": ["mcmc_chain"],
-            "sampling.trace": ["sampling_trace"],
+            "sampling.intermediate": ["sample_kernel"],
             "structured": ["FactorGraph", "StructuredDPP"],
             "text.summary": ["summarize"],
         },
@@ -94,9 +86,7 @@ __all__ = [
     "DPP",
     "KDPP",
     "FactorGraph",
-    "IntermediateSampler",
     "KDPPMixture",
-    "KernelFunction",
     "NonsymmetricDPP",
     "Selection",
     "SetDistribution",
@@ -113,13 +103,8 @@ __all__ = [
     "map_exact",
     "map_greedy",
     "map_local_search",
-    "mcmc_chain",
     "pick_images",
-    "project",
-    "projection_bound",
-    "projection_dim",
     "sample_kernel",
-    "sampling_trace",
     "select",
     "select_many",
     "selection_law",

@@ -1,4 +1,4 @@
-"""A progress bar for loops of the library that take longer than a moment."""
+"""A progress bar for long loops of the library."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -9,7 +9,10 @@ __all__ = ["progress_bar"]
 
 @contextmanager
 def progress_bar(what: str, total: int, shown: bool) -> Iterator[Callable[[], None]]:
-    """A bar with the count, the time gone by and the time left, on standard error if that is a terminal."""
+    """Show a bar with the count, the elapsed and the remaining time, on standard error if that is a terminal.
+
+    Yields a function that advances the bar by one.
+    """
     if not shown or not sys.stderr.isatty():
         yield lambda: None
         return
@@ -23,7 +26,7 @@ def progress_bar(what: str, total: int, shown: bool) -> Iterator[Callable[[], No
         TimeRemainingColumn,
     )
 
-    times = (TextColumn("gone"), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+    times = (TextColumn("elapsed"), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), *times)
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=total)

@@ -88,14 +88,14 @@ def test_sparse_blocks_stay_sparse():
     assert there.log_prob([5, 51, 299]) == pytest.approx(here.log_prob([5, 51, 299]), rel=1e-11)
     np.testing.assert_allclose(there.inclusion_probabilities.compute(), here.inclusion_probabilities, rtol=1e-11)
     assert all(len(draw) == 5 for draw in there.of_size(5).sample(3, rng=0))
-    projected = dv.project(lazy, 7, rng=3)
-    np.testing.assert_allclose(projected.compute(), dv.project(X, 7, rng=3), rtol=1e-12)
+    projected = dv.numerics.project(lazy, 7, rng=3)
+    np.testing.assert_allclose(projected.compute(), dv.numerics.project(X, 7, rng=3), rtol=1e-12)
 
 
 def test_projection_is_the_one_of_the_same_seed():
     X = rows()
     lazy = da.from_array(X, chunks=(70, 4))
-    np.testing.assert_allclose(dv.project(lazy, 3, rng=5).compute(), dv.project(X, 3, rng=5), rtol=1e-12)
+    np.testing.assert_allclose(dv.numerics.project(lazy, 3, rng=5).compute(), dv.numerics.project(X, 3, rng=5), rtol=1e-12)
     here, there = dv.DPP.from_features(X, projection=3, rng=5), dv.DPP.from_features(lazy, projection=3, rng=5)
     assert there.log_normalizer == pytest.approx(here.log_normalizer, rel=1e-12)
 

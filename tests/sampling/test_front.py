@@ -188,7 +188,7 @@ def test_interrupting_is_possible_between_chunks():
 
 def test_sampling_trace_is_the_algorithm():
     dpp = dv.DPP(wishart(9, 12, 3)).condition(exclude=[4])
-    trace = dv.sampling_trace(dpp.of_size(3), rng=0)
+    trace = dv.sampling.sampling_trace(dpp.of_size(3), rng=0)
     assert len(trace) == 3
     assert set(trace.picks.tolist()) <= set(dpp.items.tolist())
     np.testing.assert_allclose(trace.probabilities.sum(axis=1), 1.0, atol=1e-12)
@@ -200,4 +200,4 @@ def test_sampling_trace_is_the_algorithm():
     rows = V - np.outer(V @ V[taken[0]], V[taken[0]]) / (V[taken[0]] @ V[taken[0]])
     np.testing.assert_allclose(trace.probabilities[1], (rows**2).sum(axis=1) / 2, atol=1e-12)
     with pytest.raises(ValueError, match="SizedDPP"):
-        dv.sampling_trace(dv.SizedDPP(dpp, [1.0]))
+        dv.sampling.sampling_trace(dv.SizedDPP(dpp, [1.0]))

@@ -124,9 +124,9 @@ def test_generators_that_cannot_spawn(name):
 
 @pytest.mark.parametrize("n_chains", [1, 3])
 def test_chains_follow_the_state(n_chains):
-    check(lambda rng: as_lists(dv.mcmc_chain(DENSE, size=60, n_chains=n_chains, rng=rng).sets))
+    check(lambda rng: as_lists(dv.sampling.mcmc_chain(DENSE, size=60, n_chains=n_chains, rng=rng).sets))
     unspawnable = np.random.Generator(Unspawnable(5))
-    assert len(dv.mcmc_chain(DENSE, size=5, n_chains=n_chains, rng=unspawnable).sets) == 5 * n_chains
+    assert len(dv.sampling.mcmc_chain(DENSE, size=5, n_chains=n_chains, rng=unspawnable).sets) == 5 * n_chains
 
 
 @pytest.mark.parametrize("n_chains", [1, 3])

@@ -24,7 +24,7 @@ def test_projections_keep_inner_products_on_average(method):
 
 def test_sparse_and_dense_features_project_alike():
     X = np.random.default_rng(0).standard_normal((5, 30)) * (np.random.default_rng(1).random((5, 30)) < 0.2)
-    assert dv.project(scipy.sparse.csr_array(X), 7, rng=3) == pytest.approx(dv.project(X, 7, rng=3), rel=1e-12)
+    assert dv.numerics.project(scipy.sparse.csr_array(X), 7, rng=3) == pytest.approx(dv.numerics.project(X, 7, rng=3), rel=1e-12)
 
 
 @pytest.mark.parametrize("value", [1.0, -0.3])
@@ -33,8 +33,8 @@ def test_equal_sparse_features_are_projected_by_counting(value):
     X = value * (rng.random((50, 400)) < rng.random((50, 1)))
     X[3], X[4] = 0.0, value  # nothing, and more than a byte counts
     for dim in (1, 7, 50, 64, 65, 130):
-        counted = dv.project(scipy.sparse.csr_array(X), dim, rng=3, method="signs")
-        assert counted == pytest.approx(dv.project(X, dim, rng=3, method="signs"), abs=1e-11)
+        counted = dv.numerics.project(scipy.sparse.csr_array(X), dim, rng=3, method="signs")
+        assert counted == pytest.approx(dv.numerics.project(X, dim, rng=3, method="signs"), abs=1e-11)
 
 
 def test_counters_of_a_byte_do_not_overflow():
@@ -50,30 +50,30 @@ def test_counters_of_a_byte_do_not_overflow():
 def test_dimension_of_the_lemma():
     n, k, eps, delta = 1_000, 5, 0.2, 0.05
     wide = 24 / eps**2 * (math.log(3 / delta) / math.log(n) + 1) * (math.log(n) + 1) + k - 1
-    assert dv.projection_dim(n, k, eps, delta) == math.ceil(wide)
-    assert dv.projection_dim(n, 10**6, eps, delta) == math.ceil(2 * 10**6 / eps)
-    assert dv.projection_dim(200**4, 3, 0.1, 0.1) == dv.projection_dim(
+    assert dv.numerics.projection_dim(n, k, eps, delta) == math.ceil(wide)
+    assert dv.numerics.projection_dim(n, 10**6, eps, delta) == math.ceil(2 * 10**6 / eps)
+    assert dv.numerics.projection_dim(200**4, 3, 0.1, 0.1) == dv.numerics.projection_dim(
         k=3, eps=0.1, delta=0.1, log_n_items=4 * math.log(200)
     )
     for bad in (dict(n_items=1), dict(n_items=9, eps=0.5), dict(n_items=9, delta=0.0), dict()):
         with pytest.raises(DiversetError):
-            dv.projection_dim(**bad)
+            dv.numerics.projection_dim(**bad)
     with pytest.raises(DiversetError, match="method is 'cosine'"):
-        dv.project(np.eye(3), 2, method="cosine")
+        dv.numerics.project(np.eye(3), 2, method="cosine")
 
 
 def test_l1_distance_stays_below_the_bound_in_the_promised_fraction():
     rng = np.random.default_rng(5)
     X, k, eps, delta = rng.standard_normal((8, 6)), 2, 0.05, 0.1
-    d = dv.projection_dim(8, k, eps, delta)
+    d = dv.numerics.projection_dim(8, k, eps, delta)
     original = dv.KDPP.from_features(X, k)
     far = [
         dv.core.l1_distance(original, dv.KDPP.from_features(X, k, projection=d, rng=seed)).value for seed in range(20)
     ]
-    assert np.mean(np.array(far) <= dv.projection_bound(k, eps)) >= 1 - delta
+    assert np.mean(np.array(far) <= dv.numerics.projection_bound(k, eps)) >= 1 - delta
     few = [dv.core.l1_distance(original, dv.KDPP.from_features(X, k, projection=3, rng=s)).value for s in range(20)]
     # The bound can be broken: three dimensions are too few for it.
-    assert np.mean(np.array(few) > dv.projection_bound(k, eps)) > 0.2
+    assert np.mean(np.array(few) > dv.numerics.projection_bound(k, eps)) > 0.2
     assert np.mean(far) < 0.1 * np.mean(few)
 
 

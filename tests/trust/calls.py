@@ -141,12 +141,12 @@ def separable(a, b, by):
 
 
 def kernel_function(X, quality, rows, columns):
-    made = dv.KernelFunction(X, kernels.rbf, quality)
+    made = dv.sampling.KernelFunction(X, kernels.rbf, quality)
     return [made.block(rows, columns), made.diagonal()]
 
 
 def intermediate(X, k, size):
-    return dv.IntermediateSampler(dv.KernelFunction(X, _linear), k).draw_many(size, np.random.default_rng(0))
+    return dv.sampling.IntermediateSampler(dv.sampling.KernelFunction(X, _linear), k).draw_many(size, np.random.default_rng(0))
 
 
 def _linear(A, B):
@@ -544,10 +544,10 @@ CALLS: dict[str, Call] = {
     "diverset.core.l1_distance": call(
         lambda L, n_samples: dv.core.l1_distance(dpp(), dv.DPP(L), n_samples=n_samples, rng=0).value, L=L, n_samples=20
     ),
-    "diverset.project": call(dv.project, {"rng": 0}, features=X, dim=2, method="signs"),
-    "diverset.project in blocks": call(in_blocks(dv.project), {"rng": 0}, features=X, dim=2),
-    "diverset.projection_dim": call(dv.projection_dim, n_items=100, k=2, eps=0.3, delta=0.1),
-    "diverset.projection_bound": call(dv.projection_bound, k=2, eps=0.3),
+    "diverset.numerics.project": call(dv.numerics.project, {"rng": 0}, features=X, dim=2, method="signs"),
+    "diverset.numerics.project in blocks": call(in_blocks(dv.numerics.project), {"rng": 0}, features=X, dim=2),
+    "diverset.numerics.projection_dim": call(dv.numerics.projection_dim, n_items=100, k=2, eps=0.3, delta=0.1),
+    "diverset.numerics.projection_bound": call(dv.numerics.projection_bound, k=2, eps=0.3),
     "diverset.select_many": call(dv.select_many, features=[X, X[:3]], k=2, quality=[Q, Q[:3]], diversity=0.5, n_jobs=1),
     "diverset.compare": call(
         lambda **a: dv.compare(**a).chosen.picks,
@@ -627,9 +627,9 @@ CALLS: dict[str, Call] = {
     "diverset.theory.exact_cover.random_x3c": call(
         dv.theory.exact_cover.random_x3c, {"rng": 0}, n_elements=6, n_triples=4, solvable=True
     ),
-    "diverset.sampling_trace": call(lambda L: dv.sampling_trace(dv.DPP(L), rng=0).probabilities, L=L),
-    "diverset.mcmc_chain": call(
-        lambda **arguments: dv.mcmc_chain(dpp(), rng=0, **arguments).log_weights,
+    "diverset.sampling.sampling_trace": call(lambda L: dv.sampling.sampling_trace(dv.DPP(L), rng=0).probabilities, L=L),
+    "diverset.sampling.mcmc_chain": call(
+        lambda **arguments: dv.sampling.mcmc_chain(dpp(), rng=0, **arguments).log_weights,
         k=2,
         size=5,
         burn_in=2,
@@ -637,9 +637,9 @@ CALLS: dict[str, Call] = {
         start=[0, 1],
         n_chains=1,
     ),
-    "diverset.KernelFunction": call(kernel_function, X=X, quality=Q, rows=[0, 2], columns=[1]),
+    "diverset.sampling.KernelFunction": call(kernel_function, X=X, quality=Q, rows=[0, 2], columns=[1]),
     "diverset.sample_kernel": call(dv.sample_kernel, {"rng": 0, "similarity": _linear}, X=X, quality=Q, k=2, size=2),
-    "diverset.IntermediateSampler": call(intermediate, X=X, k=2, size=2),
+    "diverset.sampling.IntermediateSampler": call(intermediate, X=X, k=2, size=2),
     "diverset.structured.Separable": call(separable, a=RNG.random((3, 3)), b=np.eye(2), by=None),
     "diverset.structured.QualityModel": call(quality_model, power=1.0, n=2, structures=[[0, 1, 2]], **GRAPH),
     "diverset.structured.best_set": call(
@@ -1116,8 +1116,8 @@ WITHIN = {
     "diverset.SetDistribution": "diverset.DPP",
     "diverset.core.Estimate": "diverset.entropy",
     "diverset.Selection": "diverset.select",
-    "diverset.sampling.trace.SamplingTrace": "diverset.sampling_trace",
-    "diverset.sampling.chain.Chain": "diverset.mcmc_chain",
+    "diverset.sampling.trace.SamplingTrace": "diverset.sampling.sampling_trace",
+    "diverset.sampling.chain.Chain": "diverset.sampling.mcmc_chain",
     "diverset.structured.Factor": "diverset.FactorGraph",
     "diverset.structured.BestSet": "diverset.structured.best_set",
     "diverset.structured.Labelings": "diverset.structured.diverse_labelings",

@@ -12,12 +12,12 @@ CASES = [
     ("diverset.DPP.thin", {"rate": 1e-310}),
     ("diverset.FactorGraph", {"structures": [[0, 1], [2]]}),
     ("diverset.StructuredDPP", {"features": np.full((3, 2), HUGE)}),
-    ("diverset.project", {"features": np.full((6, 3), np.nan)}),
-    ("diverset.project in blocks", {"features": np.full((6, 3), np.nan)}),
-    ("diverset.project in blocks", {"features": np.ones((2, 2, 3))}),
-    ("diverset.projection_dim", {"eps": 1e-310}),
-    ("diverset.KernelFunction", {"rows": [7, 2]}),
-    ("diverset.KernelFunction", {"quality": np.full(6, 1e308)}),
+    ("diverset.numerics.project", {"features": np.full((6, 3), np.nan)}),
+    ("diverset.numerics.project in blocks", {"features": np.full((6, 3), np.nan)}),
+    ("diverset.numerics.project in blocks", {"features": np.ones((2, 2, 3))}),
+    ("diverset.numerics.projection_dim", {"eps": 1e-310}),
+    ("diverset.sampling.KernelFunction", {"rows": [7, 2]}),
+    ("diverset.sampling.KernelFunction", {"quality": np.full(6, 1e308)}),
     ("diverset.theory.exact_cover.exact_cover_dpp", {"triples": [[0, 1, float("nan")]]}),
     ("diverset.structured.chain_graph", {"temperature": 1e-310}),
     ("diverset.poses.PoseGrid", {"angles": []}),
@@ -97,7 +97,7 @@ CASES = [
     ("diverset.text.Submodular", {"scaling": 1e300}),
 ]
 ANSWERED = [
-    ("diverset.projection_bound", {"eps": 1e12}),
+    ("diverset.numerics.projection_bound", {"eps": 1e12}),
     ("diverset.learn.QualityModelCV", {"features": np.zeros((6, 0))}),
     (
         "diverset.inference.map_double_greedy",

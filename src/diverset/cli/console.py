@@ -73,13 +73,13 @@ def visible(text: str) -> str:
 
 
 def printable(text: str, console: Console, width: int = 400) -> str:
-    """One line of text for a terminal: control characters written out, characters that it lacks replaced."""
+    """One line of text for a terminal, with control characters written out and unsupported characters replaced."""
     shown = visible(" ".join(text[: 4 * width].split()))[:width]
     return shown.encode(console.encoding, "replace").decode(console.encoding)
 
 
 def line(console: Console, text: str, **style: Any) -> None:
-    """Print text as it is: no markup is obeyed, control characters are written out."""
+    """Print text without interpreting markup, and with control characters written out."""
     shown = visible(text).encode(console.encoding, "replace").decode(console.encoding)
     console.print(shown, markup=False, highlight=False, emoji=False, **style)
 

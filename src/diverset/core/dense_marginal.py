@@ -135,10 +135,10 @@ class DenseMarginal(DenseKernel):
         return log_assignment_probability(K_AA, K_AB, Kc_BB, self._noise[inside], np.full(len(outside), self._unit))
 
     def condition(self, inside: IntArray, outside: IntArray) -> DenseMarginal:
-        r"""Law of the rest, by two Schur steps.
+        r"""Law of the other items, by two Schur complements.
 
-        First :math:`K - K_{\cdot A}K_A^{-1}K_{A\cdot}` for those included, then
-        :math:`K + K_{\cdot B}(I-K_B)^{-1}K_{B\cdot}` for those excluded.
+        The included items A give :math:`K - K_{\cdot A}K_A^{-1}K_{A\cdot}`; the excluded items B then give
+        :math:`K + K_{\cdot B}(I-K_B)^{-1}K_{B\cdot}`.
         """
         if self.log_event_probability(inside, outside) == -math.inf:
             raise impossible(inside, outside)
@@ -152,7 +152,7 @@ class DenseMarginal(DenseKernel):
         if b:
             X = half_solve(add_to_diagonal(-K[:b, :b], 1.0), K[:b, b:])
             K = K[b:, b:] + X.conj().T @ X
-        # Items in the span of the included ones are left with rounding only: they cannot appear.
+        # The diagonal of an item in the span of the included items is rounding error only: the item cannot appear.
         gone = np.diagonal(K).real <= 2.0 * zero_pivot(len(inside) + 1) * self._noise[keep]
         K = np.array(K)
         K[gone] = 0.0

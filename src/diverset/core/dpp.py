@@ -145,7 +145,7 @@ class DPP(SetDistribution):
         quality : array_like of shape (n_items,), optional
             Nonnegative factor per item, 1 by default; a dask array may go with one.
         projection : int, optional
-            Project the features to this number of random dimensions first, see :func:`diverset.project`.
+            Project the features to this number of random dimensions first, see :func:`diverset.numerics.project`.
         rng : int, Generator or None
             Seed or generator of the projection.
 

@@ -106,7 +106,7 @@ def readable(block: Any) -> Array:
         check_fits_in_memory(
             X.dtype.itemsize * X.shape[0] * X.shape[1],
             what=f"a block of {X.shape[0]} x {X.shape[1]} features, which greedy takes dense,",
-            remedy="make blocks of fewer rows (rechunk), or project the features (dv.project)",
+            remedy="make blocks of fewer rows (rechunk), or project the features (dv.numerics.project)",
         )
         X = X.toarray()
     if X.dtype.kind == "c":

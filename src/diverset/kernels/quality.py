@@ -45,8 +45,8 @@ def quality_diversity(
     .. math::  L = \mathrm{diag}(q)\, S\, \mathrm{diag}(q), \qquad
                \Pr(Y) \propto \Big(\prod_{i \in Y} q_i^2\Big) \det S_Y
 
-    ([KuleszaTaskar2012]_, Sec. 3.1): good items are likely, similar ones seldom together. The inverse is
-    :func:`split_quality_diversity`.
+    ([KuleszaTaskar2012]_, Sec. 3.1). Items of high quality are probable, and similar items are rarely together. The
+    inverse is :func:`split_quality_diversity`.
 
     Parameters
     ----------
@@ -54,11 +54,11 @@ def quality_diversity(
         Quality :math:`q_i \ge 0`. Zero excludes the item. Scores that may be negative are turned into
         qualities with ``np.exp``.
     similarity : array_like of shape (n, n), optional
-        The matrix S, real symmetric or complex Hermitian up to rounding. That it is positive semidefinite
-        is not checked here.
+        The matrix S, real symmetric or complex Hermitian up to rounding. It must be positive semidefinite, which is
+        not checked here.
     features : array_like or scipy.sparse of shape (n, d), optional
         Rows :math:`\phi_i`, real or complex, with :math:`S_{ij} = \phi_i \phi_j^*`, in place of
-        ``similarity``. They need not have unit length; then :math:`q_i` is not all of the quality.
+        ``similarity``. For rows that do not have unit length, the quality of item i is :math:`q_i \lVert\phi_i\rVert`.
 
     Returns
     -------
@@ -67,8 +67,8 @@ def quality_diversity(
 
     Notes
     -----
-    The square of a quality below about 1e-162 underflows, which excludes the item as if its quality were 0: divide all
-    qualities by a constant so that the largest are near 1.
+    The square of a quality below about 1e-162 underflows, so that the item is excluded. If this happens, divide all
+    qualities by a constant that brings the largest near 1.
 
     Examples
     --------
@@ -169,8 +169,8 @@ def with_constant_feature(features: Features, rho: float) -> Any:
     .. math::  \phi_i' = (\phi_i, \rho), \qquad S'_{ij} = S_{ij} + \rho^2.
 
     All items become more alike, so they repel more and sets are smaller ([KuleszaTaskar2012]_, Sec. 4.2,
-    where :math:`\rho = 0.7` suits news sentences). Also a remedy for rows that are all zero. For a similarity matrix,
-    :func:`add_constant` with :math:`\rho^2` does the same.
+    which uses :math:`\rho = 0.7` for sentences of news). The feature also makes rows of zeros usable. For a similarity
+    matrix, :func:`add_constant` with :math:`\rho^2` has the same effect.
 
     Parameters
     ----------
@@ -205,8 +205,8 @@ def add_constant(similarity: Features, rho: float) -> Array:
 
     .. math::  S'_{ij} = S_{ij} + \rho.
 
-    A dial for how much items repel one another ([KuleszaTaskar2012]_, Sec. 5.3). The result stays
-    positive semidefinite, since the matrix of ones is.
+    A larger constant makes items repel each other more ([KuleszaTaskar2012]_, Sec. 5.3). The result stays positive
+    semidefinite, since the matrix of ones is.
 
     Parameters
     ----------
@@ -238,15 +238,15 @@ def nearest_psd(M: ArrayLike, *, unit_diagonal: bool = False) -> Array:
     .. math::  \operatorname*{arg\,min}_{A \succeq 0} \lVert A - M \rVert_F,
                \qquad \text{with } A_{ii} = 1 \text{ if } \texttt{unit\_diagonal}.
 
-    For a matrix of similarities that comes from elsewhere (human judgements, an edit distance, missing
-    values filled in) and is not quite a kernel. Nothing else in the package repairs a kernel.
+    Use it for a matrix of similarities that is not quite positive semidefinite, for example from human judgements, from
+    an edit distance, or after missing values were filled in. All other functions refuse such a matrix.
 
     Parameters
     ----------
     M : array_like of shape (n, n)
-        Any finite matrix; only its Hermitian part counts, the symmetric one if it is real.
+        Any finite matrix. Only its Hermitian part is used, which is the symmetric part of a real matrix.
     unit_diagonal : bool
-        Ask for ones on the diagonal as well, as in the matrix S of :func:`quality_diversity`.
+        Whether the diagonal must be one, as for the matrix S of :func:`quality_diversity`.
 
     Returns
     -------

@@ -4,7 +4,17 @@ from typing import TYPE_CHECKING
 
 from diverset._on_use import names_on_use
 
-__all__ = ["eigenvector_probabilities", "linalg", "poisson_binomial", "projection", "symmetric", "validation"]
+__all__ = [
+    "eigenvector_probabilities",
+    "linalg",
+    "poisson_binomial",
+    "project",
+    "projection",
+    "projection_bound",
+    "projection_dim",
+    "symmetric",
+    "validation",
+]
 
 if TYPE_CHECKING:
     from diverset.numerics import (
@@ -15,9 +25,10 @@ if TYPE_CHECKING:
         symmetric,
         validation,
     )
+    from diverset.numerics.projection import project, projection_bound, projection_dim
 else:
     __getattr__, __dir__ = names_on_use(
         __name__,
-        {},
+        {"projection": ["project", "projection_bound", "projection_dim"]},
         submodules=["eigenvector_probabilities", "linalg", "poisson_binomial", "projection", "symmetric", "validation"],
     )

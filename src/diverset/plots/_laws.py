@@ -281,7 +281,7 @@ def plot_trace_line(
     Parameters
     ----------
     trace : SamplingTrace
-        From :func:`diverset.sampling_trace`.
+        From :func:`diverset.sampling.sampling_trace`.
     positions : array_like of shape (n_items,)
         Where each item lies, in the order of ``trace.items``.
     steps : sequence of int, optional

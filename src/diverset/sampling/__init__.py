@@ -22,9 +22,11 @@ it is ``exact``. For kernels given as a function, with n too large for any matri
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from diverset._on_use import names_on_use
 from diverset._typing import BoolArray, IntArray, RNGLike
 from diverset.core.distribution import SetDistribution
 from diverset.errors import DiversetError
@@ -32,7 +34,31 @@ from diverset.numerics.validation import as_generator, check_count, check_fits_i
 from diverset.sampling.base import METHODS
 from diverset.sampling.batch import draw_batch, stream_draws
 
-__all__ = ["METHODS", "sample", "stream"]
+__all__ = [
+    "METHODS",
+    "IntermediateSampler",
+    "KernelFunction",
+    "mcmc_chain",
+    "sample",
+    "sampling_trace",
+    "stream",
+]
+
+if TYPE_CHECKING:
+    from diverset.sampling.intermediate import IntermediateSampler
+    from diverset.sampling.kernel_function import KernelFunction
+    from diverset.sampling.mcmc import mcmc_chain
+    from diverset.sampling.trace import sampling_trace
+else:
+    __getattr__, __dir__ = names_on_use(
+        __name__,
+        {
+            "intermediate": ["IntermediateSampler"],
+            "kernel_function": ["KernelFunction"],
+            "mcmc": ["mcmc_chain"],
+            "trace": ["sampling_trace"],
+        },
+    )
 
 
 def sample(

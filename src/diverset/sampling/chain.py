@@ -21,7 +21,7 @@ class ChainState:
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    r"""Result of :func:`diverset.mcmc_chain`.
+    r"""Result of :func:`diverset.sampling.mcmc_chain`.
 
     Parameters
     ----------

@@ -65,7 +65,7 @@ def sampling_trace(distribution: DPP | KDPP, rng: RNGLike = None) -> SamplingTra
     Of two equal items, one is drawn; the other then has no chance.
 
     >>> import diverset as dv
-    >>> trace = dv.sampling_trace(dv.KDPP([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]], 2), rng=0)
+    >>> trace = dv.sampling.sampling_trace(dv.KDPP([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]], 2), rng=0)
     >>> trace.picks, trace.probabilities.round(6)
     (array([0, 2]), array([[0.25, 0.25, 0.5 ],
            [0.  , 0.  , 1.  ]]))

@@ -1,11 +1,11 @@
 r"""Junction trees: parts on cycles are joined until the graph is a tree.
 
-A junction tree, as a factor graph again: its parts are *cliques*, whose values are the allowed joint values of a few
-original parts, and *separators*, the parts that two neighbouring cliques share, tied to them by factors that say
-which joint values agree. Each original factor becomes a factor of one clique. Everything exact about factor trees
-then holds, at a cost that grows with the largest clique: the product of its numbers of values.
+A junction tree is again a factor graph. It has two kinds of parts. The values of a *clique* are the allowed joint
+values of a few original parts. A *separator* holds the parts that two neighbouring cliques share; factors between a
+clique and a separator allow the joint values that agree. Each original factor becomes a factor of one clique. All exact
+algorithms for factor trees apply. Their cost grows with the number of joint values of the largest clique.
 
-Parts are eliminated in min-fill order: next comes the part whose neighbours miss the fewest edges between them.
+Parts are eliminated in min-fill order: the next part is the one whose neighbours miss the fewest edges between them.
 """
 
 from __future__ import annotations
@@ -90,38 +90,29 @@ def _eliminate(graph: FactorGraph) -> list[tuple[int, ...]]:
 
 def _links(cliques: list[tuple[int, ...]]) -> list[tuple[int, int]]:
     """Pairs of neighbouring cliques: a spanning forest with the largest separators, which is a junction tree."""
+    from scipy.cluster.hierarchy import DisjointSet
+
     sets = [set(c) for c in cliques]
     pairs = [(len(sets[i] & sets[j]), i, j) for i, j in itertools.combinations(range(len(cliques)), 2)]
-    root = list(range(len(cliques)))
-
-    def find(i: int) -> int:
-        while root[i] != i:
-            root[i] = root[root[i]]
-            i = root[i]
-        return i
-
-    links = []
-    for shared, i, j in sorted(pairs, key=lambda p: (-p[0], p[1], p[2])):
-        if shared and find(i) != find(j):
-            root[find(i)] = find(j)
-            links.append((i, j))
-    return links
+    joined = DisjointSet(range(len(cliques)))
+    largest_first = sorted(pairs, key=lambda p: (-p[0], p[1], p[2]))
+    return [(i, j) for shared, i, j in largest_first if shared and joined.merge(i, j)]
 
 
 def junction_tree(graph: FactorGraph, *, max_states: int = 10_000_000) -> JunctionTree:
-    """Join the parts of a graph with cycles to a factor tree.
+    """Turn a graph with cycles into a factor tree, by joining parts.
 
     Parameters
     ----------
     graph : FactorGraph
         With or without cycles.
     max_states : int
-        Most joint values a clique may have, before those that a factor forbids are dropped.
+        Largest number of joint values of a clique, including those that a factor forbids.
 
     Raises
     ------
     TooLargeError
-        If a clique has more; the message names the induced width.
+        If a clique has more joint values. The message names the induced width.
 
     Examples
     --------

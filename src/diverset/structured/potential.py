@@ -298,7 +298,7 @@ def _read_features(features: Any, held: Potential, order: IntArray | None, label
         check_fits_in_memory(
             8 * features.shape[0] * features.shape[1],
             what=f"the dense form of the {label}",
-            remedy="project them to fewer dimensions first (diverset.project)",
+            remedy="project them to fewer dimensions first (diverset.numerics.project)",
         )
         features = features.toarray()
     array = np.asarray(features)

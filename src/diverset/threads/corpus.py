@@ -37,15 +37,15 @@ class Corpus:
     Parameters
     ----------
     texts : sequence of str
-        What the documents say.
+        Texts of the documents.
     times : sequence, optional
-        When each appeared: numbers, dates or ``datetime64``.
+        Times of the documents: numbers, dates or ``datetime64``.
     ids : sequence, optional
-        Names that tell documents apart; 0, 1, ... by default.
+        Unique names of the documents; 0, 1, ... by default.
     titles : sequence of str, optional
-        What to show for a document; the first sentence of its text, cut at a word, by default.
+        Titles of the documents. By default the first sentence of the text, cut at a word.
     links, sources : sequence of str, optional
-        Where to read each document, and who wrote it; shown on pages.
+        Address and publisher of each document, which pages show.
     """
 
     texts: Any
@@ -110,10 +110,10 @@ def is_noise(texts: Sequence[str], *, min_words: int = 400, deviations: float = 
     texts : sequence of str
         The documents.
     min_words : int
-        Shorter ones are noise.
+        Documents with fewer words are noise.
     deviations : float
-        Documents longer than the mean by more than this number of standard deviations are noise, too, and those whose
-        share of words with other characters than letters is as far above the mean.
+        A document is also noise if its length exceeds the mean length by more than this number of standard deviations.
+        The same holds for its share of words that contain characters other than letters.
     """
     shortest, far = check_size(min_words, name="min_words"), check_nonnegative(deviations, name="deviations")
     found = [words(text) for text in texts]
@@ -127,7 +127,7 @@ def is_noise(texts: Sequence[str], *, min_words: int = 400, deviations: float = 
 
 
 def first_twice(names: Sequence[Any]) -> tuple[int, int] | None:
-    """The first two positions of the first name that comes again; None if all names differ."""
+    """Positions of the first two equal names; None if all names differ."""
     first: dict[Any, int] = {}
     return next(((first[name], i) for i, name in enumerate(names) if first.setdefault(name, i) != i), None)
 

@@ -354,12 +354,19 @@ class Bootstrap(NamedTuple):
 
 def bootstrap_mean(values: Any, *, level: float = 0.95, draws: int = 10_000, rng: RNGLike = 0) -> Bootstrap:
     """Mean of values with a percentile interval, and the share of bootstrap means above zero."""
+    from scipy.stats import bootstrap
+
     x = as_finite(values, name="values", shape=(None,))
     if len(x) == 0:
         raise DiversetError("values are empty; give at least one number")
     level = as_number(level, name="level")
     if not 0.0 < level < 1.0:
         raise DiversetError(f"level is {level}; it must lie between 0 and 1")
-    means = x[as_generator(rng).integers(0, len(x), size=(check_count(draws, name="draws"), len(x)))].mean(axis=1)
-    low, high = np.quantile(means, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
-    return Bootstrap(float(x.mean()), float(low), float(high), float((means > 0.0).mean()))
+    if len(x) == 1:
+        return Bootstrap(x.item(), x.item(), x.item(), float(x.item() > 0.0))
+    found = bootstrap(
+        (x,), np.mean, n_resamples=check_count(draws, name="draws"), confidence_level=level, method="percentile",
+        rng=as_generator(rng),
+    )  # fmt: skip
+    low, high = map(float, found.confidence_interval)
+    return Bootstrap(float(x.mean()), low, high, float((found.bootstrap_distribution > 0.0).mean()))
