@@ -429,7 +429,7 @@ def test_excluding_before_and_after_restricting_a_part():
     model = ALL["chain"]
     Y = model.structures
     s = dv.StructuredDPP(model.graph())
-    hidden = [y for y in Y.tolist() if y[0] == 1][0], [y for y in Y.tolist() if y[0] == 2][0]
+    hidden = [Y[Y[:, 0] == v][0].tolist() for v in (1, 2)]
     one_way = s.condition(exclude=hidden).condition(parts={0: 1})
     other_way = s.condition(parts={0: 1}).condition(exclude=hidden)
     at_once = s.condition(exclude=hidden, parts={0: 1})
@@ -500,17 +500,18 @@ def test_a_greedy_set_grows_while_its_probability_does():
 
 
 def test_improving_a_structure_takes_rounds():
-    """Each part follows the one before, so that a round of changes in their order is enough, and none changes nothing."""
+    """The last part changes first, and pulls one part after it in every further round."""
     graph = dv.FactorGraph([3, 3, 3])
-    graph.add_factor([0], quality=[1.0, 2.0, 3.0], features=np.ones((3, 1)))
-    for r in range(2):
-        graph.add_factor([r, r + 1], quality=1.0 + 9.0 * np.eye(3))
-    start = np.array([2, 2, 2])
-    assert improve_structure(graph, start, np.eye(1), max_rounds=0)[0].tolist() == [2, 2, 2]
-    y, value = improve_structure(graph, start, np.eye(1))
-    assert y.tolist() == [2, 2, 2]
-    assert value == pytest.approx(2.0 * math.log(300.0))
-    assert start.tolist() == [2, 2, 2]
+    graph.add_factor([2], quality=[1.0, 1.0, 1e4], features=np.ones((3, 1)))
+    for r, pull in enumerate((10.0, 100.0)):
+        graph.add_factor([r, r + 1], quality=1.0 + (pull - 1.0) * np.eye(3))
+    start = np.zeros(3, dtype=np.int64)
+    for rounds, expected in enumerate(([0, 0, 0], [0, 0, 2], [0, 2, 2], [2, 2, 2])):
+        y, value = improve_structure(graph, start, np.eye(1), max_rounds=rounds)
+        assert y.tolist() == expected
+        assert value == pytest.approx(2.0 * graph.log_quality(y)[0])
+    assert improve_structure(graph, start, np.eye(1))[0].tolist() == [2, 2, 2]
+    assert start.tolist() == [0, 0, 0]
 
 
 # the quality model, labelings and loopy beliefs ----------------------------------------------------------------
@@ -608,3 +609,13 @@ def test_junction_trees_of_exactly_the_allowed_size():
     with pytest.raises(TooLargeError, match="max_states = 11"):
         junction_tree(ring, max_states=11)
     assert QualityModel(ring, max_states=12).log_normalizer == pytest.approx(math.log(36.0))
+
+
+def test_small_eigenvalues_that_cancellation_left_do_not_count():
+    """Coordinates of very different scale and of both signs: the third is the sum of the others, so the rank is 2."""
+    rng = np.random.default_rng(0)
+    graph = dv.FactorGraph([4, 4])
+    for r in range(2):
+        phi = rng.standard_normal((4, 2)) * [1.0, 1e-3]
+        graph.add_factor([r], features=np.column_stack([phi, phi.sum(axis=1)]) * [1.0, 1.0, 1e-6])
+    assert dv.StructuredDPP(graph).rank == 2
