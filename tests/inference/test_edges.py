@@ -12,7 +12,7 @@ import scipy.sparse
 
 import diverset as dv
 from diverset.errors import DiversetError, KernelError, SizeError
-from diverset.inference import map_budgeted, map_relaxed, map_upper_bound
+from diverset.inference import map_budgeted, map_double_greedy, map_nonmonotone, map_relaxed, map_upper_bound
 from diverset.inference.bounds import factorization, linx_bound
 from kernels_for_tests import LIKELIHOOD_KERNELS, wishart
 
@@ -31,14 +31,21 @@ def cosines(rows):
 
 
 def test_default_arguments():
-    expected = {"k": 10, "diversity": 0.5, "scale": "rank", "similarity": "cosine"}
-    for function in (dv.select, dv.selection_law, dv.select_many):
+    common = {"k": 10, "diversity": 0.5, "scale": "rank", "similarity": "cosine"}
+    defaults = {
+        dv.select: common | {"method": "greedy", "zero_vectors": "unlike", "lower_is_better": False},
+        dv.selection_law: common | {"zero_vectors": "unlike", "lower_is_better": False},
+        dv.select_many: common | {"n_jobs": None},
+        dv.map_exact: {"k": None, "time_limit": 60.0, "gap": 0.0},
+        dv.map_local_search: {"k": None, "start": None, "max_iter": 10_000},
+        map_relaxed: {"k": None, "max_iter": 100, "tol": 1e-6},
+        map_nonmonotone: {"eps": 0.1},
+        map_budgeted: {"rule": "probability", "fill": False},
+        map_double_greedy: {"randomized": True},
+    }
+    for function, expected in defaults.items():
         found = inspect.signature(function).parameters
-        assert {name: found[name].default for name in expected} == expected
-    found = inspect.signature(dv.select).parameters
-    assert (found["method"].default, found["zero_vectors"].default) == ("greedy", "unlike")
-    assert inspect.signature(dv.map_exact).parameters["gap"].default == 0.0
-    assert inspect.signature(dv.map_exact).parameters["time_limit"].default == 60.0
+        assert {name: found[name].default for name in expected} == expected, function
     assert len(dv.select(X, quality=Q)) == 10
 
 

@@ -735,6 +735,39 @@ def test_quality_is_the_root_of_the_odds():
         big.quality(Instance([[1.0], [701.0 / 700.0]]))
 
 
+def test_qualities_up_to_the_range_of_floats():
+    instance = Instance([[1.0], [0.0]])
+    for coef, expected in ((680.0, -math.log(2.0)), (684.0, -math.inf), (-5000.0, -5000.0 - math.log(2.0))):
+        model = QualityModel().set_coef([coef])
+        assert model.log_prob([instance], [[0]])[0] == pytest.approx(expected, rel=1e-12)
+        assert model.gradient([instance], [[0]]).shape == (1,)
+    # With a fixed size, a common factor of the qualities does not matter.
+    fixed = QualityModel(fixed_size=True).set_coef([5000.0])
+    assert fixed.log_prob([instance, instance], [[0], [1]]) == pytest.approx([0.0, -5000.0], abs=1e-9)
+
+
+def test_features_that_are_constant_or_dependent_are_named():
+    rng = np.random.default_rng(0)
+    F = rng.standard_normal((2, 4, 2))
+    sets = [[0], [1, 2]]
+
+    def fit(columns, **parameters):
+        QualityModel(**parameters).fit([Instance(columns(F[t])) for t in range(2)], sets)
+
+    with pytest.raises(DiversetError, match="feature 1 is always 0"):
+        fit(lambda f: np.column_stack([f[:, 0], np.zeros(4), f[:, 1]]))
+    with pytest.raises(DiversetError, match=r"feature 2 is constant within every instance.*instance 0: value 3"):
+        fit(lambda f: np.column_stack([f, np.full(4, 3.0)]), fixed_size=True)
+    with pytest.raises(DiversetError, match=r"features \[0, 2\] are linearly dependent"):
+        fit(lambda f: np.column_stack([f, 5.0 * f[:, 0]]))
+    with pytest.raises(DiversetError, match=r"features \[0, 1, 2\] are linearly dependent"):
+        fit(lambda f: np.column_stack([f, f.sum(axis=1) * 1e-8]))
+    with pytest.raises(DiversetError, match=r"features \[0, 2\] are linearly dependent"):
+        fit(lambda f: np.column_stack([f, f[:, 0] + 7.0]), fixed_size=True)
+    # A prior determines them.
+    fit(lambda f: np.column_stack([f, f[:, 0]]), prior_variance=1.0)
+
+
 def test_warm_starts_and_limits_of_iterations():
     instances, sets = quality_data()
     cold = QualityModel().fit(instances, sets)

@@ -1,5 +1,6 @@
 """Structured models at the edges of their input: limits met exactly, empty answers, sparse forms, long messages."""
 
+import inspect
 import math
 
 import numpy as np
@@ -37,6 +38,26 @@ def two_parts(**factor):
     graph.add_factor([0], features=np.eye(3))
     graph.add_factor([0, 1], **factor)
     return graph
+
+
+def test_default_arguments():
+    """Those of one concept agree, and are those of the documentation."""
+    million = 10_000_000
+    defaults = {
+        dv.StructuredDPP: {"projection": None, "max_states": million},
+        dv.StructuredDPP.best: {"k": None, "n_starts": 16},
+        dv.StructuredDPP.listed: {"max_structures": 5_000},
+        best_set: {"k": None, "n_starts": 16},
+        junction_tree: {"max_states": million},
+        QualityModel: {"power": 1.0, "max_states": million},
+        QualityModel.sample: {"size": 1},
+        chain_graph: {"temperature": 1.0},
+        diverse_labelings: {"temperature": 1.0, "method": "best"},
+        loopy_belief_propagation: {"power": 1.0, "max_iterations": 500, "damping": 0.3, "tolerance": 1e-10},
+    }
+    for function, expected in defaults.items():
+        found = inspect.signature(function).parameters
+        assert {name: found[name].default for name in expected} == expected, function
 
 
 # names and positions -----------------------------------------------------------------------------------------
@@ -306,12 +327,17 @@ def test_products_of_squared_lengths():
     assert found[:, -1] == pytest.approx(p * q * ((a + b) ** 2).sum(axis=1), rel=1e-12)
 
 
-@pytest.mark.parametrize("n", [1, 255, 256, 257, 600])
+@pytest.mark.parametrize("n", [1, 255, 256, 257, 512, 514])
 def test_largest_products_away_from_the_root(n):
+    """Rows are read in blocks of 256; the largest product may be in any row, the first and last of a block, too."""
     rng = np.random.default_rng(n)
-    W, x = rng.random((n, 3)), rng.random((n, 1))
-    found = MaxProduct().through(DensePair(W), x, up=False)
-    assert found[:, 0] == pytest.approx((W * x).max(axis=0), rel=1e-15)
+    W = rng.uniform(0.5, 1.0, (n, 3))
+    for top in {0, 255, 256, 257, 511, 512, n - 1}:
+        if top < n:
+            x = rng.random((n, 1))
+            x[top] = 3.0
+            found = MaxProduct().through(DensePair(W), x, up=False)
+            assert found[:, 0] == pytest.approx(3.0 * W[top], rel=1e-15)
 
 
 # draws -------------------------------------------------------------------------------------------------------
