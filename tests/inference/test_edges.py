@@ -542,3 +542,43 @@ def test_budgeted_search_without_an_item_that_helps(rule):
     single = map_budgeted(dv.DPP(np.diag([100.0, 3.0, 3.0])), [4.0, 0.1, 0.1], 4.0, rule=rule)
     assert single.indices.tolist() == [0]
     assert map_budgeted(dv.DPP(np.diag([2.0, 3.0])), [1.0, 1.0], 0.0, rule=rule).indices.tolist() == []
+
+
+@pytest.mark.parametrize("zeros", [[], [3], [0, 2], [1, 3, 5]])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_rows_of_zeros_are_counted_in_the_notes(zeros, sparse):
+    rows = X[:6].copy()
+    rows[zeros] = 0.0
+    notes = dv.select(scipy.sparse.csr_array(rows) if sparse else rows, 3).notes
+    if not zeros:
+        assert notes == ()
+    elif len(zeros) == 1:
+        assert notes[0].startswith("item 3 has a vector of zeros")
+    else:
+        assert notes[0].startswith(f"{len(zeros)} items, item {zeros[0]} the first, have a vector of zeros")
+    if zeros:
+        with pytest.raises(KernelError, match=rf"features\[{zeros[0]}\] is all zeros"):
+            dv.select(rows, 3, zero_vectors="raise")
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+def test_greedy_picks_of_every_size(hidden):
+    """Each pick has the largest gain; without a size, only picks with a gain above 0 are made."""
+    V = np.linalg.qr(np.random.default_rng(0).standard_normal((5, 5)))[0]
+    lam = np.array([1e-9, 1e-2, 2.0, 1e9]) if hidden else np.array([0.05, 0.3, 2.0, 9.0])
+    dpp = dv.DPP.from_spectrum(lam, V[:, :4])
+    picked, gains = [], []
+    for _ in range(4):
+        before = dpp.log_prob(picked)
+        values = {i: dpp.log_prob(sorted([*picked, i])) - before for i in range(5) if i not in picked}
+        picked.append(max(values, key=values.get))
+        gains.append(values[picked[-1]])
+    for k in range(7):
+        found = dv.map_greedy(dpp, k)
+        assert found.indices.tolist() == picked[:k]
+        assert found.gains == pytest.approx(gains[:k], abs=1e-6)
+        assert found.log_prob == pytest.approx(dpp.log_prob(picked[:k]), abs=1e-9)
+    raised = [i for i, gain in zip(picked, gains, strict=True) if gain > 0.0]
+    assert dv.map_greedy(dpp).indices.tolist() == raised
+    even = dv.map_greedy(dv.DPP(np.diag([1.0, 2.0, 0.5, 3.0])))
+    assert even.indices.tolist() == [3, 1]  # a gain of exactly 0 is none

@@ -182,6 +182,24 @@ def test_sizes_entropies_and_marginals_of_features_of_any_width(module, n, width
         assert float(law.of_size(k).log_normalizer) == pytest.approx(np.log(e), abs=1e-10)
 
 
+def test_batches_of_features_have_the_rank_of_each(module):
+    import torch
+
+    V = np.random.default_rng(0).standard_normal((2, 5, 4))
+    law = module.KDPPDistribution(k=3, features=torch.tensor(V))
+    expected = [dv.KDPP(B @ B.T, 3).log_prob([0, 2, 4]) for B in V]
+    np.testing.assert_allclose(law.log_prob(masks([[0, 2, 4]], 5)), expected, atol=1e-10)
+
+
+def test_certain_items_have_no_entropy_and_a_gradient(module):
+    import torch
+
+    L = torch.tensor(np.diag([1e20, 1.0]), requires_grad=True)
+    for bound in module.DPPDistribution(L).entropy_bounds():
+        assert float(bound.detach()) == pytest.approx(np.log(2.0), abs=1e-12)
+        assert torch.isfinite(torch.autograd.grad(bound, L, retain_graph=True)[0]).all()
+
+
 def test_without_torch_the_install_command_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     path = Path(diverset.learn.__file__).parent / "torch.py"
