@@ -516,6 +516,33 @@ def test_fits_end_after_their_iterations(algorithm, limit):
     assert model.convergence_.objective[-1] == pytest.approx(model.score(BASKETS), rel=1e-9)
 
 
+@pytest.mark.parametrize(
+    "learner",
+    [
+        lambda tol: FullRankKernel(max_iter=1, tol=tol),
+        lambda tol: FullRankKernel(algorithm="em", max_iter=1, tol=tol),
+        lambda tol: LowRankKernel(rank=3, n_epochs=4, tol=tol, rng=0),
+    ],
+)
+def test_converged_is_a_last_gain_below_the_tolerance(learner):
+    """Not a gain that equals it."""
+    trace = learner(0.0).fit(BASKETS).convergence_.objective
+    gain = float(trace[-1] - trace[-2])
+    assert gain > 0.0
+    equal, above = (learner(tol).fit(BASKETS).convergence_ for tol in (gain, math.nextafter(gain, 1.0)))
+    assert equal.objective.tolist() == above.objective.tolist() == trace.tolist()
+    assert (equal.converged, above.converged) == (False, True)
+
+
+def test_converged_weights_of_poisson_items():
+    trace = PoissonItems(max_iter=3, tol=0.0).fit(BASKETS).convergence_.objective
+    error = -float(trace[-1])
+    assert error < -trace[-2]
+    for tol, converged in ((error, False), (math.nextafter(error, 1.0), True)):
+        found = PoissonItems(max_iter=3, tol=tol).fit(BASKETS).convergence_
+        assert (found.converged, found.n_iter) == (converged, 3)
+
+
 def test_starts_of_full_rank_learning():
     read = read_baskets(BASKETS)
     rng = np.random.default_rng(3)
