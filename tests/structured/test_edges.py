@@ -279,6 +279,18 @@ def test_several_factors_of_one_part_multiply_whatever_their_scale(scale):
     assert dv.StructuredDPP(graph).eigenvalues == pytest.approx(np.sort((first * second) ** 2), rel=1e-12)
 
 
+def test_qualities_too_small_to_be_squared_are_forbidden():
+    """Below 1e-150 of the largest, as documented; the law of the quality itself needs no square."""
+    graph = dv.FactorGraph([3, 2])
+    graph.add_factor([0], quality=[1.0, 1e-149, 1e-151], features=np.eye(3))
+    squared, plain = QualityModel(graph, 2.0).part_marginals()[0], QualityModel(graph).part_marginals()[0]
+    assert squared == pytest.approx([1.0, 1e-298, 0.0], rel=1e-9, abs=0.0)
+    assert squared[2] == 0.0
+    assert plain[2] == pytest.approx(1e-151, rel=1e-9, abs=0.0)
+    graph.add_factor([1], quality=[1.0, 1e-305])
+    assert QualityModel(graph).part_marginals()[1][1] == pytest.approx(1e-305, rel=1e-9, abs=0.0)
+
+
 # long messages -----------------------------------------------------------------------------------------------
 
 
