@@ -965,6 +965,15 @@ def test_names_of_a_saved_model(tmp_path, names, fine):
             load_model(path)
 
 
+@pytest.mark.parametrize("shape", [[-1, -2], [2.0], [True, 2], [2**40], ["2"], 2, [[2]]], ids=str)
+def test_shapes_in_a_header_are_whole_numbers(tmp_path, shape):
+    path = tmp_path / "model"
+    save_model(IndependentItems().fit([[0, 1]]), path)
+    forged(path, lambda header, payload: header.update(arrays={"p": shape}))
+    with pytest.raises(DiversetError, match="is damaged: its header cannot be read"):
+        load_model(path)
+
+
 @pytest.mark.parametrize("extra", [b"", b"\0" * 8])
 def test_files_that_are_too_short_or_too_long(tmp_path, extra):
     path = tmp_path / "model"

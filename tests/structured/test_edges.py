@@ -291,6 +291,35 @@ def test_qualities_too_small_to_be_squared_are_forbidden():
     assert QualityModel(graph).part_marginals()[1][1] == pytest.approx(1e-305, rel=1e-9, abs=0.0)
 
 
+@pytest.mark.parametrize("by", [None, 1])
+def test_features_of_a_separable_factor(by):
+    rng = np.random.default_rng(0)
+    A, B = 3.0 * rng.random((2, 2)), 0.2 * rng.random((2, 3))
+    phi = rng.standard_normal((4, 6, 3))
+    graph = dv.FactorGraph([4, 6])
+    graph.add_factor([0, 1], Separable([A, B], by=by), phi)
+    rows = np.kron(A, B).reshape(-1, 1) * phi.reshape(-1, 3)
+    s = dv.StructuredDPP(graph)
+    assert s.dual_kernel == pytest.approx(rows.T @ rows, rel=1e-10)
+    assert s.log_normalizer == pytest.approx(np.linalg.slogdet(np.eye(3) + rows.T @ rows)[1], rel=1e-10)
+
+
+def test_messages_that_shrink_at_every_step_do_not_vanish():
+    """Two structures are allowed, constant ones; each has quality 0.1 in every other part."""
+    n = 2_000
+    graph = dv.FactorGraph([2] * n)
+    for r in range(n):
+        graph.add_factor([r], quality=[1.0, 0.1] if r % 2 else [0.1, 1.0], features=np.eye(2))
+    graph.add_factors([[r, r + 1] for r in range(n - 1)], quality=np.eye(2))
+    log_q = 0.5 * n * math.log(0.1)
+    model = QualityModel(graph)
+    assert model.log_normalizer == pytest.approx(math.log(2.0) + log_q, rel=1e-12)
+    assert model.part_marginals()[700] == pytest.approx([0.5, 0.5])
+    assert sorted(y[0] for y in model.n_best(3).tolist()) == [0, 1]
+    s = dv.StructuredDPP(graph).rescale(1.0)
+    assert s.inclusion_probability(np.array([[0] * n, [1] * n])) == pytest.approx([0.5, 0.5], rel=1e-6)
+
+
 # long messages -----------------------------------------------------------------------------------------------
 
 
@@ -625,6 +654,9 @@ def test_loopy_rounds_and_damping():
         assert found.log_normalizer == pytest.approx(default.log_normalizer, abs=1e-7)
         assert found.n_iterations != default.n_iterations
     assert loopy_belief_propagation(ring, tolerance=1e-3).n_iterations < default.n_iterations
+    # Without damping, messages of a chain are exact after two rounds, and a third changes nothing.
+    still = loopy_belief_propagation(ALL["chain"].graph(), damping=0.0, tolerance=0.0)
+    assert (still.converged, still.n_iterations) == (True, 3)
     for wrong in (1.0, -0.1):
         with pytest.raises(DiversetError, match="damping is"):
             loopy_belief_propagation(ring, damping=wrong)
