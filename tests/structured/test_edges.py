@@ -21,7 +21,7 @@ from diverset.structured import (
 )
 from diverset.structured import sets as sets_module
 from diverset.structured.best import improve_structure
-from diverset.structured.operators import DensePair
+from diverset.structured.operators import DensePair, SeparablePair
 from diverset.structured.semirings import MaxProduct, SquaredNorm, Squares
 from diverset.structured.walk import pick, pick_several
 from structures_for_tests import cases, loops
@@ -381,6 +381,11 @@ def test_largest_products_away_from_the_root(n):
             assert found[:, 0] == pytest.approx(3.0 * W[top], rel=1e-15)
 
 
+def test_no_rows_of_a_separable_matrix():
+    rows = SeparablePair((np.eye(2), np.eye(3))).rows(np.zeros(0, dtype=np.int64))
+    assert (rows.offsets.tolist(), len(rows.columns), len(rows.weights)) == ([0], 0, 0)
+
+
 # draws -------------------------------------------------------------------------------------------------------
 
 
@@ -681,6 +686,26 @@ def test_junction_trees_of_exactly_the_allowed_size():
     assert QualityModel(ring, max_states=12).log_normalizer == pytest.approx(math.log(36.0))
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_junction_trees_of_random_graphs(seed):
+    """The normaliser and all marginals are those of the list of 128 structures."""
+    rng = np.random.default_rng(seed)
+    graph = dv.FactorGraph([2] * 7)
+    Y = grid(*[2] * 7)
+    q = np.ones(len(Y))
+    for r in range(7):
+        for s in range(r):
+            if rng.random() < 0.45:
+                pair = rng.uniform(0.1, 2.0, (2, 2))
+                graph.add_factor([s, r], quality=pair)
+                q *= pair[Y[:, s], Y[:, r]]
+    model = QualityModel(graph)
+    assert model.log_normalizer == pytest.approx(math.log(q.sum()), rel=1e-10)
+    for r, p in enumerate(model.part_marginals()):
+        assert p == pytest.approx(np.bincount(Y[:, r], weights=q) / q.sum(), rel=1e-9)
+    assert model.best().tolist() == Y[q.argmax()].tolist()
+
+
 def test_small_eigenvalues_that_cancellation_left_do_not_count():
     """Coordinates of very different scale and of both signs: the third is the sum of the others, so the rank is 2."""
     rng = np.random.default_rng(0)
@@ -689,3 +714,15 @@ def test_small_eigenvalues_that_cancellation_left_do_not_count():
         phi = rng.standard_normal((4, 2)) * [1.0, 1e-3]
         graph.add_factor([r], features=np.column_stack([phi, phi.sum(axis=1)]) * [1.0, 1.0, 1e-6])
     assert dv.StructuredDPP(graph).rank == 2
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_direction_that_only_excluded_structures_have_is_gone(seed):
+    """What the subtraction leaves of it is rounding, however small its scale was."""
+    rng = np.random.default_rng(seed)
+    graph = dv.FactorGraph([3, 3])
+    graph.add_factor([0], rng.uniform(0.3, 1.0, 3), [[1.0, 0.2, 0.0], [0.3, 1.0, 0.0], [0.1, 0.5, 1e-9]])
+    graph.add_factor([0, 1], quality=rng.uniform(0.3, 1.0, (3, 3)))
+    s = dv.StructuredDPP(graph)
+    assert s.rank == 3
+    assert s.condition(exclude=[[2, 0], [2, 1], [2, 2]]).rank == 2
