@@ -644,6 +644,25 @@ def test_gamma_has_the_fewest_mistakes_on_held_out_comparisons(learner, folds):
     assert model.gamma_ == max(right, key=right.get)  # the smallest of equally good ones
 
 
+@pytest.mark.parametrize("gamma", [0.5, 20.0])
+def test_the_search_for_weights_starts_from_equal_ones(gamma):
+    pairs = judged()
+    logs = np.array([[[dv.KDPP(S, 2).log_prob(Y) for S in EXPERTS] for Y in (c.better, c.worse)] for c in pairs])
+    p = np.exp(logs - logs.max())
+    loss = np.log1p(np.exp(-gamma * (p[:, 0] - p[:, 1]).mean(axis=1))).mean()
+    report = KDPPMixtureLearner(gamma=gamma, max_iter=1).fit(pairs).convergence_
+    assert report.objective[0] == pytest.approx(-loss, rel=1e-12)
+    assert report.n_iter == 1
+    mean = np.mean(EXPERTS, axis=0)
+    margins = []
+    for c in pairs:
+        better, worse = set(c.better), set(c.worse)
+        (shared,), (plus,), (minus,) = better & worse, better - worse, worse - better
+        margins.append(mean[minus, shared] - mean[plus, shared])
+    report = MMRMixtureLearner(gamma=gamma, max_iter=1).fit(pairs).convergence_
+    assert report.objective[0] == pytest.approx(-np.log1p(np.exp(-gamma * np.array(margins))).mean(), rel=1e-12)
+
+
 def test_gamma_without_folds_is_the_middle_candidate():
     pairs = judged()
     assert KDPPMixtureLearner(gammas=[1.0, 9.0, 4.0], cv=1).fit(pairs).gamma_ == 4.0
