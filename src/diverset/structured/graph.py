@@ -371,7 +371,7 @@ class FactorGraph:
         return new
 
     def project(self, dim: int, *, rng: RNGLike = None, method: str = "gaussian") -> FactorGraph:
-        """The graph with its features projected to `dim` random directions (section 3.4); see `diverset.numerics.project`."""
+        """The graph with its features projected to `dim` random directions; see :func:`diverset.numerics.project`."""
         return self._with_features(projection_matrix(self.n_features, dim, rng=rng, method=method))
 
     def restrict(self, values: Mapping[int | str, Any]) -> FactorGraph:
