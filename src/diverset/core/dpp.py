@@ -48,7 +48,7 @@ _LIKELIHOOD_REMEDY = "a likelihood kernel must be positive semidefinite (diverse
 
 
 class DPP(SetDistribution):
-    r"""Determinantal point process: a random set Y with
+    r"""Determinantal point process, a distribution over the subsets of n items.
 
     .. math::
 

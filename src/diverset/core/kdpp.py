@@ -56,12 +56,12 @@ def near_size(representation: Representation, k: int) -> Representation:
 
 
 class KDPP(SetDistribution):
-    r"""Distribution over sets of exactly k items:
+    r"""Distribution over the sets of exactly k items: a DPP conditioned on its size.
 
     .. math::  \Pr(Y) = \frac{\det L_Y}{e_k(\lambda)}, \qquad |Y| = k,
 
-    where :math:`e_k` is the elementary symmetric polynomial of the eigenvalues of L: a DPP conditioned on its
-    size ([KuleszaTaskar2012]_, section 5.1).
+    where :math:`e_k` is the elementary symmetric polynomial of the eigenvalues of L ([KuleszaTaskar2012]_, section
+    5.1).
 
     Parameters
     ----------

@@ -48,7 +48,7 @@ def _digest(a: Any) -> Any:
 
 
 class FactorGraph:
-    r"""Structures made of parts, with qualities and features that factor over small groups of parts:
+    r"""Structures made of parts, with qualities and features that factor over small groups of parts.
 
     .. math::  q(y) = \prod_\alpha q_\alpha(y_\alpha), \qquad \phi(y) = \sum_\alpha \phi_\alpha(y_\alpha)
 

@@ -21,7 +21,7 @@ __all__ = ["StructuredKDPP"]
 
 
 class StructuredKDPP(StructuredModel):
-    r"""Distribution over sets of exactly k structures:
+    r"""Distribution over sets of exactly k structures: a structured DPP conditioned on its size.
 
     .. math::  \Pr(Y) = \frac{\det L_Y}{e_k(\lambda)}, \qquad |Y| = k,
 

@@ -26,7 +26,7 @@ __all__ = ["QualityModel"]
 
 
 class QualityModel:
-    r"""Law of one structure by its quality:
+    r"""Distribution of one structure, proportional to a power of its quality.
 
     .. math::  \Pr(y) \propto q(y)^{power}.
 

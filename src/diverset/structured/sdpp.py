@@ -37,7 +37,7 @@ __all__ = ["StructuredDPP"]
 
 
 class StructuredDPP(StructuredModel):
-    r"""DPP over the structures of a factor graph:
+    r"""DPP over the structures of a factor graph, such as paths, sequences or trees.
 
     .. math::
 

@@ -72,7 +72,7 @@ class ThreadSet:
 
 
 class ThreadModel:
-    r"""Random sets of k threads, diverse and salient:
+    r"""Distribution over sets of k threads, which prefers diverse and salient threads.
 
     .. math::
 
