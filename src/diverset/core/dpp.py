@@ -83,7 +83,7 @@ class DPP(SetDistribution):
     (0.0596, 0.1865)
     >>> dpp.condition(include=[0]).items
     array([1, 2])
-    """  # noqa: D400
+    """
 
     def __init__(self, L: ArrayLike) -> None:
         kernel = as_hermitian(L, name="L")

@@ -85,7 +85,7 @@ class KDPP(SetDistribution):
     >>> kdpp = KDPP(np.eye(5), 2)
     >>> round(math.exp(kdpp.log_prob([1, 4])), 12), kdpp.inclusion_probabilities.round(12)
     (0.1, array([0.4, 0.4, 0.4, 0.4, 0.4]))
-    """  # noqa: D400
+    """
 
     def __init__(self, L_or_dpp: ArrayLike | DPP, k: int) -> None:
         self._dpp = L_or_dpp if isinstance(L_or_dpp, DPP) else DPP(L_or_dpp)

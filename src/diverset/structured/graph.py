@@ -83,7 +83,7 @@ class FactorGraph:
     FactorGraph(3 parts, 5 factors, 4 features, a forest)
     >>> graph.features([[0, 1, 1]])
     array([[1., 2., 0., 0.]])
-    """  # noqa: D400
+    """
 
     def __init__(
         self,

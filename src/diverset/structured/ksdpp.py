@@ -33,7 +33,7 @@ class StructuredKDPP(StructuredModel):
         The structured DPP to condition on its size.
     k : int
         Number of structures; at most the rank.
-    """  # noqa: D400
+    """
 
     def __init__(self, dpp: StructuredDPP, k: int) -> None:
         self._dpp, self._k = dpp, check_size(k)

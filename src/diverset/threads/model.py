@@ -124,7 +124,7 @@ class ThreadModel:
     [[0, 2, 4], [1, 3, 5]]
     >>> model.node_marginals().round(2)
     array([1., 1., 1., 1., 1., 1.])
-    """  # noqa: D400
+    """
 
     def __init__(
         self,
