@@ -54,7 +54,7 @@ class _Factor:
         """Matrices that compute the factor's rows since step `done`, from the older rows and from covariances."""
         a, b = self.done, self.step
         # NumPy's solver: threads of SciPy's own BLAS library would compete with those of NumPy's for the cores.
-        inverse: FloatArray = np.linalg.solve(self.lower[a:b, a:b], np.eye(b - a))
+        inverse = np.asarray(np.linalg.solve(self.lower[a:b, a:b], np.eye(b - a)), dtype=np.float64)
         return -inverse @ self.lower[a:b, :a], inverse
 
     def update(self) -> None:
