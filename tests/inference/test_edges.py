@@ -144,6 +144,45 @@ def test_numbers_of_a_selection_are_their_definitions(scale, method, options):
         assert found.gap == pytest.approx(0.0, abs=1e-9)
 
 
+FORMS = {
+    "cosine": (WIDE, "cosine", cosines(WIDE)),
+    "dot": (WIDE, "dot", WIDE @ WIDE.T),
+    "float32": (WIDE.astype(np.float32), "cosine", cosines(WIDE.astype(np.float32).astype(float))),
+    "sparse cosine": (scipy.sparse.csr_array(WIDE), "cosine", cosines(WIDE)),
+    "sparse dot": (scipy.sparse.csr_array(WIDE), "dot", WIDE @ WIDE.T),
+    "precomputed": (WIDE @ WIDE.T, "precomputed", WIDE @ WIDE.T),
+    "callable": (WIDE, lambda A, B: (1.0 + A @ B.T) ** 2, (1.0 + WIDE @ WIDE.T) ** 2),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("method", ["greedy", "local-search", "sample"])
+@pytest.mark.parametrize("given", [None, [4]])
+def test_every_form_of_similarity_has_the_same_definitions(form, method, given):
+    features, similarity, S = FORMS[form]
+    found = dv.select(
+        features, 4, quality=Q, scale=None, similarity=similarity, method=method, diversity=0.3, given=given, rng=1
+    )
+    Y, shown = found.indices.tolist(), given or []
+    tolerance = 1e-4 if form == "float32" else 1e-8
+    assert len(set(Y) - set(shown)) == 4
+    assert found.log_det == pytest.approx(np.linalg.slogdet(S[np.ix_(Y, Y)])[1], rel=tolerance)
+    for t in range(4):
+        before, after = [*shown, *Y[:t]], [*shown, *Y[: t + 1]]
+        volume = np.linalg.slogdet(S[np.ix_(after, after)])[1] - np.linalg.slogdet(S[np.ix_(before, before)])[1]
+        assert found.gains[t] == pytest.approx(0.7 * Q[Y[t]] + 0.3 * volume, rel=tolerance)
+    root = np.sqrt(np.diag(S))
+    block = (S / np.outer(root, root))[np.ix_(Y, Y)] - 2.0 * np.eye(4)
+    assert found.redundancy == pytest.approx(np.clip(block.max(axis=1), 0.0, 1.0).mean(), rel=tolerance)
+    law = dv.selection_law(features, 4, quality=Q, scale=None, similarity=similarity, diversity=0.3, given=given)
+    other = [i for i in range(12) if i not in Y and i not in shown][:4]
+    logs = []
+    for A in (Y, other):
+        both = [*shown, *A]
+        logs.append(0.7 / 0.3 * Q[A].sum() + np.linalg.slogdet(S[np.ix_(both, both)])[1])
+    assert law.log_prob(sorted(Y)) - law.log_prob(other) == pytest.approx(logs[0] - logs[1], rel=100 * tolerance)
+
+
 def test_records_and_text_of_a_selection():
     found = dv.select(X, 3, quality=Q)
     rows = found.records()
@@ -582,3 +621,21 @@ def test_greedy_picks_of_every_size(hidden):
     assert dv.map_greedy(dpp).indices.tolist() == raised
     even = dv.map_greedy(dv.DPP(np.diag([1.0, 2.0, 0.5, 3.0])))
     assert even.indices.tolist() == [3, 1]  # a gain of exactly 0 is none
+
+
+@pytest.mark.parametrize("randomized", [False, True])
+def test_double_greedy_adds_an_item_whose_two_gains_are_equal(randomized):
+    """A diagonal of 1: neither its addition nor its removal changes the determinant."""
+    found = map_double_greedy(dv.DPP(np.diag([1.0, 2.0, 1.0, 0.5])), randomized=randomized, rng=0)
+    assert found.indices.tolist() == [0, 1, 2]
+
+
+def test_searches_over_sets_of_any_size_with_gains_of_zero():
+    """Items with a diagonal of 1 change nothing: additions need a gain, and no item leaves without one."""
+    dpp = dv.DPP(np.diag([1.0, 2.0, 1.0, 0.5]))
+    for method in (dv.map_greedy, dv.map_local_search, map_nonmonotone):
+        assert method(dpp).indices.tolist() == [1]
+    assert dv.map_local_search(dpp, start=[0, 1]).indices.tolist() == [0, 1]
+    assert map_nonmonotone(dv.DPP(np.eye(3))).indices.tolist() == []
+    assert dv.map_exact(dpp).log_det == pytest.approx(math.log(2.0))
+    assert map_relaxed(dpp).log_det == pytest.approx(math.log(2.0))

@@ -120,6 +120,20 @@ def test_a_value_that_is_a_number_counts_as_its_position_even_if_it_is_a_name():
     assert graph.named([1]) == [(0,)]
 
 
+def test_names_of_factors():
+    graph = dv.FactorGraph([2, 2])
+    graph.add_factor([0], quality=np.ones(2), name="start")
+    graph.add_factor([0, 1], quality=np.ones((2, 2)))
+    graph.add_factors([[0], [1]], quality=np.ones(2), name="pull")
+    assert [factor.name for factor in graph.factors] == ["start", "", "pull", "pull"]
+    labels = [data["label"] for _, data in graph.to_networkx().nodes(data=True) if data["kind"] == "factor"]
+    assert labels == ["start", "", "pull", "pull"]
+    with pytest.raises(KernelError, match="quality of end has shape"):
+        graph.add_factor([1], quality=np.ones(3), name="end")
+    with pytest.raises(KernelError, match=r"quality of factor 4 over \[1\] has shape"):
+        graph.add_factor([1], quality=np.ones(3))
+
+
 def test_number_of_structures():
     assert dv.FactorGraph([3, 2, 5]).log_n_structures == pytest.approx(math.log(30.0))
     assert dv.FactorGraph([1]).log_n_structures == 0.0
