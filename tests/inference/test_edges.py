@@ -183,6 +183,75 @@ def test_every_form_of_similarity_has_the_same_definitions(form, method, given):
     assert law.log_prob(sorted(Y)) - law.log_prob(other) == pytest.approx(logs[0] - logs[1], rel=100 * tolerance)
 
 
+@pytest.mark.parametrize("form", [form for form in FORMS if form != "float32"])
+@pytest.mark.parametrize("given", [None, [4, 9]])
+def test_similarities_of_all_items_to_the_picks(form, given):
+    """By two baselines, which read the matrix by columns: maximal marginal relevance and max-sum, by definition."""
+    features, similarity, S = FORMS[form]
+    options = {"quality": Q, "scale": None, "similarity": similarity, "diversity": 0.4, "given": given}
+    found = dv.baselines.mmr(features, 4, **options)
+    picked, shown = [], given or []
+    for t in range(4):
+        before = [*shown, *picked]
+        scores = {
+            i: 0.6 * Q[i] - 0.4 * (max(S[i, j] for j in before) if before else 0.0)
+            for i in range(12)
+            if i not in before
+        }
+        picked.append(max(scores, key=scores.get))
+        assert found.gains[t] == pytest.approx(scores[picked[-1]], rel=1e-9)
+    assert found.indices.tolist() == picked
+    spread = dv.baselines.max_sum(features, 4, **options)
+    Y = spread.indices.tolist()
+    pairs = [(i, j) for i, j in itertools.combinations([*shown, *Y], 2) if not (i in shown and j in shown)]
+    distance = np.mean([1.0 - S[i, j] for i, j in pairs])
+    assert spread.objective == pytest.approx(0.6 * Q[Y].mean() + 0.4 * distance, rel=1e-9)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"costs": 1.0 + Q, "budget": 4.5},
+        {"groups": np.arange(12) % 3, "per_group": 1},
+        {"groups": np.arange(12) % 3, "per_group": 2, "costs": 1.0 + Q, "budget": 6.0, "min_quality": 0.2},
+        {"exclude": [0, 11], "given": [5], "window": 2},
+    ],
+)
+def test_rows_shown_elsewhere_beside_every_limit(limits, sparse):
+    """The same as items of a longer list that were shown, which no limit concerns."""
+    shown = np.random.default_rng(8).standard_normal((3, 9))
+    rows, more = (scipy.sparse.csr_array(A) if sparse else A for A in (WIDE, np.vstack([WIDE, shown])))
+    found = dv.select(rows, 5, quality=Q, scale=None, given_features=shown, **limits)
+    longer = dict(limits)
+    longer["given"] = [*limits.get("given", []), 12, 13, 14]
+    for name, value in (("costs", 1.0), ("groups", 9)):
+        if name in limits:
+            longer[name] = np.append(limits[name], [value] * 3)
+    expected = dv.select(more, 5, quality=np.append(Q, [0.0] * 3), scale=None, **longer)
+    assert found.indices.tolist() == expected.indices.tolist()
+    assert found.gains == pytest.approx(expected.gains, rel=1e-9)
+    assert len(found) > 1
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_scores_and_costs_that_are_not_finite_are_named(value):
+    bad = Q.copy()
+    bad[[3, 7]] = value
+    with pytest.raises(DiversetError, match=r"quality\[3\] is .*use -inf to exclude an item"):
+        dv.select(X, 3, quality=bad)
+    for wrong in (value, -math.inf):
+        costs = np.ones(12)
+        costs[5] = wrong
+        with pytest.raises(DiversetError, match=r"costs\[5\] is .*every entry must be finite"):
+            dv.select(X, 3, quality=Q, costs=costs, budget=3.0)
+    for wrong in (Q[:11], np.append(Q, 1.0)):
+        with pytest.raises(DiversetError, match=f"quality has {len(wrong)} entries for 12 items"):
+            dv.select(X, 3, quality=wrong)
+    with pytest.raises(DiversetError, match="quality is complex"):
+        dv.select(X, 3, quality=Q + 1j)
+
+
 def test_records_and_text_of_a_selection():
     found = dv.select(X, 3, quality=Q)
     rows = found.records()
