@@ -7,9 +7,7 @@ import pytest
 
 import diverset as dv
 from baskets_for_tests import BASKETS, EXPERTS, judged
-from diverset.errors import (
-    DiversetError,
-)
+from diverset.errors import DiversetError
 from diverset.learn import (
     Comparison,
     FullRankKernel,
