@@ -103,6 +103,13 @@ def test_default_number_of_passes(n, batch, passes):
     assert model.convergence_.n_iter == passes
 
 
+@pytest.mark.parametrize(("n", "searched"), [(4, False), (5, True)])
+def test_the_rank_is_searched_from_five_baskets_on(n, searched):
+    model = LowRankKernel(n_epochs=1, rng=0).fit(BASKETS[:n], n_items=4)
+    assert bool(model.rank_scores_) == searched
+    assert model.rank_ == 4
+
+
 def test_learning_rates_that_overflow_are_refused():
     with pytest.raises(DiversetError, match="lower"):
         LowRankKernel(rank=3, learning_rate=1e300, rng=0).fit(BASKETS)
