@@ -364,3 +364,13 @@ def test_a_direction_that_only_excluded_structures_have_is_gone(seed):
     s = dv.StructuredDPP(graph)
     assert s.rank == 3
     assert s.condition(exclude=[[2, 0], [2, 1], [2, 2]]).rank == 2
+
+
+def test_a_structure_whose_squared_quality_vanishes_is_impossible():
+    """In the list of the values of a single part, too."""
+    graph = dv.FactorGraph([2])
+    graph.add_factor([0], quality=[1e-170, 1.0], features=np.eye(2))
+    s = dv.StructuredDPP(graph)
+    assert s.rank == 1
+    assert s.inclusion_probability([[0], [1]]) == pytest.approx([0.0, 0.5])
+    assert s.of_size(1).sample(rng=0).tolist() == [[1]]
