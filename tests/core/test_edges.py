@@ -7,7 +7,17 @@ import pytest
 
 import diverset as dv
 import reference
-from diverset.core import dense, dense_marginal, eigenpairs, factor, information, lowrank, representation
+from diverset.core import (
+    dense,
+    dense_marginal,
+    eigenpairs,
+    factor,
+    information,
+    lowrank,
+    nonsymmetric_low_rank,
+    representation,
+)
+from diverset.core import nonsymmetric_forms as nonsymmetric_forms_module
 from diverset.core.cache import Cache
 from diverset.core.complement import by_eigenvectors
 from diverset.core.dense import DenseLikelihood
@@ -25,10 +35,12 @@ from diverset.core.nonsymmetric_checks import (
     check_reflected,
     check_symmetric_part,
 )
-from diverset.core.nonsymmetric_forms import log_det_of_set, numerical_rank
+from diverset.core.nonsymmetric_forms import DenseForm, log_det_of_set, numerical_rank
+from diverset.core.nonsymmetric_low_rank import LowRankForm
 from diverset.core.sets import read_indicator, read_sets
 from diverset.core.spectrum import Spectrum
 from diverset.errors import KernelError, LabelError, NoLikelihoodKernelError, SizeError
+from diverset.numerics import accretive
 from diverset.numerics.rounding import EPS
 
 
@@ -590,3 +602,196 @@ def test_set_ups_are_dropped_beyond_the_limit():
     assert (len(cache), cache.nbytes) == (2, 5)
     cache.recent("large", lambda: Held(100))
     assert (len(cache), cache.nbytes) == (1, 100)
+
+
+# nonsymmetric kernels by every route -------------------------------------------------------------------------
+
+
+def nonsymmetric_forms():
+    rng = np.random.default_rng(8)
+    F, S = rng.standard_normal((5, 3)), rng.standard_normal((3, 3))
+    core = np.diag([1.0, 0.5, 0.0]) + S - S.T
+    L = F @ core @ F.T
+    K = marginal_of(L)
+    yield "L", lambda: DenseForm(L.copy()), K
+    yield "L, one factorisation", lambda: DenseForm(L.copy(), accretive=False), K
+    yield "K", lambda: DenseForm(K=K.copy(), Kc=np.eye(5) - K), K
+    yield "rows", lambda: LowRankForm.from_core(F, core), K
+    yield "rows, Gram matrix", lambda: LowRankForm.from_core(F, core, F.T @ F), K
+    yield "rows of K", lambda: LowRankForm(F, LowRankForm.from_core(F, core, F.T @ F).marginal_core, rank=3), K
+    yield "outside rows", lambda: LowRankForm.from_core(F, core).complemented(), np.eye(5) - K
+    yield "outside L", lambda: DenseForm(L.copy()).complemented(), np.eye(5) - K
+
+
+NONSYMMETRIC = {name: (make, K) for name, make, K in nonsymmetric_forms()}
+
+
+@pytest.fixture(params=["as they are", "rare", "common"])
+def nonsymmetric_limits(request, monkeypatch):
+    if request.param != "as they are":
+        for module in (nonsymmetric_forms_module, nonsymmetric_low_rank):
+            monkeypatch.setattr(module, "RARE", math.inf if request.param == "rare" else -math.inf)
+        monkeypatch.setattr(nonsymmetric_forms_module, "_SUSPECT", 0.999 if request.param == "rare" else 0.0)
+        monkeypatch.setattr(accretive, "_PLAIN_ERROR", 0.0 if request.param == "rare" else math.inf)
+        monkeypatch.setattr(nonsymmetric_low_rank, "block_length", lambda *_: 2)
+
+
+@pytest.mark.parametrize("name", NONSYMMETRIC)
+def test_nonsymmetric_forms_by_every_route(name, nonsymmetric_limits):
+    make, K = NONSYMMETRIC[name]
+    form, law, n = make(), reference.law_from_K(K), 5
+    everything = np.arange(n)
+    np.testing.assert_allclose(form.marginal_block(everything, everything), K, atol=1e-11)
+    np.testing.assert_allclose(form.outside_block(everything, everything), np.eye(n) - K, atol=1e-11)
+    np.testing.assert_allclose(form.marginal_diagonal(), np.diagonal(K), atol=1e-11)
+    i, j = np.array([0, 3, 4, 4, 1]), np.array([1, 3, 0, 4, 2])
+    np.testing.assert_allclose(form.marginal_entries(i, j), K[i, j], atol=1e-11)
+    pmf = reference.size_distribution(law)
+    found = form.size_law()
+    np.testing.assert_allclose(found, pmf[: len(found)], atol=1e-11)
+    assert pmf[len(found) :].sum() < 1e-11
+    mean = pmf @ np.arange(n + 1)
+    assert form.size_moments() == pytest.approx((mean, pmf @ (np.arange(n + 1) - mean) ** 2), abs=1e-10)
+    assert form.rank == max(k for k in range(n + 1) if pmf[k] > 1e-11) or name == "K" or "outside" in name
+    assert_law(form, law, 1e-6)
+    if pmf[0] > 1e-11:
+        assert form.log_normalizer == pytest.approx(-math.log(pmf[0]), abs=1e-9)
+        L = np.linalg.solve((np.eye(n) - K).T, K.T).T
+        rows, columns = np.array([4, 0]), np.array([1, 0, 4])
+        np.testing.assert_allclose(form.likelihood_block(rows, columns), L[np.ix_(rows, columns)], atol=1e-8)
+    dpp = dv.NonsymmetricDPP._wrap(everything, form)
+    for inside, outside in EVENTS:
+        if reference.probability(law, inside, outside) < 1e-8:
+            continue
+        rest = dpp.condition(inside, outside)
+        given = reference.conditioned(law, inside, outside)
+        assert rest.items.tolist() == [x for x in range(n) if x not in inside and x not in outside]
+        for Y, p in given.items():
+            assert math.exp(rest.log_prob(Y)) == pytest.approx(p, rel=1e-6, abs=1e-10)
+        np.testing.assert_allclose(rest.expected_size, sum(len(Y) * p for Y, p in given.items()), atol=1e-9)
+    part = dpp.restrict([1, 3, 4])
+    for Y, p in reference.restricted(law, [1, 3, 4]).items():
+        assert math.exp(part.log_prob(Y)) == pytest.approx(p, rel=1e-6, abs=1e-10)
+    for Y, p in reference.complemented(law, range(n)).items():
+        assert math.exp(dpp.complement().log_prob(Y)) == pytest.approx(p, rel=1e-6, abs=1e-10)
+    assert dpp.pair_probabilities([(0, 1), (4, 2)]) == pytest.approx(
+        [reference.probability(law, y) for y in ((0, 1), (4, 2))]
+    )
+    assert dpp.pair_probabilities()[0, 1] == pytest.approx(reference.probability(law, (0, 1)))
+    np.testing.assert_allclose(np.diagonal(dpp.pair_probabilities()), np.diagonal(K), atol=1e-11)
+
+
+def test_which_factors_are_orthonormalised_by_their_gram_matrix(monkeypatch):
+    monkeypatch.setattr(nonsymmetric_low_rank, "_SMALL", 10)
+    assert nonsymmetric_low_rank.gram_if_tall(np.ones((5, 2))) is None
+    assert nonsymmetric_low_rank.gram_if_tall(np.ones((11, 1))).tolist() == [[11.0]]
+    # Unit columns at an angle: eigenvalues 1 - c and 1 + c of the scaled Gram matrix, whatever the scales.
+    for c, fine in ((1.0 - 1.1e-4, True), (1.0 - 0.9e-4, False)):
+        G = np.array([[1.0, c], [c, 1.0]]) * np.array([[1e20, 1e5], [1e5, 1e-10]])
+        root = nonsymmetric_low_rank._gram_root(G)
+        assert (root is not None) is fine
+        if fine:
+            np.testing.assert_allclose(root.T @ root, G, rtol=1e-12)
+            assert root[1, 0] == 0.0
+    assert nonsymmetric_low_rank._gram_root(np.diag([1.0, 0.0])) is None
+    assert nonsymmetric_low_rank._gram_root(np.diag([1.0, np.inf])) is None
+    square, tall = (nonsymmetric_low_rank.factored_form(rows_of(n, 3), np.eye(3)) for n in (3, 4))
+    assert (type(square), type(tall)) == (DenseForm, LowRankForm)
+
+
+# DPPs at the door --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1], [1, 0, 2, 3]])
+def test_spectra_in_any_order(order):
+    V = np.linalg.qr(rows_of(5, 4))[0]
+    for lam in (np.array([0.0, 0.5, 0.5, 4.0]), np.array([1.0, 1.0, 1.0, 1.0])):
+        dpp = dv.DPP.from_spectrum(lam[order], V[:, order])
+        np.testing.assert_allclose(dpp.L, (V * lam) @ V.T, atol=1e-13)
+        np.testing.assert_allclose(dpp.eigenvalues, np.sort(lam), atol=1e-13)
+
+
+def test_spectra_that_are_refused():
+    V = np.linalg.qr(rows_of(3, 3))[0]
+    for lam, vectors, message in (
+        ([1.0, 2.0], V, "2 eigenvalues for eigenvectors of shape"),
+        ([1.0] * 3, V[:2], "no more columns than rows"),
+        ([1.0, -1e-300, 2.0], V, r"eigenvalues\[1\] is -1e-300"),
+        ([1.0, 2.0, np.nan], V, r"eigenvalues\[2\] is nan"),
+        ([1.0] * 3, V + 1e-12, "not orthonormal"),
+        ([1.0] * 3, 2.0 * V, "not orthonormal"),
+    ):
+        with pytest.raises(KernelError, match=message):
+            dv.DPP.from_spectrum(lam, vectors)
+    assert dv.DPP.from_spectrum([1.0] * 3, V + 1e-16).rank == 3
+    assert dv.DPP.from_spectrum([1.0] * 3, V.astype(np.float32)).rank == 3
+    assert dv.DPP.from_spectrum([], np.zeros((3, 0))).rank == 0
+
+
+def test_sizes_that_scaling_can_reach():
+    dpp = dv.DPP.from_spectrum([0.5, 3.0, np.inf], np.linalg.qr(rows_of(4, 3))[0])
+    for size in (1.001, 2.0, 2.999):
+        assert dpp.rescale(size).expected_size == pytest.approx(size)
+    for size in (1.0, 3.0, 0.5, 4.0):
+        with pytest.raises(SizeError, match="strictly between 1 and its rank, 3"):
+            dpp.rescale(size)
+    for rate in (0.0, 0.25, 1.0):
+        assert dpp.thin(rate).expected_size == pytest.approx(rate * dpp.expected_size)
+    for rate in (-1e-9, 1.0 + 1e-9):
+        with pytest.raises(dv.errors.DiversetError, match="between 0 and 1"):
+            dpp.thin(rate)
+    wide, square = (dv.DPP.from_features(rows_of(4, width)) for width in (3, 4))
+    assert (wide.rank, square.rank) == (3, 4)
+    assert isinstance(wide._representation, LowRankLikelihood)
+    assert isinstance(square._representation, DenseLikelihood)
+
+
+def test_a_dpp_dominates_where_its_kernel_does():
+    K = marginal_of((lambda B: B @ B.T)(rows_of(3, 3)))
+    dpp, less = dv.DPP.from_marginal(K), dv.DPP.from_marginal(0.5 * K)
+    assert dpp.dominates(less)
+    assert dpp.dominates(dpp)
+    assert not less.dominates(dpp)
+    with pytest.raises(dv.errors.DiversetError, match="over the same items"):
+        dpp.dominates(dpp.restrict([0, 1]))
+    for pairs in ([0, 1], [[0, 1, 2]], [[[0, 1]]]):
+        with pytest.raises(LabelError, match="pass a list of"):
+            dpp.pair_probabilities(pairs)
+    with pytest.raises(LabelError, match="pairs names item 2 with itself"):
+        dpp.pair_probabilities([(0, 1), (2, 2)])
+
+
+def test_directions_that_every_draw_spans():
+    L, V = (lambda B: B @ B.T)(rows_of(4, 4)), rows_of(4, 2, seed=3)
+    for scale in (1.0, 1e-30):
+        # Lengths of the directions do not matter.
+        dpp = dv.core.extended_dpp(L, V * np.array([scale, 1.0]))
+        Q = np.linalg.qr(V)[0]
+        rest = (np.eye(4) - Q @ Q.T) @ L @ (np.eye(4) - Q @ Q.T)
+        np.testing.assert_allclose(dpp.K, Q @ Q.T + marginal_of(rest), atol=1e-12)
+    assert dv.core.extended_dpp(L, np.eye(4)).expected_size == pytest.approx(4.0)
+    np.testing.assert_allclose(dv.core.extended_dpp(L, np.zeros((4, 0))).K, marginal_of(L), atol=1e-12)
+    top = 64.0 * EPS * np.abs(L).max()
+    for gap, fine in ((0.9 * top, True), (1.1 * top, False)):
+        bent = L.copy()
+        bent[0, 3] += gap
+        if fine:
+            dv.core.extended_dpp(bent, V)
+            continue
+        with pytest.raises(KernelError, match=r"L\[0, 3\] is .*L is symmetric"):
+            dv.core.extended_dpp(bent, V)
+    for value, rank in ((-0.9, 1), (0.9, 1), (1.1, 2), (-1.1, None)):
+        # One direction e_0, and an eigenvalue of L on the others near 64 rounding units of the largest entry.
+        kernel = np.diag([0.0, 1.0, value * 64.0 * EPS])
+        if rank is None:
+            with pytest.raises(KernelError, match="smallest eigenvalue -"):
+                dv.core.extended_dpp(kernel, np.eye(3)[:, :1])
+            continue
+        assert dv.core.extended_dpp(kernel, np.eye(3)[:, :1]).rank == 1 + rank
+    for bad, message in (
+        (np.ones((4, 2)), "dependent columns"),
+        (np.zeros((4, 1)), "dependent columns"),
+        (np.eye(4, 5), "V has 5 columns for 4 items"),
+    ):
+        with pytest.raises(KernelError, match=message):
+            dv.core.extended_dpp(L, bad)

@@ -189,6 +189,13 @@ def test_when_a_pivot_of_rows_is_rounding():
         rows = np.array([[1.0, 0.0, 0.0], [1.0, factor * limit, 0.0]])
         found = log_det_gram(rows, np.full(2, 1e-6))
         assert found == (pytest.approx(2.0 * math.log(factor * limit), abs=1e-6) if known else -np.inf)
+    # Each row by its own noise and size, whichever is taken first.
+    for small, known in ((0.9 * limit, False), (1.1 * limit, True)):
+        rows = np.array([[1.0, 0.0], [0.0, small]])
+        found = log_det_gram(rows, np.array([1e-9, 1e-6]))
+        assert found == (pytest.approx(2.0 * math.log(small)) if known else -np.inf)
+        found = log_det_gram(rows[::-1], np.array([1e-6, 1e-9]))
+        assert found == (pytest.approx(2.0 * math.log(small)) if known else -np.inf)
     for size, known in ((3.9e-6, False), (5.0e-6, True)):
         found = log_det_gram(np.array([[size, 0.0]]), np.array([1e-6]))
         assert found == (pytest.approx(2.0 * math.log(size)) if known else -np.inf)
