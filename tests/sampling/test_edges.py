@@ -12,6 +12,7 @@ import reference
 from diverset.errors import DiversetError, KernelError, SizeError
 from diverset.numerics.rounding import EPS
 from diverset.sampling import (
+    batch,
     generic,
     intermediate,
     kernel_function,
@@ -20,9 +21,10 @@ from diverset.sampling import (
     offers,
     rejection,
     sequential,
+    spectral,
     truncated,
 )
-from diverset.sampling.base import Offer, Sampler, take
+from diverset.sampling.base import GroupedSampler, Offer, OutsideSampler, Sampler, outside, take
 from diverset.sampling.chain import Chain, ChainState
 from diverset.sampling.eigenvector_law import TABLE, TILTED, EigenvectorLaw
 from diverset.sampling.kernel_function import Columns, KernelFunction, orthonormalised, partial_cholesky, read_entries
@@ -766,3 +768,109 @@ def test_offers_of_any_distribution():
     # For many draws the list of all subsets is worth making.
     assert take(generic.offers(Uniform(13), 10_000)).name == "enumeration"
     assert take(generic.offers(Uniform(21, silent=True), 1)).name == "mcmc"
+
+
+# chunks ------------------------------------------------------------------------------------------------------
+
+
+class Recorded(Sampler):
+    """Numbers its draws by the generator that made them."""
+
+    def __init__(self, chunk):
+        self._chunk, self.calls = chunk, []
+
+    @property
+    def chunk(self):
+        return self._chunk
+
+    def draw(self, rng):
+        return rng.integers(0, 1 << 40, size=1)
+
+    def draw_many(self, size, rng):
+        self.calls.append((size, rng))
+        return super().draw_many(size, rng)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+@pytest.mark.parametrize(("size", "lengths"), [(0, []), (1, [1]), (4, [4]), (5, [4, 1]), (8, [4, 4]), (11, [4, 4, 3])])
+def test_chunks_and_their_generators(size, lengths, n_jobs):
+    rng = np.random.default_rng(5)
+    sampler = Recorded(4)
+    draws = batch.draw_batch(sampler, size, rng, n_jobs)
+    assert sorted(length for length, _ in sampler.calls) == sorted(lengths)
+    if size <= 4:
+        assert all(generator is rng for _, generator in sampler.calls)
+        expected = Recorded(4).draw_many(size, np.random.default_rng(5))
+    else:
+        # Each chunk has a generator seeded by the next 256 bits of the stream.
+        raw = np.random.default_rng(5).bit_generator
+        expected = []
+        for length in lengths:
+            expected += Recorded(4).draw_many(length, np.random.default_rng(raw.random_raw(4)))
+    assert [int(draw[0]) for draw in draws] == [int(draw[0]) for draw in expected]
+    streamed = batch.stream_draws(Recorded(4), size, np.random.default_rng(5))
+    assert [int(draw[0]) for draw in streamed] == [int(draw[0]) for draw in draws]
+    endless = batch.stream_draws(Recorded(4), None, np.random.default_rng(5))
+    first = [int(next(endless)[0]) for _ in range(9)]
+    longer = batch.draw_batch(Recorded(4), 9, np.random.default_rng(5))
+    assert first == [int(draw[0]) for draw in longer]
+
+
+def test_generators_of_several_jobs():
+    rng = np.random.default_rng(0)
+    assert batch.children(rng, 1) == [rng]
+    two = batch.children(rng, 2)
+    assert len(two) == 2
+    assert all(generator is not rng for generator in two)
+    assert two[0].random() != two[1].random()
+    assert batch.children(rng, 0) == []
+
+
+def test_bytes_and_draws_of_other_samplers():
+    class Held(Recorded):
+        def __init__(self):
+            super().__init__(7)
+            self.table, self.other = np.zeros(3), np.zeros(2, dtype=np.int8)
+
+        def draw(self, rng):
+            return np.array([1, 3])
+
+    held = Held()
+    assert held.nbytes == 26
+    left = OutsideSampler(held, 5, "complement")
+    assert (left.name, left.exact, left.chunk) == ("complement", True, 7)
+    assert left.draw(None).tolist() == [0, 2, 4]
+    assert [draw.tolist() for draw in left.draw_many(2, None)] == [[0, 2, 4]] * 2
+    assert outside(left, 5, "again") is held
+    assert isinstance(outside(held, 5, "complement"), OutsideSampler)
+
+
+def test_draws_of_a_mixture_come_in_the_order_of_their_labels():
+    class Constant(Recorded):
+        def __init__(self, label):
+            super().__init__(4)
+            self.label = label
+
+        def draw(self, rng):
+            return np.array([self.label])
+
+    samplers = [Constant(0), Constant(1), Constant(2)]
+    weights = np.array([0.2, 0.5, 0.3])
+    mixed = GroupedSampler(weights, samplers.__getitem__, "own", True)
+    draws = [int(draw[0]) for draw in mixed.draw_many(400, np.random.default_rng(3))]
+    assert draws == np.random.default_rng(3).choice(3, size=400, p=weights).tolist()
+    assert [len(sampler.calls) for sampler in samplers] == [1, 1, 1]
+    assert mixed.draw(np.random.default_rng(3)).tolist() == [draws[0]]
+
+
+@pytest.mark.parametrize("spread", [13.0, 14.5])
+def test_columns_from_features_of_a_wide_spectrum_are_made_orthonormal(spread):
+    """From eigenvalues 1e6 apart on, all eigenvectors are computed at once."""
+    V = np.linalg.qr(np.random.default_rng(0).standard_normal((9, 2)))[0]
+    dpp = dv.DPP.from_features(V * np.exp(0.5 * np.array([0.0, spread])))
+    sampler = spectral.SpectralSampler(dpp._representation, None)
+    assert (sampler._all is not None) is (spread > 14.0)
+    columns = sampler.columns(np.array([0, 1]))
+    np.testing.assert_allclose(columns.T @ columns, np.eye(2), atol=1e-9)
+    dense = spectral.SpectralSampler(dv.DPP(np.diag([1.0, 1e9]))._representation, None)
+    assert dense._all is None
