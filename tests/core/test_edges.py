@@ -404,6 +404,34 @@ def test_rows_in_any_storage(monkeypatch, kind, transform, quality):
         assert not flat.vanishes_along(direction + 3e-8, top)
 
 
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("kind", ["none", "vector", "matrix"])
+def test_rows_vanish_along_directions_at_any_scale(kind, scale):
+    """Up to 1e-8 of the norm of a row, and a sum of squares of 1e-23 of the largest eigenvalue for each feature."""
+    B = rows_of(6, 3)
+    B[:, 2] = 0.0
+    T = {"none": None, "vector": np.full(3, scale), "matrix": scale * np.eye(3)}[kind]
+    B = B * scale if T is None else B
+    rows, e = RowFactor(B, transform=T), np.eye(3)[:, 2:]
+    top = float(np.linalg.norm(rows.gram(), 2))
+    assert rows.vanishes_along(e, top)
+    for tilt, single, total in (
+        (0.9e-8, True, False),
+        (1.1e-8, False, False),
+        (2e-12, True, True),
+        (8e-12, True, False),
+    ):
+        # All rows alike, so that each has this share of its norm along the direction.
+        flat = B.copy()
+        flat[:] = B[0]
+        flat[:, 2] = tilt * np.linalg.norm(B[0])
+        found = RowFactor(flat, transform=T)
+        own = float(np.linalg.norm(found.gram(), 2))
+        assert found.vanishes_along(e, own) is total
+        # A large eigenvalue elsewhere hides the sum, and each row still counts by its own norm.
+        assert found.vanishes_along(e, 1e10 * own) is single
+
+
 def test_entries_of_features_that_are_not_finite_are_named(monkeypatch):
     monkeypatch.setattr(factor, "block_length", lambda *_: 2)
     B = rows_of(5, 2)
