@@ -871,3 +871,68 @@ def test_formulas_for_the_probability_of_a_set():
         assert dpp.log_prob([[0], [1, 2]], formula=formula) == pytest.approx(
             [math.log(law[frozenset([0])]), math.log(law[frozenset([1, 2])])]
         )
+
+
+# ranks -------------------------------------------------------------------------------------------------------
+
+
+def gram_of(x, top=1.0):
+    """Eigenvalues x and 2 - x, times `top`."""
+    return top * np.array([[1.0, 1.0 - x], [1.0 - x, 1.0]])
+
+
+@pytest.mark.parametrize("top", [1e-30, 1.0, 1e4])
+def test_from_which_eigenvalue_on_a_kernel_has_full_rank(top):
+    # A matrix: a rounding unit of the largest eigenvalue for each item, and four of the entries: 4 + 4 sqrt(2) units.
+    for units, rank in ((8.0, 1), (12.0, 2), (30.0, 2)):
+        form = DenseLikelihood(gram_of(units * EPS, top))
+        assert (form.rank, form.spectrum.rank) == (rank, rank)
+    for noise, x, rank in ((1e-8, 5e-8, 1), (1e-8, 6e-8, 2), (1e-8, 1.2e-7, 2)):
+        assert DenseLikelihood(gram_of(x, top), np.full(2, top * noise)).rank == rank
+    # The Gram matrix of two features: a unit of the largest eigenvalue for each, or the noise of single precision.
+    rows = RowFactor(np.zeros((3, 2)))
+    for units, rank in ((3.0, 1), (6.0, 2)):
+        assert LowRankLikelihood(rows, gram_of(units * EPS, top), 0.0).spectrum.rank == rank
+    for x, rank in ((1.8e-8, 1), (2.2e-8, 2)):
+        assert LowRankLikelihood(rows, gram_of(x, top), top * 1e-8).spectrum.rank == rank
+
+
+def test_which_eigenvalues_of_a_marginal_kernel_are_zero_or_one():
+    # A matrix of unit noise: 3 units for each of two items, 2 of the decomposition and 4 sqrt(1.5) of the entries.
+    for units, certain in ((12.0, 1), (14.0, 0)):
+        assert DenseMarginal(np.diag([0.5, 1.0 - units * EPS])).spectrum.n_certain == certain
+    # Eigenvalues x and 1/2 - x of entries near 1/4: one unit of 1/2 and 4 sqrt(2) of 1/4, as above.
+    for units, rank in ((2.0, 1), (3.0, 2)):
+        assert DenseMarginal(gram_of(4.0 * units * EPS, 0.25)).spectrum.rank == rank
+    # Rows: 16 units for each of two columns.
+    rows = RowFactor(np.zeros((3, 2)))
+    for units, certain in ((31.0, 1), (33.0, 0)):
+        form = LowRankMarginal(rows, np.diag([0.5, 1.0 - units * EPS]), 0)
+        assert (form.spectrum.rank, form.spectrum.n_certain) == (2, certain)
+        assert LowRankMarginal(rows, np.diag([0.5, 1.0 - units * EPS]), 1).spectrum.n_certain == 1
+    for units, rank in ((15.0, 1), (17.0, 2)):
+        assert LowRankMarginal(rows, np.diag([units * EPS, 0.5]), 0).spectrum.rank == rank
+    # Eigenpairs of rows: 4 units for each, at least 16.
+    for units, certain in ((14.0, 1), (18.0, 0)):
+        G = np.diag(np.sqrt([0.5, 1.0 - units * EPS]))
+        assert eigenpairs.marginal_of_rows(G, np.full(2, EPS), 0).spectrum.n_certain == certain
+
+
+def test_odds_from_both_outcomes():
+    """Large odds come from the probability of absence, small ones from that of presence."""
+    X = np.linalg.qr(rows_of(4, 3))[0]
+    missing = np.array([0.8, 0.3, 1e-12])
+    spectrum, V = eigenpairs._from_outcomes(1.0 - missing, np.diag(np.sqrt(missing)), X)
+    np.testing.assert_allclose(np.exp(spectrum.log_odds), (1.0 - missing) / missing, rtol=1e-9)
+    np.testing.assert_allclose(np.abs(V), np.abs(X), atol=1e-12)
+    # Mixed by a rotation of the two that are likely, the eigenvalues of absence are found again.
+    c, s = math.cos(0.3), math.sin(0.3)
+    mix = np.array([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]])
+    spectrum, V = eigenpairs._from_outcomes(np.array([0.2, 0.7, 1.0]), mix.T @ np.diag(np.sqrt(missing)), X @ mix)
+    np.testing.assert_allclose(np.exp(spectrum.log_odds), (1.0 - missing) / missing, rtol=1e-9)
+    np.testing.assert_allclose(np.abs(V), np.abs(X), atol=1e-9)
+    # Absence below 16 rounding units, squared, is none.
+    for units, certain in ((15.0, 1), (17.0, 0)):
+        tiny = np.array([0.5, (units * EPS) ** 2])
+        found, _ = eigenpairs._from_outcomes(np.array([0.5, 1.0]), np.diag(np.sqrt(tiny)), X[:, :2])
+        assert found.n_certain == certain
