@@ -936,3 +936,73 @@ def test_odds_from_both_outcomes():
         tiny = np.array([0.5, (units * EPS) ** 2])
         found, _ = eigenpairs._from_outcomes(np.array([0.5, 1.0]), np.diag(np.sqrt(tiny)), X[:, :2])
         assert found.n_certain == certain
+
+
+# rounding above certainty ------------------------------------------------------------------------------------
+
+
+class Above:
+    """Stands in for a representation whose answers exceed certainty by rounding."""
+
+    n = 3
+
+    def log_prob(self, inside):
+        return 1e-12
+
+    def log_event_probability(self, inside, outside):
+        return 1e-12
+
+    def log_probs(self, sets):
+        return np.full(len(sets), 1e-12)
+
+    log_marginals = log_probs
+
+    def inclusion(self):
+        return np.full(3, 1.0)
+
+    def marginal_block(self, rows, columns):
+        return np.where(rows[:, None] == columns, 1.0, 1e-9)
+
+    def spectral_diagonal(self, weights):
+        return np.array([1.0 + 1e-12, -1e-12, 0.5])
+
+
+def test_no_probability_exceeds_one():
+    dpp = dv.DPP._wrap(Above())
+    sets = [[0, 1], [1, 2]]
+    assert dpp.log_prob([0, 1]) == dpp.log_event_probability([0], [1]) == 0.0
+    assert dpp.log_prob(sets).tolist() == [0.0, 0.0]
+    assert dpp.marginal(sets).tolist() == [1.0, 1.0]
+    assert dpp.marginal([0]) == 1.0
+    # All items of three are certain: pairs lose what they have off the diagonal, and no more than that.
+    assert (dpp.pair_probabilities() <= 1.0).all()
+    assert dpp.pair_probabilities([(0, 1)])[0] == pytest.approx(1.0, abs=1e-15)
+    kdpp = dv.KDPP(np.eye(3), 2)
+    kdpp._base, kdpp._log_size = Above(), 0.0
+    assert kdpp.log_prob([0, 1]) == 0.0
+    assert kdpp.log_prob(sets).tolist() == [0.0, 0.0]
+    sized = dv.SizedDPP(dv.DPP(np.eye(3)), [0.0, 0.0, 1.0])
+    sized._base, sized._log_ratio = Above(), np.zeros(3)
+    assert sized.log_prob([0, 1]) == 0.0
+    assert sized.log_prob(sets).tolist() == [0.0, 0.0]
+    assert sized.log_prob([0]) == sized.log_prob([0, 1, 2]) == -math.inf
+    assert sized.log_prob([[0], [2]]).tolist() == [-math.inf, -math.inf]
+    assert sized.log_prob([[0, 1, 2]]).tolist() == [-math.inf]
+
+
+def test_inclusion_probabilities_stay_between_zero_and_one(monkeypatch):
+    for model in (dv.KDPP(np.eye(3), 2), dv.SizedDPP(dv.DPP(np.eye(3)), [0.0, 0.5, 0.5])):
+        monkeypatch.setattr(model._base, "spectral_diagonal", Above().spectral_diagonal, raising=False)
+        assert model.inclusion_probabilities.tolist() == [1.0, 0.0, 0.5]
+
+
+def test_how_far_from_orthonormal_eigenvectors_may_be():
+    """64 rounding units times the root of the number of items, and times a random combination."""
+    for n in (1, 400):
+        V = np.full((n, 1), 1.0 / math.sqrt(n))
+        limit = 64.0 * math.sqrt(n) * EPS
+        assert dv.DPP.from_spectrum([1.0], V * (1.0 + 0.4 * limit)).rank == 1
+        with pytest.raises(KernelError, match="not orthonormal"):
+            dv.DPP.from_spectrum([1.0], V * (1.0 + 0.6 * limit))
+    V = np.linalg.qr(rows_of(400, 3))[0]
+    assert dv.DPP.from_spectrum([1.0] * 3, V + 10.0 * EPS).rank == 3
