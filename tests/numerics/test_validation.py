@@ -145,6 +145,21 @@ def test_a_complex_kernel_is_hermitian_and_becomes_real_if_it_can():
         as_hermitian(np.array([[1.0, 0.5j], [0.5j, 1.0]]), name="L")
 
 
+def test_a_sparse_kernel_becomes_dense(monkeypatch):
+    asked = []
+    monkeypatch.setattr(validation, "check_fits_in_memory", lambda n_bytes, *, what: asked.append(n_bytes))
+    A = np.array([[2.0, 0.0, 1.0], [0.0, 0.0, 0.0], [1.0, 0.0, 3.0]])
+    found = as_hermitian(scipy.sparse.csr_array(A), name="L")
+    assert type(found) is np.ndarray
+    assert found.tolist() == A.tolist()
+    # Eight bytes for each entry of the dense form, and of the copy.
+    assert asked == [72, 72]
+    assert as_hermitian(A, name="L") is not A
+    for shape in ((2, 3), (3, 2)):
+        with pytest.raises(KernelError, match="a kernel is square"):
+            as_hermitian(np.ones(shape), name="L")
+
+
 @pytest.mark.parametrize("spot", [(1, 0), (0, 1), (300, 10), (10, 300), (256, 255), (255, 256), (511, 256), (512, 0)])
 def test_the_worst_asymmetry_is_named_wherever_it_is(spot):
     A = np.eye(513)
