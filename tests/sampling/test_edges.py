@@ -837,6 +837,10 @@ def test_bytes_and_draws_of_other_samplers():
 
     held = Held()
     assert held.nbytes == 26
+    # Two probabilities for each of six eigenvectors, and a table of seven by four.
+    assert EigenvectorLaw.of(np.zeros(6), 3, method=TABLE).nbytes == 8 * (6 + 6 + 7 * 4)
+    assert EigenvectorLaw.of(np.zeros(6)).mean_size == 3.0
+    assert EigenvectorLaw.of(np.array([0.0, np.inf, np.inf])).mean_size == 2.5
     left = OutsideSampler(held, 5, "complement")
     assert (left.name, left.exact, left.chunk) == ("complement", True, 7)
     assert left.draw(None).tolist() == [0, 2, 4]
