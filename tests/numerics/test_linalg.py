@@ -150,6 +150,14 @@ def test_when_a_pivot_of_a_matrix_is_rounding(scale):
     assert log_det_psd(np.zeros((0, 0)), noise[:0]) == 0.0
 
 
+@pytest.mark.parametrize("exponent", [-600, 0, 600])
+def test_when_a_pivot_of_an_exact_matrix_is_rounding(exponent):
+    for units, known in ((0.5, False), (2.0, True)):
+        # The second pivot is twice as many units of the diagonal, and two are rounding.
+        close = 2.0**exponent * np.array([[1.0, 1.0 - units * EPS], [1.0 - units * EPS, 1.0]])
+        assert (log_det_psd(close, np.zeros(2)) > -np.inf) is known
+
+
 @pytest.mark.parametrize(("factor", "asked"), [(2.0, True), (250.0, True), (262.0, False)])
 def test_the_rank_decides_where_a_pivot_is_doubtful(factor, asked):
     noise = np.full(2, 1e-8)
