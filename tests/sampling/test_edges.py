@@ -712,7 +712,7 @@ def test_walks_over_any_distribution_start_and_end():
     sizes = [int(generic.LogProbWalk(model)._start(rng)[0].sum()) for _ in range(300)]
     assert set(sizes) == {0, 1, 2}
     empty = Weighted([1.0])
-    assert generic.LogProbWalk(empty).draw(rng).tolist() == []
+    assert [generic.LogProbWalk(empty).draw(rng).tolist() for _ in range(20)] == [[]] * 20
     assert generic.listed(Weighted([1.0, 3.0])).draw_many(3, np.random.default_rng(1))[0].tolist() in ([], [0])
 
 
