@@ -357,10 +357,10 @@ def test_memory_that_is_left(monkeypatch, files, free):
         return files[name]
 
     monkeypatch.setattr(validation, "_read", read)
-    monkeypatch.setattr("os.sysconf_names", {"SC_AVPHYS_PAGES": 1, "SC_PAGE_SIZE": 2})
-    monkeypatch.setattr("os.sysconf", {"SC_AVPHYS_PAGES": 3, "SC_PAGE_SIZE": 10}.__getitem__)
+    monkeypatch.setattr("os.sysconf_names", {"SC_AVPHYS_PAGES": 1, "SC_PAGE_SIZE": 2}, raising=False)
+    monkeypatch.setattr("os.sysconf", {"SC_AVPHYS_PAGES": 3, "SC_PAGE_SIZE": 10}.__getitem__, raising=False)
     assert available_memory() == free
-    monkeypatch.setattr("os.sysconf_names", {})
+    monkeypatch.setattr("os.sysconf_names", {}, raising=False)
     assert available_memory() == (free if "kB" in str(files) else None)
 
 
