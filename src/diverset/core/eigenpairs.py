@@ -245,8 +245,7 @@ class EigenLikelihood(_Eigenpairs, LowRankLikelihood):
         if log_absent > math.log(_CANCELS):
             return log_present + log_absent
         rest = self.condition(inside, outside[:0])
-        if not isinstance(rest, EigenLikelihood):
-            return log_present + rest.log_event_probability(outside[:0], _renumbered(outside, inside))
+        assert isinstance(rest, EigenLikelihood)  # conditioning on items that appear makes no eigenvalue of L infinite
         Z = rest._absent_rows(_renumbered(outside, inside))
         return log_present + log_det_gram(Z, np.zeros(len(Z)))
 
