@@ -245,7 +245,8 @@ class EigenLikelihood(_Eigenpairs, LowRankLikelihood):
         if log_absent > math.log(_CANCELS):
             return log_present + log_absent
         rest = self.condition(inside, outside[:0])
-        assert isinstance(rest, EigenLikelihood)  # conditioning on items that appear makes no eigenvalue of L infinite
+        if not isinstance(rest, EigenLikelihood):
+            return log_present + rest.log_event_probability(outside[:0], _renumbered(outside, inside))
         Z = rest._absent_rows(_renumbered(outside, inside))
         return log_present + log_det_gram(Z, np.zeros(len(Z)))
 
