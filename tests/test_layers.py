@@ -127,7 +127,7 @@ def test_file_keeps_to_its_layer(path):
         ("core/a.py", "def f():\n    from diverset import plots"),
         ("core/a.py", "import diverset as dv"),
         ("sampling/a.py", "from diverset.inference import greedy"),
-        ("plots/a.py", "from diverset.demo import run as demo"),
+        ("plots/a.py", "from diverset.cli import demo"),
         ("__init__.py", "from diverset import cli"),
     ],
 )

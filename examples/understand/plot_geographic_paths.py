@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse
 
 import diverset as dv
-from diverset.demo.cities import albers, load_us_cities, load_us_outline
+from diverset.cli.cities import albers, load_us_cities, load_us_outline
 
 # %%
 # The model

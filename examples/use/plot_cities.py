@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import diverset as dv
-from diverset.demo.cities import choose_cities, draw_us_map, load_us_cities
+from diverset.cli.cities import choose_cities, draw_us_map, load_us_cities
 
 # %%
 # The model

@@ -206,8 +206,8 @@ OPENED_BY = {
 OWN_FILES = {
     "cli/console.py",
     "cli/group.py",
-    "demo/cities.py",
-    "demo/run.py",
+    "cli/cities.py",
+    "cli/demo.py",
     "threads/corpus.py",
     "numerics/validation.py",
     "text/words.py",
