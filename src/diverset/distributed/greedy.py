@@ -28,8 +28,7 @@ from diverset.distributed.blocks import Blocks, as_block, compute, persist, same
 from diverset.distributed.model import check_entries
 from diverset.errors import KernelError
 from diverset.inference import _greedy_loops
-from diverset.inference.engine import Picks
-from diverset.inference.limits import Limits
+from diverset.inference.engine import Limits, Picks
 from diverset.inference.rows import information_inverse, leverages, orthonormal_rows, rounding, squared_norms
 from diverset.numerics.linalg import EPS, row_norms_squared
 from diverset.numerics.validation import check_fits_in_memory, is_sparse

@@ -15,9 +15,8 @@ from diverset.distributed.blocks import Blocks, as_block, compute, persist, task
 from diverset.distributed.greedy import Columns, greedy_blocks, readable
 from diverset.distributed.model import BlockFactor, BlockLikelihood
 from diverset.errors import DiversetError, KernelError
-from diverset.inference.engine import Picks
+from diverset.inference.engine import Limits, Picks
 from diverset.inference.inputs import as_column
-from diverset.inference.limits import Limits
 from diverset.inference.result import Selection
 from diverset.inference.rows import squared_norms
 from diverset.inference.scores import calibrated, check_scale

@@ -53,7 +53,7 @@ import numpy as np
 
 from diverset._typing import Array, BoolArray, FloatArray, IntArray
 from diverset.core import DPP
-from diverset.inference._state import check_rank, whole_kernel
+from diverset.inference.greedy import check_rank, whole_kernel
 from diverset.numerics.linalg import EPS, squared_modulus
 from diverset.numerics.validation import check_size
 

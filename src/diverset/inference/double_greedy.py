@@ -15,8 +15,8 @@ import numpy as np
 
 from diverset._typing import IntArray, RNGLike
 from diverset.core import DPP
-from diverset.inference._state import log_det, make_selection, require_likelihood, state_of
-from diverset.inference.greedy import map_greedy
+from diverset.inference.greedy import log_det, make_selection, map_greedy, require_likelihood
+from diverset.inference.local_search import state_of
 from diverset.inference.result import Selection
 from diverset.numerics.linalg import cholesky_lower, hermitian_inverse, positions_outside
 from diverset.numerics.validation import as_generator, check_fits_in_memory, check_positive

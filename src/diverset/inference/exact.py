@@ -24,9 +24,9 @@ from diverset._typing import Array, BoolArray, FloatArray, IntArray
 from diverset.core import DPP
 from diverset.errors import DiversetError
 from diverset.inference import bounds
-from diverset.inference._state import SubsetState, check_rank, log_det, make_selection, require_likelihood, whole_kernel
 from diverset.inference.bounds import factorization, probe
-from diverset.inference.local_search import TOLERANCE, best_move, map_local_search
+from diverset.inference.greedy import check_rank, log_det, make_selection, require_likelihood, whole_kernel
+from diverset.inference.local_search import TOLERANCE, SubsetState, best_move, map_local_search
 from diverset.inference.result import Selection
 from diverset.numerics.linalg import (
     EPS,

@@ -23,10 +23,21 @@ from diverset.numerics.validation import (
     tensor_values,
 )
 
-__all__ = ["Items", "as_column", "as_groups", "as_positions", "as_size", "list_rows", "read_items", "take_rows"]
+__all__ = [
+    "NO_ITEMS",
+    "Items",
+    "as_column",
+    "as_groups",
+    "as_positions",
+    "as_size",
+    "list_rows",
+    "read_items",
+    "take_rows",
+]
 
-_NO_ITEMS = np.zeros(0, dtype=np.int64)
-_NO_ITEMS.flags.writeable = False
+#: No positions at all.
+NO_ITEMS: IntArray = np.zeros(0, dtype=np.int64)
+NO_ITEMS.flags.writeable = False
 
 
 class Items(NamedTuple):
@@ -147,7 +158,7 @@ def as_positions(values: Any, n: int, *, name: str, labels: Any = None) -> IntAr
     Integers are positions. Other values, and a pandas index, are looked up in `labels`.
     """
     if values is None:
-        return _NO_ITEMS
+        return NO_ITEMS
     if hasattr(values, "equals") and hasattr(values, "get_indexer"):
         return _by_label(values, n, name, labels)
     if not isinstance(values, (np.ndarray, range, str, bytes, int)):

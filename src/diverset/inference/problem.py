@@ -14,15 +14,13 @@ import numpy as np
 
 from diverset._typing import BoolArray, FloatArray, IntArray, RNGLike
 from diverset.errors import DiversetError, KernelError
-from diverset.inference.engine import Picks
+from diverset.inference.engine import Limits, Picks, read_limits
 from diverset.inference.inputs import Items, as_column, as_positions, as_size, read_items
-from diverset.inference.limits import Limits, Room, read_limits
 from diverset.inference.result import Selection, describe_places
 from diverset.inference.rows import squared_norms
 from diverset.inference.scores import calibrated, check_scale
 from diverset.inference.short import ShortLists, is_short
 from diverset.inference.similarity import Rows, Similarity, SimilarityLike, read_similarity
-from diverset.inference.sparse import squared_norms_sparse
 from diverset.numerics._loops import places
 from diverset.numerics.validation import as_number, is_blocked, is_sparse
 
@@ -92,13 +90,12 @@ class Problem:
         return ShortLists([form.X], [self.scores], self.k, None)
 
     def _top(self, k: int, limits: Limits) -> Picks:
-        room = Room(limits)
-        chosen: list[int] = []
+        left, chosen = limits.after(), []
         for i in np.argsort(-self.scores, kind="stable").tolist():
             if len(chosen) == k:
                 break
-            if room.open[i]:
-                room.take(i)
+            if left.available[i]:
+                left.take(i)
                 chosen.append(i)
         positions = np.array(chosen, dtype=np.int64)
         return Picks(positions, self.scores[positions], None)
@@ -386,5 +383,5 @@ def _cosines(features: Any, query: FloatArray) -> FloatArray:
     if not query.any():
         raise DiversetError("query is all zeros, and a zero vector has no direction; give another")
     products = np.asarray(features @ (query / np.linalg.norm(query)).astype(features.dtype), dtype=np.float64)
-    norms = np.sqrt(squared_norms_sparse(features) if is_sparse(features) else squared_norms(features))
+    norms = np.sqrt(squared_norms(features))
     return np.divide(products, norms, out=np.zeros(len(norms)), where=norms > 0.0)

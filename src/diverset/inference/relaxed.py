@@ -21,7 +21,8 @@ import numpy as np
 
 from diverset._typing import Array, FloatArray, IntArray
 from diverset.core import DPP
-from diverset.inference._state import SubsetState, check_rank, log_det, make_selection, whole_kernel
+from diverset.inference.greedy import check_rank, log_det, make_selection, whole_kernel
+from diverset.inference.local_search import SubsetState
 from diverset.inference.result import Selection
 from diverset.numerics.linalg import add_to_diagonal
 from diverset.numerics.validation import check_count, check_positive, check_size

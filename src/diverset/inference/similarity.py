@@ -25,11 +25,9 @@ import numpy as np
 from diverset._typing import Array, BoolArray, FloatArray, IntArray
 from diverset.errors import DiversetError, KernelError
 from diverset.inference import _row_loops
-from diverset.inference.engine import Picks, greedy_dense, independent_items
+from diverset.inference.engine import Limits, Picks, greedy_dense, independent_items
 from diverset.inference.inputs import Items
-from diverset.inference.limits import Limits
-from diverset.inference.rows import greedy_rows, squared_norms
-from diverset.inference.sparse import greedy_sparse, squared_norms_sparse
+from diverset.inference.rows import greedy_rows, greedy_sparse, squared_norms
 from diverset.numerics._loops import all_finite
 from diverset.numerics.linalg import (
     EPS,
@@ -262,12 +260,12 @@ class SparseRows(_Vectors):
         X = as_features(X, name="features", allow_sparse=True)
         n = X.shape[0]
         with np.errstate(over="ignore", under="ignore"):
-            norms = squared_norms_sparse(X)
+            norms = squared_norms(X)
             if n and not (_SAFE[0] < norms.min() and norms.max() < _SAFE[1]) and cosine:
                 largest = np.zeros(n)
                 np.maximum.at(largest, np.repeat(np.arange(n), np.diff(X.indptr)), np.abs(X.data))
                 X.data /= np.repeat(np.where(largest > 0.0, largest, 1.0), np.diff(X.indptr))
-                norms = squared_norms_sparse(X)
+                norms = squared_norms(X)
         if not all_finite(norms):
             raise _beyond_range(int(np.flatnonzero(~np.isfinite(norms))[0]))
         super().__init__(X, norms, cosine=cosine)
