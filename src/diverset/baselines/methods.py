@@ -163,7 +163,7 @@ def mmr(p: _Picker) -> Selection:
     relevance = (1.0 - p.diversity) * p.quality
     for _, block in p.similarity.blocks(p.given):
         np.maximum(nearest, block.max(axis=1), out=nearest)
-    if isinstance(rows := p.similarity, Rows):
+    if isinstance(rows := p.similarity, Rows) and not rows.is_sparse:
         picks, gains = np.empty(p.k, dtype=np.int64), np.empty(p.k)
         _row_loops.mmr_picks(
             rows.X, np.sqrt(rows.factor), relevance, p.diversity, p.rounding(1.0) if p.diversity else 0.0, p.unit,

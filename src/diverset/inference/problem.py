@@ -59,10 +59,17 @@ class Problem:
     # picks ----------------------------------------------------------------------------------------------------------
 
     def picks(self, dial: float, window: int | None = None) -> Picks:
-        """Greedy picks. All earlier picks repel, or only the last `window` of them."""
-        if window is not None and dial > 0.0:
-            return self.windowed(dial, window)
-        return self.greedy(dial, self.k, self.given, self.limits)
+        """Greedy picks, repelled by all the shown items and picks, or by the last `window` of them; O(n D w) each."""
+        if window is None or dial == 0.0:
+            return self.greedy(dial, self.k, self.given, self.limits)
+        recent, limits, gains = self.given, self.limits, np.zeros(0)
+        while len(gains) < min(self.k, self.n):
+            step = self.greedy(dial, 1, recent[max(len(recent) - window, 0) :], limits)
+            if len(step.positions) == 0:
+                break
+            recent, gains = np.append(recent, step.positions), np.append(gains, step.gains)
+            limits = limits.after(step.positions)
+        return Picks(recent[len(self.given) :], gains, None)
 
     def greedy(self, dial: float, k: int, given: IntArray, limits: Limits) -> Picks:
         """Up to k greedy picks, each of the largest gain given the picks before it; plain top-k at dial 0."""
@@ -72,22 +79,17 @@ class Problem:
             quick = self._short.picks(dial)
             if quick is not None:
                 return quick
-        bonus = (1.0 - dial) * self.scores
-        if len(limits.costs):
-            prices = dial * np.log(limits.costs)
-            picks = self.similarity.greedy(k, bonus - prices, dial, limits, given)
-            return replace(picks, gains=picks.gains + prices[picks.positions])
-        return self.similarity.greedy(k, bonus, dial, limits, given)
+        prices = dial * np.log(limits.costs) if len(limits.costs) else np.zeros(self.n)
+        picks = self.similarity.greedy(k, (1.0 - dial) * self.scores - prices, dial, limits, given)
+        return replace(picks, gains=picks.gains + prices[picks.positions])
 
     @cached_property
     def _short(self) -> ShortLists | None:
         """The input of the compiled fast path; None if there are limits or another form of similarity."""
         limits, form = self.limits, self.similarity
-        if not isinstance(form, Rows) or not form.is_cosine or form.lone is not None or not is_short(form.X):
-            return None
-        if len(self.given) or len(limits.costs) or len(limits.groups) or not limits.available.all():
-            return None
-        return ShortLists([form.X], [self.scores], self.k, None)
+        plain = isinstance(form, Rows) and form.is_cosine and form.lone is None and is_short(form.X)
+        limited = len(self.given) or len(limits.costs) or len(limits.groups) or not limits.available.all()
+        return ShortLists([form.X], [self.scores], self.k, None) if plain and not limited else None
 
     def _top(self, k: int, limits: Limits) -> Picks:
         left, chosen = limits.after(), []
@@ -100,17 +102,6 @@ class Problem:
         positions = np.array(chosen, dtype=np.int64)
         return Picks(positions, self.scores[positions], None)
 
-    def windowed(self, dial: float, window: int) -> Picks:
-        """Greedy picks, repelled only by the last `window` of the shown items and picks; O(n D w) per pick."""
-        recent, limits, gains = self.given, self.limits, np.zeros(0)
-        while len(gains) < min(self.k, self.n):
-            step = self.greedy(dial, 1, recent[max(len(recent) - window, 0) :], limits)
-            if len(step.positions) == 0:
-                break
-            recent, gains = np.append(recent, step.positions), np.append(gains, step.gains)
-            limits = limits.after(step.positions)
-        return Picks(recent[len(self.given) :], gains, None)
-
     def exchange(self, dial: float, picks: Picks, share: float, width: float) -> Picks | None:
         """Exchange one pick so that the share of quality kept is from `share` to ``share + width``.
 
@@ -120,11 +111,10 @@ class Problem:
         result is None if there is no such set, or if there are group caps or costs.
         """
         Y, quality, limits = picks.positions, self.quality, self.limits
-        if quality is None or len(limits.groups) or len(limits.costs) or not self.similarity.has_columns:
+        limited = len(limits.groups) or len(limits.costs) or not self.similarity.has_columns
+        if quality is None or limited or len(Y) == 0:
             return None
         k = len(Y)
-        if k == 0:
-            return None
         mean, top = self._mean_and_top(k)
         least = quality[Y] - (quality[Y].sum() - k * mean - share * k * top)  # quality needed to replace each
         most = least + width * k * top
@@ -216,13 +206,11 @@ class Problem:
             scores = np.where(self.limits.available, self.scores, -math.inf)
             better, above_all = places(scores, positions)
             found = describe_places(len(positions), int(self.limits.available.sum()), better, above_all, dial)
-        lone = self.similarity.lone
-        if lone is None:
-            return found
-        first, count = int(lone.argmax()), int(lone.sum())
-        which = f"item {first} has" if count == 1 else f"{count} items, item {first} the first, have"
-        note = f"{which} a vector of zeros, which has no direction: it counts as unlike every other"
-        return (*found, note)
+        if (lone := self.similarity.lone) is not None:
+            first, count = int(lone.argmax()), int(lone.sum())
+            which = f"item {first} has" if count == 1 else f"{count} items, item {first} the first, have"
+            found += (f"{which} a vector of zeros, which has no direction: it counts as unlike every other",)
+        return found
 
     def best(self, k: int) -> IntArray:
         """The k available items of best quality."""

@@ -198,7 +198,8 @@ def squared_norms(X: Any) -> FloatArray:
     """Squared norms of dense or CSR rows in double precision; infinite or nan if the row has such entries."""
     norms = np.zeros(X.shape[0])
     if is_sparse(X):
-        np.add.at(norms, np.repeat(np.arange(X.shape[0]), np.diff(X.indptr)), X.data**2)
+        with np.errstate(over="ignore", under="ignore"):
+            np.add.at(norms, np.repeat(np.arange(X.shape[0]), np.diff(X.indptr)), X.data**2)
         return norms
     X = np.ascontiguousarray(X)
     parts = _parts(len(X), X.size)
