@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from diverset._typing import Array, BoolArray, FloatArray, IntArray
 from diverset.core import DPP
 from diverset.errors import DiversetError
-from diverset.inference import bounds
+from diverset.inference import _exact_loops, bounds
 from diverset.inference.bounds import factorization, probe
 from diverset.inference.greedy import check_rank, log_det, make_selection, require_likelihood, whole_kernel
 from diverset.inference.local_search import TOLERANCE, SubsetState, best_move, map_local_search
@@ -79,12 +79,6 @@ class _Side(NamedTuple):
     flipped: bool
 
 
-def _cumulative_logs(values: FloatArray) -> FloatArray:
-    """Sum of the k largest logarithms, for k = 0..n; values that are not positive count as the smallest float."""
-    logs = np.log(np.maximum(np.sort(values)[::-1], np.finfo(np.float64).tiny))
-    return np.concatenate([[0.0], np.cumsum(logs)])
-
-
 class Search:
     """Tree search over sets of the given sizes, none above the rank of L, until ``time.monotonic()`` is `deadline`."""
 
@@ -108,8 +102,7 @@ class Search:
         self.value, self.chosen = -math.inf, np.zeros(0, dtype=np.int64)
         self.heap: list[tuple[float, int, _Node | int]] = []
         self.pushed = self.expanded = 0
-        # Hadamard's bound and the spectral bound, for all sizes at once.
-        first = np.minimum(_cumulative_logs(np.diagonal(C).real), _cumulative_logs(bounds.eigenvalues_from_above(C)))
+        first = bounds.size_bounds(C).min(axis=0)
         for k in sizes:
             self._push(float(first[k]) + k * self.log_scale, k)
 
@@ -193,9 +186,7 @@ class Search:
         """Schur complement of the block `inside` on `free`, and log-determinant of that block, -inf if singular."""
         C = side.kernel
         if self.compiled:
-            from diverset.inference._exact_loops import schur_complement
-
-            return schur_complement(C, side.floor, inside, free)  # type: ignore[no-any-return]
+            return _exact_loops.schur_complement(C, side.floor, inside, free)  # type: ignore[no-any-return]
         A = C[np.ix_(free, free)]
         R = cholesky_lower(C[np.ix_(inside, inside)], overwrite=True)
         if R is None:
@@ -217,19 +208,10 @@ class Search:
         """Bound, weights, bounds with and without each item, conflicts found, step; compiled for real kernels."""
         max_iter, accuracy, _, no_weight = effort
         if self.compiled and effort is not _ROOT:
-            from diverset.inference._exact_loops import bound_and_probe
-
-            limits = (
-                target,
-                max_iter,
-                accuracy,
-                step,
-                bounds.LARGEST_STEP,
-                bounds.POTENTIAL_RANGE,
-                no_weight,
-                bounds.SPLIT,
+            rest = (bounds.LARGEST_STEP, bounds.POTENTIAL_RANGE, no_weight, bounds.SPLIT)
+            return _exact_loops.bound_and_probe(  # type: ignore[no-any-return]
+                A, s, blocks, potential, conflict, (target, max_iter, accuracy, step, *rest)
             )
-            return bound_and_probe(A, s, blocks, potential, conflict, limits)  # type: ignore[no-any-return]
         linear = factorization(
             A, s, blocks=blocks, potential=potential, target=target, max_iter=max_iter, accuracy=accuracy, step=step,
             no_weight=no_weight, deadline=self.deadline,
@@ -241,8 +223,6 @@ class Search:
 
     def _expand(self, node: _Node, bound: float) -> None:
         """Tighten the bound of a node, fix items where possible, and split the rest."""
-        from diverset.inference._exact_loops import clique_partition
-
         side = self.sides[node.side]
         shift = side.offset + (self.n - node.size if side.flipped else node.size) * self.log_scale
         inside, free, m = node.inside, node.free, len(node.free)
@@ -265,7 +245,7 @@ class Search:
                 last = free if s == m else free[[int(np.diagonal(A).real.argmax())]] if s else free[:0]
                 self.offer(self._seen_from(side, np.concatenate([inside, last])))
                 return
-            blocks = clique_partition(conflict, np.argsort(-potential, kind="stable"))
+            blocks = _exact_loops.clique_partition(conflict, np.argsort(-potential, kind="stable"))
             target = self.value + self.tolerance - log_det - shift
             if int(blocks.max()) + 1 < s:
                 return
@@ -389,23 +369,19 @@ def solve(dpp: DPP, k: int | None, limit: float, gap: float) -> Search:
     """Run the search of :func:`map_exact` and return it with its open nodes and the number of expanded nodes."""
     begun = time.monotonic()
     L = whole_kernel(dpp, "map_exact")
-    sizes = _sizes(dpp, k)
+    sizes, start = _sizes_and_start(dpp, k)
     search = Search(L, sizes, dpp.rank == dpp.n_items, begun + limit)
-    search.offer(start := _local_optimum(dpp, k))
+    search.offer(start)
     search.multistart(len(start), begun + 0.1 * limit)
     search.run(gap)
     return search
 
 
-def _sizes(dpp: DPP, k: int | None) -> list[int]:
-    if k is None:
-        return list(range(dpp.rank + 1))
-    check_rank(check_size(k), dpp.rank)
-    return [check_size(k)]
-
-
-def _local_optimum(dpp: DPP, k: int | None) -> IntArray:
-    return np.searchsorted(dpp.items, map_local_search(dpp, k).indices).astype(np.int64)
+def _sizes_and_start(dpp: DPP, k: int | None) -> tuple[list[int], IntArray]:
+    """The sizes to search, and a local optimum."""
+    sizes = list(range(dpp.rank + 1)) if k is None else [check_size(k)]
+    check_rank(sizes[-1], dpp.rank)
+    return sizes, np.searchsorted(dpp.items, map_local_search(dpp, k).indices).astype(np.int64)
 
 
 def _solve_by_gains(dpp: DPP, k: int | None, deadline: float, gap: float) -> tuple[IntArray, float]:
@@ -413,8 +389,7 @@ def _solve_by_gains(dpp: DPP, k: int | None, deadline: float, gap: float) -> tup
 
     Gains only fall as a set grows, so the sum of the s largest gains bounds the gain of s further items.
     """
-    sizes = _sizes(dpp, k)
-    best = _local_optimum(dpp, k)
+    sizes, best = _sizes_and_start(dpp, k)
     value = log_det(dpp, best)
     spectral = np.concatenate([[0.0], np.cumsum(dpp._spectrum.support[::-1])])
 
