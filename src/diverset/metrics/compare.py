@@ -15,8 +15,7 @@ from diverset._typing import FloatArray, IntArray, RNGLike
 from diverset.errors import DiversetError
 from diverset.inference.problem import Problem, check_dial
 from diverset.inference.similarity import SimilarityLike
-from diverset.metrics.intents import alpha_ndcg, ndcg, precision, subtopic_recall
-from diverset.metrics.judgements import Query, read_queries
+from diverset.metrics.intents import Query, alpha_ndcg, ndcg, precision, read_queries, subtopic_recall
 from diverset.metrics.similarity import vendi_score
 from diverset.numerics.validation import as_generator, as_number
 
@@ -161,14 +160,14 @@ class Comparison(Result):
 
 
 def shown(value: float | None) -> str:
-    """A number as it is printed."""
+    """A number in the form in which it is printed."""
     if value is None:
         return "-"
     return f"{value:.3f}" if math.isfinite(value) else "none"
 
 
 def difference(setting: Setting, measure: str) -> str:
-    """The gain over top-k with its interval, as it is printed."""
+    """The gain over top-k with its interval, in the form in which it is printed."""
     return _span(setting.gains[measure])
 
 
@@ -342,18 +341,11 @@ def _pick(query: Query, method: str, dial: float | None, generator: np.random.Ge
         return problem.best(problem.k)
     if method == "dpp":
         return problem.greedy(dial or 0.0, problem.k, problem.given, problem.limits).positions
-    more: dict[str, Any] = {"rng": generator} if method == "random" else {"diversity": dial}
     # Baselines have fewer options, so the limits are passed as a mask of the items that cannot be picked.
-    found = getattr(baselines, method.replace("-", "_"))(
-        query.features,
-        problem.k,
-        quality=problem.quality,
-        scale=problem.scale,
-        similarity=query.similarity,
-        given=problem.given,
-        exclude=~problem.limits.available,
-        **more,
-    )
+    options = {"quality": problem.quality, "scale": problem.scale, "similarity": query.similarity}
+    options |= {"given": problem.given, "exclude": ~problem.limits.available}
+    options |= {"rng": generator} if method == "random" else {"diversity": dial}
+    found = getattr(baselines, method.replace("-", "_"))(query.features, problem.k, **options)
     return np.asarray(found.indices, dtype=np.int64)
 
 
@@ -418,15 +410,14 @@ def _interval(differences: FloatArray) -> FloatArray:
 
 def _sameness(settings: Sequence[Setting], top: Sequence[IntArray]) -> list[str]:
     """Says which methods never differ from top-k."""
-    same: dict[str, bool] = {}
-    for each in settings:
-        if each.method in _WITH_DIAL:
-            equal = all(set(a.tolist()) == set(b.tolist()) for a, b in zip(each.picks, top, strict=True))
-            same[each.method] = same.get(each.method, True) and equal
-    equals = [name for name, always in same.items() if always]
+    with_dial = [each for each in settings if each.method in _WITH_DIAL]
+    differ = {
+        each.method for each in with_dial if any(len(np.setxor1d(a, b)) for a, b in zip(each.picks, top, strict=True))
+    }
+    equals = list(dict.fromkeys(each.method for each in with_dial if each.method not in differ))
     if not equals:
         return []
-    who = "every method picks" if len(equals) == len(same) else f"{' and '.join(equals)} pick{'s' * (len(equals) == 1)}"
+    who = f"{' and '.join(equals)} pick{'s' * (len(equals) == 1)}" if differ else "every method picks"
     return [f"{who} the same items as top-k at every setting of the dial"]
 
 

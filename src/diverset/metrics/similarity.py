@@ -37,18 +37,18 @@ def log_volume(
 
     .. math::  \log\det S_Y,
 
-    twice the log-volume that the items span as vectors: 0 for orthogonal items of unit length, -inf for
-    dependent ones. A determinantal point process favours sets for which it is large.
+    twice the log-volume that the items span as vectors: 0 for orthogonal items of unit length, -inf for dependent ones.
+    A determinantal point process favours sets with a large volume.
 
     Parameters
     ----------
     similarity_or_features : array_like or scipy.sparse of shape (n, n) or (n, d)
         A symmetric matrix of similarities or, with another ``similarity`` than the default, one item per row.
     indices : iterable of int, optional
-        The set Y, such as a :class:`~diverset.inference.result.Selection`; all items if left out.
+        The set Y, such as a :class:`~diverset.inference.result.Selection`; all items by default.
     similarity : {"precomputed", "cosine", "rbf", "dot"} or callable
-        How similarities follow from features, as in :mod:`diverset.kernels`, or a function of two arrays of
-        rows. The length of "rbf" is the median distance of *all* rows.
+        How similarities follow from features, as in :func:`diverset.select`. The length scale of "rbf" is the median
+        distance of *all* rows.
 
     Returns
     -------
@@ -76,15 +76,8 @@ def mean_pairwise_similarity(
 
     .. math::  \frac{2}{m (m - 1)} \sum_{i < j \in Y} s_{ij}, \qquad m = |Y|.
 
-    Parameters
-    ----------
-    similarity_or_features, indices, similarity
-        As in :func:`log_volume`.
-
-    Returns
-    -------
-    mean : float
-        1 if there is no pair: fewer than two items are not diverse. O(m^2 d) for m items.
+    The parameters are those of :func:`log_volume`. The mean is 1 if there is no pair: fewer than two items are not
+    diverse. O(m^2 d) for m items.
 
     Examples
     --------
@@ -104,17 +97,8 @@ def intra_list_diversity(
 ) -> float:
     r"""Mean distance of two different items of a set, for the distance :math:`1 - s`.
 
-    Known from recommender systems ([ZieglerMcNee2005]_, whose intra-list similarity is the sum over pairs).
-
-    Parameters
-    ----------
-    similarity_or_features, indices, similarity
-        As in :func:`log_volume`.
-
-    Returns
-    -------
-    diversity : float
-        One minus :func:`mean_pairwise_similarity`; 0 where there is no pair.
+    Known from recommender systems ([ZieglerMcNee2005]_, whose intra-list similarity is the sum over pairs). It is one
+    minus :func:`mean_pairwise_similarity`, with the same parameters.
 
     Examples
     --------
