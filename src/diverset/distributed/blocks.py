@@ -1,13 +1,11 @@
-"""Rows of features in blocks that stay where they are: on the workers of a cluster, or in a file.
+"""Rows of features in blocks: on the workers of a cluster, or in a file.
 
-Every algorithm of this package consists of functions of one block, which are sent to where the block is and return a
-small result. They run on the scheduler that Dask is set to use: threads of this process (out of core), or the workers
-of a ``distributed.Client``. The functions are pure. If a worker is lost, its blocks and all that was stored with them
-are computed again from their source.
+Every algorithm of this package consists of pure functions of one block, which run on the worker that has the block and
+return a small result. They run on the scheduler that Dask is set to use: threads of this process (out of core), or the
+workers of a ``distributed.Client``. If a worker is lost, its blocks and results are recomputed from their source.
 
-A scheduler spends about as much on a task of a kilobyte as on one of a gigabyte. So tasks are few: a block is made
-inside the task that needs it, consecutive short blocks are joined, and graphs are plain dictionaries, without a Dask
-object for each task.
+The overhead of a task does not depend on its size. So there are few tasks: a block is computed inside the task that
+needs it, consecutive short blocks are joined, and graphs are plain dictionaries, without a Dask object for each task.
 """
 
 from __future__ import annotations
@@ -89,7 +87,7 @@ def _unique(name: str) -> str:
 
 
 def same(a: Any) -> Any:
-    """Return the argument. A task of this function is sent once, however many other tasks need its result."""
+    """Return the argument. A task of this function sends it once, for any number of tasks that need it."""
     return a
 
 
@@ -107,7 +105,7 @@ def _quiet() -> Any:
 
 
 def compute(tasks: Sequence[Task]) -> list[Any]:
-    """Results of tasks, here: one round trip."""
+    """Results of tasks, in this process: one round trip."""
     if not tasks:
         return []
     dask = _dask()
@@ -117,7 +115,7 @@ def compute(tasks: Sequence[Task]) -> list[Any]:
 
 
 def persist(tasks: Sequence[Task]) -> list[Task]:
-    """Tasks whose results stay where they were computed."""
+    """Compute tasks; the results stay on the workers."""
     if not tasks:
         return []
     with _quiet():
@@ -128,7 +126,7 @@ def persist(tasks: Sequence[Task]) -> list[Task]:
 
 
 def tree_sum(parts: Sequence[Task]) -> Task:
-    """Task that adds up the results of others, a few at a time, in a fixed order."""
+    """A task that adds up the results of others, a few at a time, in a fixed order."""
     while len(parts) > 1:
         parts = [task(_added, list(parts[i : i + _BRANCHES])) for i in range(0, len(parts), _BRANCHES)]
     return parts[0]
@@ -165,7 +163,7 @@ def as_block(block: Any) -> Any:
 
 
 def on_rows(function: Any, block: Any, quality: FloatArray | None, dropped: IntArray, *arguments: Any) -> Any:
-    """``function(rows, *arguments)`` for the rows of one block without `dropped`, on the worker that has it."""
+    """``function(rows, *arguments)`` for the rows of one block without those `dropped`."""
     rows = RowFactor(as_block(block), quality=quality)
     if len(dropped):
         rows = rows.subset(positions_outside(dropped, rows.n))
@@ -174,15 +172,13 @@ def on_rows(function: Any, block: Any, quality: FloatArray | None, dropped: IntA
 
 
 def _checked_quality(part: Any, start: int) -> FloatArray:
-    """Qualities of a block, on the worker that has it; errors name items by their place among all."""
+    """Qualities of a block, whose first item is `start`."""
     quality = np.array(part, dtype=np.float64)
-    for bad, remedy in (
-        (~np.isfinite(quality), "every entry must be finite"),
-        (quality < 0.0, "quality must be nonnegative"),
-    ):
-        if bad.any():
-            i = int(bad.argmax())
-            raise KernelError(f"quality[{start + i}] is {quality[i]:.6g}; {remedy}")
+    rules = {"every entry must be finite": np.isfinite(quality), "quality must be nonnegative": quality >= 0.0}
+    for rule, good in rules.items():
+        if not good.all():
+            i = int(good.argmin())
+            raise KernelError(f"quality[{start + i}] is {quality[i]:.6g}; {rule}")
     return quality
 
 
@@ -224,20 +220,15 @@ class Blocks:
 
     def _column(self, quality: Any) -> list[Task]:
         """A quality for each item, cut as the blocks are; stored on the workers."""
-        n, starts = self.shape[0], self.starts
-        if is_blocked(quality):
-            quality = _as_dask_array(quality, 1, "quality")
-            if quality.dtype.kind == "c":
-                raise KernelError("quality is complex; it must hold real numbers")
-        else:
-            quality = as_real(quality, name="quality", shape=(None,))
+        n, lazy = self.shape[0], is_blocked(quality)
+        quality = _as_dask_array(quality, 1, "quality") if lazy else as_real(quality, name="quality", shape=(None,))
+        if quality.dtype.kind == "c":
+            raise KernelError("quality is complex; it must hold real numbers")
         if len(quality) != n:
             raise KernelError(f"quality has {len(quality)} entries for {n} items; give one per item")
-        if is_blocked(quality):
-            pieces: list[Any] = _tasks_of(quality.rechunk((tuple(self.lengths.tolist()),)))
-        else:
-            pieces = [quality[a:b] for a, b in pairwise(starts)]
-        return persist([task(_checked_quality, piece, int(a)) for piece, a in zip(pieces, starts[:-1], strict=True)])
+        chunks = (tuple(self.lengths.tolist()),)
+        pieces = _tasks_of(quality.rechunk(chunks)) if lazy else [quality[a:b] for a, b in pairwise(self.starts)]
+        return persist([task(_checked_quality, piece, int(a)) for piece, a in zip(pieces, self.starts, strict=False)])
 
     def places(self, rows: IntArray) -> list[tuple[int, IntArray, IntArray]]:
         """Blocks that hold some of these rows, ascending: the number, which of `rows` they are, and where there."""
