@@ -16,10 +16,9 @@ from diverset.distributed.greedy import Columns, greedy_blocks, readable
 from diverset.distributed.model import BlockFactor, BlockLikelihood
 from diverset.errors import DiversetError, KernelError
 from diverset.inference.engine import Limits, Picks
-from diverset.inference.inputs import as_column
+from diverset.inference.inputs import as_column, calibrated, check_scale
 from diverset.inference.result import Selection
 from diverset.inference.rows import squared_norms
-from diverset.inference.scores import calibrated, check_scale
 from diverset.inference.select import select
 from diverset.inference.similarity import Rows, Similarity
 from diverset.numerics.validation import check_size, is_blocked, is_sparse

@@ -1,18 +1,27 @@
-"""Conversion of all supported inputs: arrays, lists, sparse matrices, memory maps, tensors, frames and columns.
+r"""Conversion of all supported inputs, and calibration of scores.
 
-Objects of other libraries are recognised by their methods, so those libraries are not imported.
+Arrays, lists, sparse matrices, memory maps, tensors, frames and columns are accepted. Objects of other libraries are
+recognised by their methods, so those libraries are not imported.
+
+Scores are calibrated so that the meaning of the dial does not depend on their unit. The scale ``"rank"`` is
+:math:`z_i = -\log_2 r_i` with r the rank, 1 for the best; equal scores share their mean rank. Each doubling of the rank
+costs 1, so picks depend neither on the number of poor candidates nor on the gaps between scores. This default was
+chosen on data with relevance judgements. ``"standard"`` is :math:`(q_i - \bar q) / \mathrm{sd}(q)`; None keeps the
+scores.
 """
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from diverset._typing import Array, FloatArray, IntArray
-from diverset.errors import DiversetError, KernelError, LabelError, SizeError
+from diverset.errors import DiversetError, DiversetWarning, KernelError, LabelError, SizeError
+from diverset.numerics import _loops
 from diverset.numerics.validation import (
     as_real_or_complex,
     check_finite,
@@ -24,20 +33,15 @@ from diverset.numerics.validation import (
 )
 
 __all__ = [
-    "NO_ITEMS",
-    "Items",
-    "as_column",
-    "as_groups",
-    "as_positions",
-    "as_size",
-    "list_rows",
-    "read_items",
-    "take_rows",
-]
+    "NO_ITEMS", "Items", "as_column", "as_groups", "as_positions", "as_size", "calibrated", "check_scale", "list_rows",
+    "read_items", "take_rows", "warn_once",
+]  # fmt: skip
 
 #: No positions at all.
 NO_ITEMS: IntArray = np.zeros(0, dtype=np.int64)
 NO_ITEMS.flags.writeable = False
+#: Topics about which this process has already issued a warning.
+_given: set[str] = set()
 
 
 class Items(NamedTuple):
@@ -271,3 +275,34 @@ def _frame_values(frame: Any, name: str) -> Array:
     # Nullable columns of pandas and Arrow: missing values become NaN, which raises an error later.
     values = frame.to_numpy(dtype=np.float64, na_value=np.nan)
     return values
+
+
+def check_scale(scale: Any) -> str | None:
+    """Check that the scale is one of the three."""
+    if scale not in ("rank", "standard", None):
+        raise DiversetError(f'scale is {scale!r}; choose "rank", "standard" or None (scores as they are)')
+    return scale  # type: ignore[no-any-return]
+
+
+def calibrated(scores: FloatArray, scale: str | None) -> FloatArray:
+    """Scores on the given scale. A score of -inf stays -inf and is ignored in the mean and in the ranks."""
+    if scale is None:
+        return scores
+    result = np.empty(len(scores))
+    if scale == "standard":
+        _loops.standardize(scores, result)
+        return result
+    order = scores.argsort()
+    known = order
+    if len(order) and scores[order[0]] == -math.inf:
+        known = order[int((scores == -math.inf).sum()) :]
+        result[order] = math.inf  # rank of the items of score -inf
+    _loops.average_ranks(scores, known, result)
+    return -np.log2(result)
+
+
+def warn_once(topic: str, message: str) -> None:
+    """Warn about a topic, once per process."""
+    if topic not in _given:
+        _given.add(topic)
+        warnings.warn(f"{message} (later cases are only in the notes of the result)", DiversetWarning, stacklevel=5)

@@ -15,10 +15,9 @@ import numpy as np
 from diverset._typing import BoolArray, FloatArray, IntArray, RNGLike
 from diverset.errors import DiversetError, KernelError
 from diverset.inference.engine import Limits, Picks, read_limits
-from diverset.inference.inputs import Items, as_column, as_positions, as_size, read_items
+from diverset.inference.inputs import Items, as_column, as_positions, as_size, calibrated, check_scale, read_items
 from diverset.inference.result import Selection, describe_places
 from diverset.inference.rows import squared_norms
-from diverset.inference.scores import calibrated, check_scale
 from diverset.inference.short import ShortLists, is_short
 from diverset.inference.similarity import Rows, Similarity, SimilarityLike, read_similarity
 from diverset.numerics._loops import places

@@ -12,7 +12,7 @@ import numpy as np
 
 from diverset._result import Result
 from diverset._typing import FloatArray, IntArray
-from diverset.inference.scores import warn_once
+from diverset.inference.inputs import warn_once
 
 if TYPE_CHECKING:
     from diverset.inference.problem import Problem

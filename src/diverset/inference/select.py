@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from diverset._typing import RNGLike
 from diverset.errors import DiversetError
 from diverset.inference.engine import Picks
+from diverset.inference.inputs import check_scale
 from diverset.inference.problem import Problem, check_dial, read_problem
 from diverset.inference.result import Selection
 from diverset.inference.rows import thread_map
-from diverset.inference.scores import check_scale
 from diverset.inference.short import ShortLists, is_short
 from diverset.numerics.validation import as_number, check_count, check_size
 

@@ -17,10 +17,9 @@ from diverset._typing import Array, FloatArray, IntArray
 from diverset.errors import DiversetError
 from diverset.inference import _greedy_loops
 from diverset.inference.engine import Picks
-from diverset.inference.inputs import as_column, as_size
+from diverset.inference.inputs import as_column, as_size, calibrated
 from diverset.inference.result import Selection, describe_places
 from diverset.inference.rows import rounding
-from diverset.inference.scores import calibrated
 from diverset.numerics.linalg import EPS
 
 __all__ = ["ShortLists", "is_short"]
