@@ -191,12 +191,8 @@ def max_sum(p: _Picker) -> Selection:
                + \delta\, \frac{1}{|P|} \sum_{\{i, j\} \in P} (1 - s_{ij}), \qquad |Y| = k,
 
     where P is the set of pairs within Y and between Y and the ``given`` items. With ``diversity`` :math:`\delta` = 1, F
-    is the intra-list diversity; with 0, the mean quality. The parameters are those of :func:`mmr`.
-
-    Returns
-    -------
-    Selection
-        ``gains`` of each pick in F, ``objective`` F(Y); the rest as in :func:`mmr`.
+    is the intra-list diversity; with 0, the mean quality. The parameters are those of :func:`mmr`. ``gains`` are
+    those of each pick in F, ``objective`` is F(Y).
 
     Notes
     -----
@@ -291,12 +287,7 @@ def facility_location(p: _Picker) -> Selection:
     the mean quality of the picks plus the mean coverage of all items, beyond the coverage by the ``given`` items G.
     Negative similarities count as 0, as does a maximum over the empty set. Unlike the other baselines, facility
     location prefers *typical* items: an outlier covers only itself. The parameters are those of :func:`mmr`. Excluded
-    items count in the coverage.
-
-    Returns
-    -------
-    Selection
-        ``gains`` of each pick in F, ``objective`` F(Y); the rest as in :func:`mmr`.
+    items count in the coverage. ``gains`` are those of each pick in F, ``objective`` is F(Y).
 
     Notes
     -----
@@ -370,12 +361,8 @@ def top_k(p: _Picker) -> Selection:
     r"""The k best items, best first.
 
     Maximises :math:`\sum_{i \in Y} q_i`. With ``diversity=0``, every baseline makes these picks. The parameters are
-    those of :func:`mmr`; features and similarity only affect ``log_det``, and diversity is ignored.
-
-    Returns
-    -------
-    Selection
-        ``indices`` by decreasing quality, ``gains`` their quality, ``objective`` its sum. Ties go to the lowest index.
+    those of :func:`mmr`; features and similarity only affect ``log_det``, and diversity is ignored. ``gains`` are the
+    quality of the picks, ``objective`` its sum. Ties go to the lowest index.
 
     Examples
     --------
@@ -402,17 +389,8 @@ def random(
 
     .. math::  \Pr(Y) = 1 \Big/ \binom{m}{k} \quad\text{for m available items.}
 
-    Parameters
-    ----------
-    features, k, quality, diversity, scale, similarity, given, exclude
-        As in :func:`top_k`; quality only affects ``gains``.
-    rng : numpy.random.Generator, int or None
-        Generator or seed for the draw.
-
-    Returns
-    -------
-    Selection
-        ``indices`` in the order drawn, ``gains`` their quality, ``objective`` its sum.
+    The parameters are those of :func:`top_k`, and the seed or generator `rng`; quality only affects ``gains``, whose
+    sum is the ``objective``.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""``select``, ``map_greedy`` and the two rounds of ``greedi`` over features in blocks, which stay where they are."""
+"""``select``, ``map_greedy`` and ``greedi`` over features in blocks, which stay on the workers."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def _transformed(block: Any, quality: FloatArray | None, transform: FloatArray) 
 
 
 def _unscored(n: int, quality: FloatArray | None) -> Columns:
-    """Columns of a block in which every item may be picked and none earns anything for itself."""
+    """Columns of a block without scores, in which every item may be picked."""
     return Columns(quality, np.zeros(n), np.ones(n, dtype=bool), np.zeros(0, dtype=np.int64), np.zeros(0))
 
 
 class BlockRows(Similarity):
-    """Cosines or inner products of rows in blocks; scores and limits are in this process, the rows are not."""
+    """Cosines or inner products of rows in blocks; scores and limits are in the memory of this process."""
 
     methods = ("greedy", "sample")
     has_columns = False
@@ -107,7 +107,7 @@ class BlockRows(Similarity):
 
 
 def _weights(block: Any, quality: FloatArray, cosine: bool, start: int) -> FloatArray:
-    """Factor of each row of a block: its weight, over its length for the cosine."""
+    """Factor of each row of a block: its weight, for the cosine divided by its length."""
     if not cosine:
         return quality
     norms = squared_norms(readable(block))
@@ -129,21 +129,18 @@ def greedi(
     similarity: str = "cosine",
     method: str = "greedy",
 ) -> Selection:
-    r"""Pick k items in two rounds: k from every block where it is, then k from these, or those of the best block.
+    r"""Pick k items in two rounds: k from every block on its worker, then k from these, or those of the best block.
+
+    The objective is that of :func:`diverset.select`, and so are the parameters, with these differences.
 
     Parameters
     ----------
     features : dask array of shape (n_items, n_features)
-        Its blocks are the parts; many short ones are joined first.
-    k, quality, diversity, scale, similarity
-        As in :func:`diverset.select`; similarity is "cosine" or "dot". Scores are calibrated over all items.
+        Its blocks are the parts; many short blocks are joined first. Scores are calibrated over all items.
+    similarity : {"cosine", "dot"}
+        How items are compared.
     method : {"greedy", "local-search"}
-        How parts pick, and the second round after them.
-
-    Returns
-    -------
-    Selection
-        Of the same objective as :func:`diverset.select`.
+        How the picks of each part, and the final picks from these, are made.
 
     Notes
     -----
@@ -159,8 +156,8 @@ def greedi(
       :math:`O(k)^{-2k}` for ``"local-search"`` ([MahabadiIndykOveisGharanRezaei2019]_). Greedy then finds a set within
       :math:`(k!)^2` of the best of the union ([CivrilMagdonIsmail2009]_).
 
-    In practice the value is nearly that of greedy over everything (:func:`diverset.select`, which takes more round
-    trips). Two round trips; each part sends k rows.
+    In practice the value is nearly that of :func:`diverset.select`, which takes more than two round trips. Each part
+    sends k rows.
 
     Examples
     --------
@@ -202,7 +199,7 @@ def greedi(
 
 
 def _picks_of(block: Any, scores: FloatArray | None, k: int, options: dict[str, Any]) -> tuple[Selection, Array]:
-    """Picks of one block, on the worker that has it, and their rows."""
+    """Picks of one block, and their rows."""
     X = as_block(block)
     # Facts about the selection refer to the block, and would keep it in memory.
     selection = replace(select(X, k, quality=scores, **options), _facts=None)

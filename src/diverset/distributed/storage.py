@@ -284,13 +284,10 @@ def nystroem(
     features : dask array of shape (n_items, n_features)
         One row per item.
     landmarks : int or array_like of shape (m, n_features)
-        Number of items to draw as landmarks, uniformly, or the landmarks themselves.
+        The landmarks, or a number of items to draw uniformly as landmarks, with the seed or generator `rng`.
     kernel : callable, optional
-        ``kernel(X, Z)`` gives the (len(X), len(Z)) similarities; :func:`diverset.kernels.rbf` by default.
-    length_scale : float, optional
-        Of the default kernel; by default the median distance of the landmarks.
-    rng : int, Generator or None
-        Seed or generator for the landmarks.
+        ``kernel(X, Z)`` gives the (len(X), len(Z)) similarities. By default :func:`diverset.kernels.rbf` with this
+        `length_scale`, or with the median distance of the landmarks.
 
     Returns
     -------

@@ -331,17 +331,14 @@ def map_exact(
     Notes
     -----
     Finding the mode is NP-hard ([KuleszaTaskar2012]_, Theorem 2.9), so the time can grow exponentially. The method is
-    branch and bound as in [KoLeeQueyranne1995]_, but with the factorisation bound ([Nikolov2015]_,
-    [ChenFampaLee2023]_, augmented as in [Li2024]_) instead of the spectral bound. The bound is taken over the kernel or
-    over its inverse, whichever is better. Probing fixes items and rules out pairs (``diverset.inference.bounds``). The
-    first set comes from local search. The node of largest bound is split first; without `k`, all sizes share one queue.
-    The page :doc:`/exact` shows which instances of 75 items are proven within a minute.
+    branch and bound as in [KoLeeQueyranne1995]_, with the factorisation bound ([Nikolov2015]_, [ChenFampaLee2023]_,
+    augmented as in [Li2024]_) over the kernel or over its inverse, whichever is better. Probing fixes items and rules
+    out pairs (``diverset.inference.bounds``). A node costs O(m^3) for m free items. The page :doc:`/exact` shows which
+    instances of 75 items are proven within a minute. Log-determinants that differ by less than 1e-10 of their size
+    count as equal.
 
     If the entries of L hide small eigenvalues (:meth:`DPP.from_spectrum` with ratios of 1e8 and more), the nodes are
     bounded by the gains of single items alone, computed from ``log_prob``, and the tree is larger.
-
-    A node costs a few eigendecompositions, O(m^3) for m items still free. Log-determinants that differ by less than
-    1e-10 of their size count as equal.
 
     Examples
     --------

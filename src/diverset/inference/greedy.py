@@ -42,7 +42,7 @@ _RULES = ("probability", "log")
 
 
 def require_likelihood(dpp: Any, name: str) -> None:
-    """Raise an error unless `dpp` is an L-ensemble. For a k-DPP, the message names the call with its L-ensemble."""
+    """Raise an error unless `dpp` is an L-ensemble."""
     if not isinstance(dpp, DPP):
         remedy = f"{name}(model.dpp, {dpp.k})" if isinstance(dpp, KDPP) else "a DPP, such as DPP(L)"
         raise DiversetError(f"{name} was given a {type(dpp).__name__}; pass {remedy}")
@@ -114,11 +114,6 @@ def map_greedy(dpp: DPP | NonsymmetricDPP, k: int | None = None) -> Selection:
     k : int, optional
         Number of items. By default, picking continues as long as it raises the probability.
 
-    Returns
-    -------
-    Selection
-        ``indices`` in pick order, ``gains``, ``log_det``, ``log_prob``.
-
     Notes
     -----
     The gain of an item is the log of its squared distance to the span of the picks, which only falls. So an earlier
@@ -128,7 +123,7 @@ def map_greedy(dpp: DPP | NonsymmetricDPP, k: int | None = None) -> Selection:
     :math:`1/(k!)^2` times the largest ([CivrilMagdonIsmail2009]_), and in practice close to the largest.
 
     A nonsymmetric kernel takes O(nk^2), plus O(nkD) in low-rank form ([GartrellEtAl2021]_). Its determinant is not
-    submodular, so there is no guarantee.
+    submodular, so there is no guarantee: items that have positive probability only as a pair are not found.
 
     Examples
     --------
@@ -196,14 +191,10 @@ def _pick(representation: Representation, k: int, stop: float) -> Picks:
 
 
 def _pick_nonsymmetric(form: Form, k: int, stop: float) -> Picks:
-    r"""Pick items one at a time; each pick raises :math:`\det L_Y` the most ([GartrellEtAl2021]_).
+    r"""Greedy picks under a nonsymmetric kernel ([GartrellEtAl2021]_).
 
     Item i multiplies the determinant by :math:`L_{ii} - L_{iY} L_Y^{-1} L_{Yi}`. The elimination of :math:`L_Y` is
-    extended to all rows and columns, so a pick needs one column and one row of L and :math:`O(n|Y|)` operations. In
-    low-rank form, the column and row take :math:`O(nr)`: :math:`O(nk(k + r))` in total.
-
-    The determinant of a nonsymmetric kernel is not submodular, so there is no guarantee. For example, two items with
-    zeros on the diagonal of L that have positive probability only as a pair are not found.
+    extended to all rows and columns, so a pick needs one column and one row of L and :math:`O(n|Y|)` operations.
     """
     column, row, gains = _reader(form)
     n = form.n
@@ -259,7 +250,7 @@ def map_budgeted(
     Parameters
     ----------
     dpp : DPP
-        An L-ensemble: dense or from features, in which case L is not formed.
+        An L-ensemble. L is not formed if the DPP is from features.
     costs : array_like of shape (n_items,)
         Positive cost of each item, in the order of ``dpp.items``.
     budget : float
@@ -272,21 +263,13 @@ def map_budgeted(
         probable than the set. True: Algorithm 6 as printed, which continues until no item fits (here: no item with
         positive probability) and returns all picks.
 
-    Returns
-    -------
-    Selection
-        ``indices`` in pick order; the sum of their costs is at most the budget.
-
     Notes
     -----
     If :math:`\log\det L_Y` is monotone (no eigenvalue of L below 1), the ``"log"`` rule guarantees
     :math:`\log\det L_Y \ge \frac12 (1 - \frac1e) \max \log\det L_{Y'}` over the sets within the budget. Greedy by ratio
     alone can be arbitrarily bad; the comparison with the best single item gives the guarantee
     ([KrauseGuestrin2005]_). For other kernels, and for the ``"probability"`` rule, no approximation factor is known.
-    The result is at least as probable as every single item and as the empty set.
-
-    With r the pivot of the item given the picks, :math:`\Pr(Y+i) - \Pr(Y) = \Pr(Y)(r-1)`. The ratios computed are
-    :math:`(r-1)/c` and :math:`\log(r)/c`, which do not underflow. O(nk^2) for k picks.
+    The result is at least as probable as every single item and as the empty set. O(nk^2) for k picks.
 
     Examples
     --------
@@ -308,6 +291,7 @@ def map_budgeted(
     coordinates: list[Array] = []
     picked: list[int] = []
     while True:
+        # The pivot r of an item multiplies the probability: ratios of r - 1 and log(r) to the cost do not underflow.
         useful = available & (residual > (floor if fill else np.maximum(floor, 1.0)))
         if not useful.any():
             break

@@ -132,14 +132,9 @@ class SubsetState:
 
 def state_of(dpp: DPP, members: Iterable[int] = ()) -> SubsetState:
     """The state of a set of positions of a DPP. The kernel is read row by row and never formed."""
-    representation = dpp._representation
-    everything = np.arange(dpp.n_items)
-
-    def row(j: int) -> Array:
-        values: Array = representation.likelihood_block(np.array([j]), everything)[0]
-        return values
-
-    return SubsetState(np.array(representation.likelihood_diagonal(), dtype=np.float64), row, members)
+    representation, everything = dpp._representation, np.arange(dpp.n_items)
+    diagonal = np.array(representation.likelihood_diagonal(), dtype=np.float64)
+    return SubsetState(diagonal, lambda j: representation.likelihood_block(np.array([j]), everything)[0], members)
 
 
 def best_move(state: SubsetState, *, sized: bool) -> tuple[float, int, int]:
@@ -159,7 +154,7 @@ def best_move(state: SubsetState, *, sized: bool) -> tuple[float, int, int]:
 
 
 def improve(dpp: DPP, start: IntArray, *, sized: bool, max_iter: int) -> IntArray:
-    """Apply the best change until no change improves; each new determinant is recomputed before it is accepted."""
+    """Apply the best change until no change improves; a change is accepted if the recomputed determinant grows."""
     if dpp._representation.rows_of_hidden is not None:
         return _improve_by_log_probs(dpp, start, sized=sized, max_iter=max_iter)
     state = state_of(dpp, start)
@@ -217,15 +212,10 @@ def map_local_search(
     max_iter : int
         Maximum number of changes.
 
-    Returns
-    -------
-    Selection
-        ``indices`` ascending; at least as probable as the initial set.
-
     Notes
     -----
-    Evaluating all exchanges takes O(nk), and so does making one. A change is
-    accepted only if the recomputed log-determinant grows by more than rounding error.
+    Evaluating all exchanges takes O(nk), and so does making one. A change is accepted only if the recomputed
+    log-determinant grows by more than rounding error. The indices of the result are ascending.
 
     With `k`, a search from the greedy set has the guarantee of greedy search: the determinant is at least
     :math:`1/(k!)^2` of the largest ([CivrilMagdonIsmail2009]_). Without `k`, a set Y that no single change improves has

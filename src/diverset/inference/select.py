@@ -211,12 +211,8 @@ def selection_law(
 
     with d the `diversity` dial, z the calibrated scores and S the similarity. A larger d gives quality less weight.
 
-    The parameters are those of :func:`select`. The dial must be above 0; at 0, all probability is on the best k.
-
-    Returns
-    -------
-    KDPP
-        A k-DPP over the positions of the available items.
+    The parameters are those of :func:`select`. The dial must be above 0; at 0, all probability is on the best k. The
+    items of the k-DPP are the positions of the available items.
 
     Examples
     --------
@@ -256,20 +252,11 @@ def select_many(
     ----------
     features : iterable of array_like
         One array of candidates per list; lists may differ in length.
-    k, diversity, scale, similarity
-        As in :func:`select`, the same for every list.
-    quality : iterable of array_like, optional
-        Scores of the candidates of each list.
     n_jobs : int, optional
         Number of threads; all cores by default.
-    **options
-        Further options of :func:`select`. `given`, `exclude`, `given_features`, `query`, `costs` and `groups`
-        take one value per list, the others one value for all.
-
-    Returns
-    -------
-    list of Selection
-        In the order of the lists.
+    k, quality, diversity, scale, similarity, **options
+        As in :func:`select`. `quality`, `given`, `exclude`, `given_features`, `query`, `costs` and `groups` take one
+        value per list, the others one value for all.
 
     Notes
     -----

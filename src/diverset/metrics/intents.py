@@ -291,18 +291,10 @@ def _weights(weights: Any, judged: Judged) -> FloatArray:
 def read_qrels(path: str | Path) -> dict[str, dict[str, dict[str, float]]]:
     r"""Read judgements in the format of TREC.
 
-    Each line holds a topic, a subtopic (0 where there are none), a document and a grade, with blanks between.
+    Each line of the file, in UTF-8, holds a topic, a subtopic (0 if there are none), a document and a grade.
 
-    Parameters
-    ----------
-    path : str or Path
-        The file, in UTF-8.
-
-    Returns
-    -------
-    dict
-        For every topic, the documents, each with a mapping from subtopics to grades: what the measures of
-        :mod:`diverset.metrics` take as judgements of one topic.
+    The result maps every topic to its documents, and each of these to its subtopics and their grades: the measures of
+    :mod:`diverset.metrics` accept it as judgements of one topic.
 
     Examples
     --------

@@ -37,8 +37,8 @@ def log_volume(
 
     .. math::  \log\det S_Y,
 
-    twice the log-volume that the items span as vectors: 0 for orthogonal items of unit length, -inf for dependent ones.
-    A determinantal point process favours sets with a large volume.
+    twice the log-volume that the items span as vectors: 0 for orthogonal items of unit length, -inf for dependent ones
+    and for matrices that are not positive semidefinite. O(m^2 d + m^3) for m items.
 
     Parameters
     ----------
@@ -49,11 +49,6 @@ def log_volume(
     similarity : {"precomputed", "cosine", "rbf", "dot"} or callable
         How similarities follow from features, as in :func:`diverset.select`. The length scale of "rbf" is the median
         distance of *all* rows.
-
-    Returns
-    -------
-    log_volume : float
-        -inf also where the matrix is not positive semidefinite; 0 for the empty set. O(m^2 d + m^3) for m items.
 
     Examples
     --------
@@ -115,8 +110,8 @@ def vendi_score(X_or_K: Features, q: float = 1.0, *, kernel: SimilarityLike = "c
                \mathrm{VS}_1 = \exp\Bigl( -\sum_i \lambda_i \log \lambda_i \Bigr), \qquad
                \mathrm{VS}_\infty = 1 / \max_i \lambda_i,
 
-    for the eigenvalues :math:`\lambda` of :math:`K / n`, with K the n x n similarities of unit diagonal: 1 for
-    n copies of one item, n for n items with nothing in common ([FriedmanDieng2023]_ for q = 1,
+    for the eigenvalues :math:`\lambda` of :math:`K / n`, with K the n x n similarities of unit diagonal: 1 for n copies
+    of one item, n for n items with nothing in common, 0 without items ([FriedmanDieng2023]_ for q = 1,
     [PasarkarDieng2024]_ for the others).
 
     Parameters
@@ -124,21 +119,15 @@ def vendi_score(X_or_K: Features, q: float = 1.0, *, kernel: SimilarityLike = "c
     X_or_K : array_like or scipy.sparse of shape (n, d) or (n, n)
         One item per row, or the matrix K itself with ``kernel="precomputed"``.
     q : float
-        Order of the entropy, from 0 to infinity. 0 counts the eigenvalues that are not zero (the rank);
-        the larger q, the less rare items count.
+        Order of the entropy, from 0 to infinity. 0 counts the eigenvalues that are not zero (the rank); the larger q,
+        the less rare items count.
     kernel : {"cosine", "rbf", "dot", "precomputed"} or callable
         As ``similarity`` in :func:`log_volume`. The diagonal must be 1.
 
-    Returns
-    -------
-    score : float
-        Between 1 and n, falling in q; 0 without items.
-
     Notes
     -----
-    O(n^2 d + n^3) and the n x n kernel in general. For the cosine of n > d items, O(n d^2) time and O(d^2)
-    memory beside a copy of the features: :math:`X^\top X` has the same nonzero eigenvalues. Eigenvalues
-    below rounding are zero, without which small orders would count noise.
+    The time is O(n^2 d + n^3) in general. For the cosine of n > d items it is O(n d^2), with O(d^2) memory beside a
+    copy of the features: :math:`X^\top X` has the same nonzero eigenvalues. Eigenvalues below rounding count as zero.
 
     Examples
     --------
