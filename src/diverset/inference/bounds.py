@@ -141,12 +141,10 @@ def factorization(
 
     C is positive semidefinite with positive diagonal. The search starts from `potential` (items of larger potential
     have larger weight). It ends when the bound is at most `target`, when further iterations can close at most the
-    fraction `accuracy` of the distance to `target`, or after `max_iter` eigendecompositions. Weights up to `no_weight`
-    count as zero. The result is None if there are fewer than s blocks, so that no such set exists.
-
-    The method is mirror ascent on :math:`\Gamma_s`: with block sums y, the entropy
-    :math:`\sum_i x_i\log x_i + \sum_B (1-y_B)\log(1-y_B)` has the polytope as its domain and a closed-form step.
-    An iteration takes O(m^3).
+    fraction `accuracy` of the distance to `target`, or after `max_iter` eigendecompositions, O(m^3) each. Weights up to
+    `no_weight` count as zero. The result is None if there are fewer than s blocks. The method is mirror ascent on
+    :math:`\Gamma_s`: with block sums y, the entropy :math:`\sum_i x_i\log x_i + \sum_B (1-y_B)\log(1-y_B)` has the
+    polytope as its domain and a closed-form step.
     """
     m = len(C)
     blocks = np.arange(m) if blocks is None else blocks
@@ -262,9 +260,8 @@ def linx_bound(C: Array, s: int, *, max_iter: int = 60, tolerance: float = 1e-4)
 def map_upper_bound(dpp: DPP, k: int | None = None) -> float:
     r"""Upper bound on :math:`\log\det L_Y` over the sets of k items, or over all sets.
 
-    The bound for one size is the smallest of the Hadamard, spectral, linx and factorisation bounds (see
-    ``diverset.inference.bounds``); without `k`, it is the largest over the sizes. Hundreds of items take seconds. Each
-    bound includes a bound on its rounding error, and is valid even if its search stops early.
+    The bound for one size is the smallest of the Hadamard, spectral, linx and factorisation bounds, each with a bound
+    on its rounding error; without `k`, it is the largest over the sizes. Hundreds of items take seconds.
 
     Examples
     --------

@@ -7,10 +7,10 @@ picking continues in the limit of a vanishing ridge: :math:`\det(S_Y + \varepsil
 D-optimal one, ``bonus[i] + weight * log(1 + leverage)``.
 
 With few items, one compiled loop makes all picks. With many items, picks are made in rounds. At the start of a round,
-the items whose keys reach a *level* are updated, on all cores and in memory order. The items that still reach the level
-are the pool of the round. Picks are made from the pool as long as their keys reach the level, since no other item does.
-The level is a guess of the keys at the end of the round. It does not affect the picks: if it is too high, the round
-ends early; if it is too low, the pool is large.
+the items whose keys reach a *level* are updated, on all cores and in memory order. Those that still reach it are the
+pool of the round. Picks are made from the pool as long as their keys reach the level, since no other item does. The
+level is a guess of the keys at the end of the round. It affects only the speed: if it is too high, the round ends
+early; if it is too low, the pool is large.
 
 The work is O(nD) per pick at worst, but most items stop early (see the compiled loops). The memory is O(n + kD).
 

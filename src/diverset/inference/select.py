@@ -12,10 +12,9 @@ from diverset._typing import RNGLike
 from diverset.errors import DiversetError
 from diverset.inference.engine import Picks
 from diverset.inference.inputs import check_scale
-from diverset.inference.problem import Problem, check_dial, read_problem
+from diverset.inference.problem import Problem, ShortLists, check_dial, is_short, read_problem
 from diverset.inference.result import Selection
 from diverset.inference.rows import thread_map
-from diverset.inference.short import ShortLists, is_short
 from diverset.numerics.validation import as_number, check_count, check_size
 
 if TYPE_CHECKING:
@@ -78,8 +77,7 @@ def select(
     features : array_like of shape (n_items, n_features)
         One row per item: NumPy (float32 stays float32), lists, scipy.sparse, memory maps, torch CPU tensors, pandas
         and polars frames, columns of lists (pandas, polars, pyarrow), dask arrays and frames, whose blocks are not
-        gathered (:mod:`diverset.distributed`). With ``similarity="precomputed"``, the (n_items, n_items) matrix. A row
-        of zeros has no direction; under the cosine such an item is unlike every other.
+        gathered (:mod:`diverset.distributed`). With ``similarity="precomputed"``, the (n_items, n_items) matrix.
     k : int or float
         Number of picks, or a fraction of the items between 0 and 1. The result has fewer picks only if there are fewer
         items, or if `costs`, `per_group` or `min_quality` leave fewer.
@@ -88,34 +86,33 @@ def select(
     diversity : float
         The dial, from 0 (plain top-k) to 1 (diversity only).
     scale : {"rank", "standard", None}
-        Calibration of the scores over the candidates. ``"rank"`` uses :math:`z_i = -\log_2 r_i` with r the rank, 1 for
-        the best: only the order of the scores matters. ``"standard"`` subtracts the mean and divides by the standard
-        deviation: the unit of the scores does not matter, but gaps between them do. None uses the scores as they are;
-        their differences are weighed against log-determinants.
+        Calibration of the scores. ``"rank"`` uses :math:`z_i = -\log_2 r_i` with r the rank, 1 for the best: only the
+        order of the scores matters. ``"standard"`` subtracts the mean and divides by the standard deviation: gaps
+        between scores matter, too. None uses the scores as they are.
     keep : float, optional
-        The share of quality to keep, instead of `diversity`. It is 0 at the mean score of all candidates and 1 at the
-        mean score of the best k. The result is the most diverse set found along the dial that keeps at least this
-        share. The search takes at most the time of eight selections. ``Selection.diversity`` is the dial found. If the
-        set keeps more by over 0.02, ``Selection.notes`` gives the reason.
+        The share of quality to keep, instead of `diversity`: 0 at the mean score of all candidates, 1 at the mean score
+        of the best k. The result is the most diverse set found along the dial that keeps at least this share, within
+        the time of eight selections. ``Selection.diversity`` is the dial found. If the set keeps more by over 0.02,
+        ``Selection.notes`` gives the reason.
     similarity : {"cosine", "rbf", "dot", "precomputed"} or callable
         A callable takes two arrays of rows and returns one number per pair, as the functions of :mod:`diverset.kernels`
         do.
     method : {"greedy", "local-search", "exact", "sample"}
         Greedy; greedy improved by swaps; branch and bound with a proof of optimality; or a sample of the k-DPP.
     given : positions, labels or boolean mask, optional
-        Items already shown. They repel the picks and are not picked. Integers are positions; other values, and a pandas
-        index, are labels of a pandas frame.
+        Items already shown, which repel the picks and are not picked. Integers are positions; other values, and a
+        pandas index, are labels of a pandas frame.
     exclude : positions, labels or boolean mask, optional
         Items that are not picked and do not repel.
     given_features : array_like of shape (m, n_features), optional
-        Rows already shown that are not among the candidates. They repel the picks, too.
+        Rows already shown that are not among the candidates, which repel, too.
     query : array_like of shape (n_features,), optional
-        A query vector. The quality of an item is its cosine to this vector.
+        A query vector; the quality of an item is its cosine to this vector.
     lower_is_better : bool
         Whether lower values of `quality` are better, as for distances or ranks.
     zero_vectors : {"unlike", "raise"}
-        Treatment of rows of zeros under the cosine: ``"unlike"`` counts them as unlike every other item and adds a note
-        to ``notes``; ``"raise"`` raises an error.
+        Rows of zeros have no direction. Under the cosine, ``"unlike"`` counts them as unlike every other item and adds
+        a note; ``"raise"`` raises an error.
     costs, budget : array_like of shape (n_items,) and float, optional
         The total cost of the picks is at most `budget`. Items are ranked by gain minus d times the log-cost.
     window : int, optional
@@ -130,18 +127,15 @@ def select(
     Returns
     -------
     Selection
-        ``indices`` in pick order, ``gains`` (of each pick in the objective), ``objective`` (their sum), ``log_det``
-        of S over the set, ``kept`` (share of quality), ``redundancy`` of the picks and ``redundancy_before`` of the
-        best k, ``notes``; ``labels`` for a data frame with an index. ``x[selection]`` and ``selection.take(x)`` give
-        the rows.
+        ``indices`` in pick order, ``gains`` of the picks in the objective, ``kept`` (share of quality), ``redundancy``,
+        ``notes`` and more. ``x[selection]`` and ``selection.take(x)`` give the rows.
 
     Notes
     -----
     Greedy selection from features never forms the n x n matrix. It takes O(nD) per pick at worst and O(n + kD) memory,
-    by lazy evaluation; the best candidates are compared in double precision. Sparse features stay sparse: O(nnz) per
-    pick and O(nnz + n + kD) memory. Sets larger than the rank of the features have volume zero. Beyond the rank, picks
-    follow the limit of a vanishing ridge (the D-optimal design), and the volume in the objective is the product of the
-    nonzero eigenvalues; ``rank_spent`` is the number of picks before that.
+    by lazy evaluation; sparse features stay sparse. Sets larger than the rank of the features have volume zero. Beyond
+    the rank, picks follow the limit of a vanishing ridge (the D-optimal design), and the volume in the objective is the
+    product of the nonzero eigenvalues; ``rank_spent`` is the number of picks before that.
 
     A :class:`~diverset.errors.DiversetWarning` is issued, once per process, if the picks are exactly the best k
     although `diversity` is above 0, or if no pick is in the better half by quality.

@@ -1,10 +1,9 @@
 r"""Maximisation of :math:`\log\det L_Y` with guarantees: double greedy, local search, and continuous relaxation.
 
-The guarantees are for *nonnegative* submodular functions that need not be monotone, and :math:`f(Y) = \log\det L_Y` is
-negative on many sets. Adding a constant c to f keeps it submodular, and :math:`c = -\min_Y f(Y)` makes it nonnegative;
-the guarantee then holds for :math:`f + c`. The proofs need less: they use only the values of f at the two ends of the
-search, :math:`f(\emptyset) = 0` and :math:`\log\det L` for the whole ground set. The functions state the guarantee
-that follows without any assumption on signs.
+The known guarantees are for *nonnegative* submodular functions, and :math:`f(Y) = \log\det L_Y` is negative on many
+sets. Their proofs use only the values of f at the two ends of the search, :math:`f(\emptyset) = 0` and
+:math:`\log\det L` for the whole ground set. The functions state the guarantee that follows without an assumption on
+signs.
 
 The relaxation is the softmax extension. For x in the unit cube,
 

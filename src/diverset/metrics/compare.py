@@ -50,7 +50,7 @@ _MOST_FOR_PAIRS = 5000
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """One way to pick: a method at one setting of its dial, which is None for a method without a dial.
+    """A method at one setting of its dial, which is None for a method without a dial.
 
     `picks` are positions among the candidates of each query, in pick order. `numbers` are means over the queries, by
     the names in :data:`HEADINGS`; None where a number is not defined. `gains` holds, for each measure from judgements,
@@ -71,16 +71,16 @@ class Setting:
 
 @dataclass(frozen=True, eq=False)
 class Comparison(Result):
-    """Methods at several settings of their dials, with what each one scores.
+    """Methods at several settings of their dials, and the scores of each setting.
 
     Parameters
     ----------
     settings : tuple of Setting
         Everything that was tried, by method and dial.
     chosen : Setting or None
-        The one to use: with judgements the one of the highest `measure`, or top-k where such a choice loses to it on
-        other queries; without judgements, the least redundant setting of the first method that keeps the requested
-        share of quality. None without judgements and quality.
+        The setting to use. With judgements it has the highest `measure`; it is top-k if such a choice loses to top-k on
+        other queries. Without judgements, it is the least redundant setting of the first method that keeps the
+        requested share of quality. None without judgements and quality.
     best : dict of Setting
         By the same rule, the best setting of every method.
     measure : str or None
@@ -88,7 +88,7 @@ class Comparison(Result):
     queries : tuple
         Names of the queries; ``(None,)`` for a single one.
     notes : tuple of str
-        What the caller should know, in plain sentences.
+        Remarks about the comparison.
     """
 
     _page: ClassVar[str] = "compare"
@@ -151,8 +151,7 @@ class Comparison(Result):
         columns = self.columns
         lines = [["", "method", *(HEADINGS[name] for name in columns)]]
         for each in self.headline:
-            mark = "*" if each is self.chosen else ""
-            lines.append([mark, each.name, *(shown(each.numbers[name]) for name in columns)])
+            lines.append(["*" * (each is self.chosen), each.name, *(shown(each.numbers[name]) for name in columns)])
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         cell = "{:<{}} {:<{}}" + "  {:>{}}" * len(columns)
         table = [cell.format(*(x for pair in zip(line, widths, strict=True) for x in pair)).rstrip() for line in lines]
@@ -161,9 +160,7 @@ class Comparison(Result):
 
 def shown(value: float | None) -> str:
     """A number in the form in which it is printed."""
-    if value is None:
-        return "-"
-    return f"{value:.3f}" if math.isfinite(value) else "none"
+    return "-" if value is None else f"{value:.3f}" if math.isfinite(value) else "none"
 
 
 def difference(setting: Setting, measure: str) -> str:
@@ -199,24 +196,21 @@ def compare(
     """Pick by several methods along their dials, and say which setting to use.
 
     With judgements, every setting is scored by alpha-nDCG, nDCG, subtopic recall and precision at k, with intervals of
-    its difference to top-k. Without, the comparison shows the trade-off: how much quality each setting keeps, and how
-    redundant its picks are.
+    its difference to top-k. Without, the comparison shows how much quality each setting keeps, and how redundant its
+    picks are.
 
     Parameters
     ----------
     features : array_like of shape (n_items, n_features), or list of tuples
-        Candidates, as :func:`diverset.select` takes them. Several queries come as a list of
-        ``(features, quality, judgements)``, or as one table with `queries`.
-    k : int or float
-        Number of picks for each query, or a share of its candidates.
+        Candidates as in :func:`diverset.select`. For several queries, a list of ``(features, quality, judgements)``, or
+        one table with `queries`.
     judgements : mapping or array_like, optional
         Which items are relevant: one grade for each item (clicks, say), a matrix with one column for each subtopic, or
         a mapping from items to their subtopics as in :func:`diverset.metrics.alpha_ndcg`. With `queries`, a mapping
         from queries to such mappings, which is what :func:`diverset.metrics.read_qrels` returns.
     methods : sequence of str, optional
-        Of "dpp" (:func:`diverset.select`), "mmr", "max-sum", "max-min", "facility-location", "top-k" and "random"
-        (:mod:`diverset.baselines`). All by default, except facility location beyond 5,000 candidates, since it compares
-        all pairs. Top-k is always tried.
+        Of "dpp" (:func:`diverset.select`) and the names in :mod:`diverset.baselines`. All by default, except facility
+        location beyond 5,000 candidates, since it compares all pairs. Top-k is always tried.
     dials : iterable of float
         Values of ``diversity``. Without quality, 1 alone is tried: all others pick the same items.
     measure : {"alpha_ndcg", "ndcg", "subtopic_recall", "precision"}, optional
@@ -227,13 +221,13 @@ def compare(
         The query that each item is a candidate for.
     ids : sequence of length n_items, optional
         What items are called in a mapping of judgements. By default the index of a data frame, or positions.
-    quality, scale, similarity, given, exclude, min_quality, lower_is_better, rng
+    k, quality, scale, similarity, given, exclude, min_quality, lower_is_better, rng
         As for :func:`diverset.select`; `rng` is for the random picks.
 
     Returns
     -------
     Comparison
-        Prints as a table. ``chosen`` is the setting to use, ``rows`` and ``to_frame()`` hold everything.
+        Prints as a table. ``chosen`` is the setting to use, ``rows`` and ``to_frame()`` hold all settings.
 
     Notes
     -----
@@ -460,10 +454,9 @@ def _advice(chosen: Setting, method: str, share: float) -> str:
     if kept is None:
         return "no item can be picked: the limits leave none"
     if chosen.dial is None:
-        missing = f"no setting of {method} keeps {share:.0%} of quality"
-        return f"{missing if method in _WITH_DIAL else f'{method} has no dial'}; {chosen.name} keeps {kept:.0%}"
-    alike = "" if redundancy is None else f", with redundancy {redundancy:.2f}"
-    return (
-        f"of the settings of {method} that keep {share:.0%} of quality, {chosen.dial:g} is the least redundant: "
-        f"it keeps {kept:.0%}{alike}"
-    )
+        why = (
+            f"no setting of {method} keeps {share:.0%} of quality" if method in _WITH_DIAL else f"{method} has no dial"
+        )
+        return f"{why}; {chosen.name} keeps {kept:.0%}"
+    best = f"of the settings of {method} that keep {share:.0%} of quality, {chosen.dial:g} is the least redundant"
+    return f"{best}: it keeps {kept:.0%}" + ("" if redundancy is None else f", with redundancy {redundancy:.2f}")
