@@ -137,8 +137,7 @@ def mmr(p: _Picker) -> Selection:
     features, k, quality, scale, similarity, given, exclude
         As in :func:`diverset.select`. A precomputed similarity need not be positive semidefinite here.
     diversity : float
-        The dial :math:`\delta`: 0 is plain top-k, 1 uses similarity only. :mod:`diverset.baselines` compares it with
-        the dials of other tools.
+        The dial :math:`\delta`: 0 is plain top-k, 1 uses similarity only.
 
     Returns
     -------
@@ -199,11 +198,9 @@ def max_sum(p: _Picker) -> Selection:
     Each pick has the largest gain, where quality and distance to the ``given`` items have weight one half. With these
     weights, F(Y) is at least half the best value if :math:`1 - s` is a metric and quality is nonnegative
     ([BorodinLeeYe2012]_; weights of [GollapudiSharma2009]_). One minus a cosine or rbf similarity is half a *squared*
-    distance, which satisfies the triangle inequality up to a factor of 2, and the same proof gives a quarter.
-
-    Sums of distances favour extreme items: at a high dial, duplicates of two opposite items can be the best set. The
-    weights depend on k, so the picks for a smaller k need not be the first picks for a larger k. Ties and cost are as
-    in :func:`mmr`.
+    distance, for which the same proof gives a quarter. Sums of distances favour extreme items: at a high dial,
+    duplicates of two opposite items can be the best set. The weights depend on k, so the picks for a smaller k need not
+    be the first picks for a larger k.
 
     Examples
     --------
@@ -239,19 +236,14 @@ def max_min(p: _Picker) -> Selection:
     smallest distance, and the picks are those of farthest-first traversal ([Gonzalez1985]_). 0 is plain top-k. The
     parameters are those of :func:`mmr`.
 
-    Returns
-    -------
-    Selection
-        ``gains``, the smallest :math:`d'` of each pick to the earlier picks and the ``given`` items; ``objective``, the
-        smallest gain (not the sum). A first pick without ``given`` items has the gain
-        :math:`(1 - \delta) q_i + \delta`, which is the objective only if k = 1.
-
     Notes
     -----
-    Without ``given`` items, the first pick is the item of best quality. Ties, up to rounding, go to the best quality,
-    then to the lowest index. The distance d' is that of [GollapudiSharma2009]_. The objective is at least half the best
-    value if :math:`1 - s` is a metric and quality is nonnegative ([RaviRosenkrantzTayi1994]_). It is at least a quarter
-    for cosine and rbf similarity, for which :math:`1 - s` is half a squared distance. The cost is that of :func:`mmr`.
+    ``gains`` are the smallest :math:`d'` of each pick to the earlier picks and the ``given`` items, ``objective`` is
+    the smallest gain (not the sum). Without ``given`` items, the first pick is the item of best quality, with the gain
+    :math:`(1 - \delta) q_i + \delta`, which is the objective only if k = 1. Ties, up to rounding, go to the best
+    quality, then to the lowest index. The distance d' is that of [GollapudiSharma2009]_. The objective is at least half
+    the best value if :math:`1 - s` is a metric and quality is nonnegative ([RaviRosenkrantzTayi1994]_). It is at least
+    a quarter for cosine and rbf similarity, for which :math:`1 - s` is half a squared distance.
 
     Examples
     --------
@@ -295,9 +287,8 @@ def facility_location(p: _Picker) -> Selection:
     best value ([NemhauserWolseyFisher1978]_). Gains only fall, so an old gain is an upper bound, and only items that
     could still be best are updated ([Minoux1978]_). Ties, up to rounding, go to the lowest index.
 
-    The first pick compares all pairs in O(n^2 d) time. Later picks update some of the items, at O(nd) each.
-    Similarities are computed in blocks of 16 MB and not stored, so that memory is O(n) in addition to the features. For
-    n above about 10,000, use a sample of the items instead.
+    The first pick compares all pairs in O(n^2 d) time. Later picks update some of the items, at O(nd) each. The memory
+    is O(n) in addition to the features. For n above about 10,000, use a sample of the items instead.
 
     Examples
     --------
@@ -369,8 +360,7 @@ def top_k(p: _Picker) -> Selection:
     >>> top_k([[1.0, 0.0], [1.0, 0.1], [0.0, 1.0]], 2, quality=[0.9, 0.8, 0.5]).indices
     array([0, 1])
     """
-    items = np.flatnonzero(p.available)
-    return p.of(items[np.argsort(-p.quality[items], kind="stable")[: p.k]])
+    return p.of(p._problem.best(p.k))
 
 
 def random(

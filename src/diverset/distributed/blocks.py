@@ -12,13 +12,11 @@ from __future__ import annotations
 
 import itertools
 import math
-import operator
 import os
 import sys
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
-from functools import reduce
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -46,6 +44,7 @@ def _dask() -> Any:
     try:
         import dask
         import dask.array
+        import dask.optimization
     except ImportError as error:
         raise MissingExtraError('features in blocks need Dask: pip install "diverset[dask]"') from error
     return dask
@@ -91,14 +90,6 @@ def same(a: Any) -> Any:
     return a
 
 
-def _written(tasks: Sequence[Task]) -> dict[Any, Any]:
-    """Dask graph of these tasks and of all tasks that they depend on."""
-    graph: dict[Any, Any] = {}
-    for each in tasks:
-        graph.update(each.graph)
-    return graph
-
-
 def _quiet() -> Any:
     """Turn off Dask's warning of large graphs, a setting that exists only after ``distributed`` was imported."""
     return _dask().config.set(_QUIET) if "distributed" in sys.modules else nullcontext()
@@ -111,7 +102,8 @@ def compute(tasks: Sequence[Task]) -> list[Any]:
     dask = _dask()
     with _quiet():
         get = dask.base.get_scheduler(cls=dask.array.Array)
-        return list(get(_written(tasks), [each.key for each in tasks]))
+        graph = {key: call for each in tasks for key, call in each.graph.items()}
+        return list(get(graph, [each.key for each in tasks]))
 
 
 def persist(tasks: Sequence[Task]) -> list[Task]:
@@ -128,19 +120,15 @@ def persist(tasks: Sequence[Task]) -> list[Task]:
 def tree_sum(parts: Sequence[Task]) -> Task:
     """A task that adds up the results of others, a few at a time, in a fixed order."""
     while len(parts) > 1:
-        parts = [task(_added, list(parts[i : i + _BRANCHES])) for i in range(0, len(parts), _BRANCHES)]
+        parts = [task(sum, list(parts[i : i + _BRANCHES])) for i in range(0, len(parts), _BRANCHES)]
     return parts[0]
-
-
-def _added(terms: list[Any]) -> Any:
-    return reduce(operator.iadd, terms[1:], np.array(terms[0]))
 
 
 def lazy_array(parts: Sequence[Task], lengths: Iterable[int], dtype: Any = np.float64, width: int | None = None) -> Any:
     """Dask array whose consecutive blocks are the results of tasks."""
     dask = _dask()
     name = _unique("rows")
-    graph = _written(parts)
+    graph = {key: call for part in parts for key, call in part.graph.items()}
     tail = () if width is None else (0,)
     for i, part in enumerate(parts):
         graph[(name, i, *tail)] = graph.pop(part.key)
@@ -263,14 +251,12 @@ def _joined(parts: list[Task], lengths: Sequence[int], row_bytes: int) -> tuple[
     groups: list[list[Task]] = []
     rows: list[int] = []
     for part, m in zip(parts, lengths, strict=True):
-        if groups and rows[-1] + m <= goal:
+        if groups and len(parts) > _FEW and rows[-1] + m <= goal:
             groups[-1].append(part)
             rows[-1] += int(m)
         else:
             groups.append([part])
             rows.append(int(m))
-    if len(parts) <= _FEW or len(groups) == len(parts):
-        return parts, list(lengths)
     return [g[0] if len(g) == 1 else task(_stacked, g, inline=True) for g in groups], rows
 
 
@@ -285,18 +271,14 @@ def _stacked(blocks: list[Any]) -> Any:
 
 def _tasks_of(x: Any) -> list[Task]:
     """Blocks of rows as tasks, each with its own part of the graph: with all of it, graphs would be long."""
-    from dask.core import flatten
-    from dask.optimization import cull
-
-    needed: Any = cull
-    flat: Any = flatten
-    keys = list(flat(x.__dask_keys__()))
+    dask = _dask()
+    keys = list(dask.core.flatten(x.__dask_keys__()))
     raw = x.__dask_graph__()
     graph = dict(x.__dask_optimize__(raw, keys))
     parts = []
     for key in keys:
         # The optimised graph does not contain a block that is on a worker already.
-        own = needed(graph, [key])[0] if key in graph else {key: raw[key]}
+        own = dask.optimization.cull(graph, [key])[0] if key in graph else {key: raw[key]}
         parts.append(Task(key, own, inline=len(own) == 1 and not hasattr(own[key], "done")))
     return parts
 

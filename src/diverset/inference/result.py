@@ -91,10 +91,7 @@ class Selection(Result):
     @cached_property
     def redundancy_before(self) -> float | None:
         """Redundancy of the set of the same size that is best by quality alone."""
-        if self._facts is None:
-            return None
-        facts = self._facts()
-        return facts.redundancy(facts.best(len(self)))
+        return None if self._facts is None else (facts := self._facts()).redundancy(facts.best(len(self)))
 
     def take(self, data: Any) -> Any:
         """The chosen rows of an array, sparse matrix, tensor, frame, column or list, in pick order.
@@ -111,10 +108,9 @@ class Selection(Result):
 
     def records(self) -> list[dict[str, Any]]:
         """One row per pick: rank, index, gain, and the label if items have labels."""
-        rows = enumerate(zip(self.indices, self.gains, strict=True), start=1)
-        records = [{"rank": rank, "index": int(i), "gain": float(gain)} for rank, (i, gain) in rows]
         labels = [{}] * len(self) if self.labels is None else [{"label": label} for label in self.labels]
-        return [record | label for record, label in zip(records, labels, strict=True)]
+        rows = zip(range(1, len(self) + 1), self.indices.tolist(), self.gains.tolist(), labels, strict=True)
+        return [{"rank": rank, "index": i, "gain": gain} | label for rank, i, gain, label in rows]
 
     def to_dict(self) -> dict[str, Any]:
         """The picks and the numbers about them, as a dictionary that can be written as JSON."""

@@ -36,17 +36,7 @@ if TYPE_CHECKING:
 
     Judgements: TypeAlias = Mapping[Any, Any] | Features
 
-__all__ = [
-    "Query",
-    "alpha_ndcg",
-    "err_ia",
-    "ndcg",
-    "precision",
-    "precision_ia",
-    "read_qrels",
-    "read_queries",
-    "subtopic_recall",
-]
+__all__ = ["alpha_ndcg", "err_ia", "ndcg", "precision", "precision_ia", "read_qrels", "read_queries", "subtopic_recall"]
 
 
 def subtopic_recall(ranking: Iterable[Any], judgements: Judgements, k: int | None = None) -> float:
@@ -269,23 +259,21 @@ def _weights(weights: Any, judged: Judged) -> FloatArray:
     if judged.given_subtopics < 0:
         if not isinstance(weights, Mapping):
             raise DiversetError("weights must be a mapping from subtopics to numbers, as judgements is one from items")
-        missing = [subtopic for subtopic in subtopics if subtopic not in weights]
-        if missing:
-            raise DiversetError(f"weights has no entry for subtopic {missing[0]!r}")
+        for subtopic in subtopics:
+            if subtopic not in weights:
+                raise DiversetError(f"weights has no entry for subtopic {subtopic!r}")
         w = np.array([as_number(weights[subtopic], name=f"weights[{subtopic!r}]") for subtopic in subtopics])
     else:
         w = as_real(weights, name="weights", shape=(None,))
         if len(w) != judged.given_subtopics:
             raise DiversetError(f"weights has {len(w)} entries for {judged.given_subtopics} subtopics")
         w = w[subtopics]
-    bad = ~(np.isfinite(w) & (w >= 0.0))
-    if bad.any():
-        at = int(np.argmax(bad))
-        raise DiversetError(f"the weight of subtopic {subtopics[at]!r} is {w[at]}; it must be 0 or more")
-    total = float(w.sum())
-    if total == 0.0:
+    for subtopic, weight in zip(subtopics, w.tolist(), strict=True):
+        if not 0.0 <= weight < math.inf:
+            raise DiversetError(f"the weight of subtopic {subtopic!r} is {weight}; it must be 0 or more")
+    if not w.any():
         raise DiversetError("the weights of all subtopics with a relevant item are 0; give one a positive weight")
-    return w / total
+    return w / float(w.sum())
 
 
 def read_qrels(path: str | Path) -> dict[str, dict[str, dict[str, float]]]:
