@@ -5,19 +5,13 @@ r"""L-ensembles of features that do not fit on one machine, and exact draws from
 matrix :math:`C = B^*B` is added up in a tree, :math:`D^2` numbers per block. The diagonal of K is a lazy dask array.
 Entries over a set A transfer :math:`|A|D` numbers.
 
-The sampler of :mod:`diverset.sampling.rejection` needs two operations on the items: propose one by the distribution
-:math:`|V_{\cdot j}|^2` of a column of the eigenvectors :math:`V = BA`, and read the rows of V that were proposed. Here
-a proposal takes three steps, of which only the first runs in this process:
-
-1. A column j of the draw and a level within its mass of 1 are drawn; the masses of the *blocks*, r numbers each, give
-   the block.
-2. On the worker of the block, stored cumulative sums over *segments* of rows give the segment.
-3. The rows of the segment, multiplied by A, give the row, whose r numbers are sent back.
-
-V is never stored: the workers hold 8r bytes for every 128 rows. All proposals of a batch of draws are sent together,
-:math:`m(H_m + 1)` for a draw of m items, which needs :math:`m H_m` on average; draws that need more send a second
-batch. So a batch takes two or three round trips, and a draw moves :math:`O(m \log m)` rows. Draws depend on the seed
-alone, not on the number of workers, nor (except for ties in rounding) on the blocks.
+The sampler of :mod:`diverset.sampling.rejection` proposes items by the distribution :math:`|V_{\cdot j}|^2` of a column
+of the eigenvectors :math:`V = BA`, and reads their rows of V. Here, a column j and a level within its mass of 1 are
+drawn in this process, and the masses of the *blocks* give the block. On its worker, stored cumulative sums over
+*segments* of 128 rows give the segment, and the rows of the segment times A give the row, whose r numbers are sent
+back. V is never stored. All proposals of a batch of draws are sent together, :math:`m(H_m + 1)` for a draw of m items,
+which needs :math:`m H_m` on average; draws that need more send a second batch. Draws depend on the seed alone, not on
+the number of workers, nor (except for ties in rounding) on the blocks.
 """
 
 from __future__ import annotations

@@ -144,17 +144,15 @@ def greedi(
 
     Notes
     -----
-    With m parts, OPT the best value of k items, and
-
-    * any nonnegative, monotone, submodular objective, the value found is at least
-      :math:`\frac{(1-1/e)^2}{\min(m, k)}\,\mathrm{OPT}` ([MirzasoleimanKarbasiSarkarKrause2013]_). The objective of
-      :func:`diverset.select` is submodular; it is nonnegative and monotone where every item adds something,
-      for instance with qualities that outweigh what is lost in volume;
-    * the determinant of the kernel itself, :math:`L_{ij} = e^{wq_i/2}S_{ij}e^{wq_j/2}` with k at most the rank, the
-      picks of the parts are a *composable core-set*: among them there are k items whose determinant is at least
-      :math:`O(k)^{-3k}` times the largest for ``"greedy"`` ([GollapudiMahabadiSivashankar2023]_),
-      :math:`O(k)^{-2k}` for ``"local-search"`` ([MahabadiIndykOveisGharanRezaei2019]_). Greedy then finds a set within
-      :math:`(k!)^2` of the best of the union ([CivrilMagdonIsmail2009]_).
+    With m parts and a nonnegative, monotone, submodular objective, the value found is at least
+    :math:`(1-1/e)^2 / \min(m, k)` times the best value of k items ([MirzasoleimanKarbasiSarkarKrause2013]_). The
+    objective of :func:`diverset.select` is submodular; it is nonnegative and monotone if every item adds something, for
+    instance with qualities that outweigh the loss of volume. For the determinant of the kernel,
+    :math:`L_{ij} = e^{wq_i/2}S_{ij}e^{wq_j/2}` with k at most the rank, the picks of the parts are a *composable
+    core-set*: among them there are k items whose determinant is at least :math:`O(k)^{-3k}` times the largest for
+    ``"greedy"`` ([GollapudiMahabadiSivashankar2023]_), :math:`O(k)^{-2k}` for ``"local-search"``
+    ([MahabadiIndykOveisGharanRezaei2019]_). Greedy then finds a set within :math:`(k!)^2` of the best of the union
+    ([CivrilMagdonIsmail2009]_).
 
     In practice the value is nearly that of :func:`diverset.select`, which takes more than two round trips. Each part
     sends k rows.

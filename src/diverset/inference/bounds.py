@@ -2,38 +2,11 @@ r"""Upper bounds on :math:`\log\det C_S` over the sets S of s items.
 
 Maximising it is the maximum-entropy sampling problem. :func:`size_bounds` are cheap: the s largest diagonal entries,
 and the s largest eigenvalues ([KoLeeQueyranne1995]_). The linx bound ([Anstreicher2020]_) and the factorisation bound
-([Nikolov2015]_) are concave programs. :func:`diverset.map_exact` uses the latter. Let :math:`C = \psi I + FF^*`, where
-:math:`\psi` is at most the smallest eigenvalue ([Li2024]_) and F has the rows :math:`f_i`. Then any positive definite
-:math:`\Theta` with eigenvalues :math:`\beta_1 \le \beta_2 \le \dots` gives
-
-.. math::
-
-    \log\det C_S \le \sum_{l=1}^s \left(\psi\beta_l(\Theta) - \log\beta_l(\Theta)\right)
-    + \sum_{i \in S} f_i \Theta f_i^* - s.
-
-This is a *linear* bound, :math:`\sum_{i \in S} g_i` plus a constant. It is valid for every :math:`\Theta`, so that the
-search for the best one may stop early (each of the s eigenvalues of :math:`C_S` satisfies
-:math:`\log\lambda \le \beta\lambda - \log\beta - 1`). The best :math:`\Theta` belongs to the x that maximises
-:math:`\Gamma_s(\sum_i x_i f_i^* f_i)` over the polytope. The concave function :math:`\Gamma_s` sums the logarithms of
-the largest eigenvalues plus :math:`\psi`, with the other eigenvalues spread evenly.
-
-*Probing* computes the bound with and without each single item, and finds pairs that exclude each other. For the sets
-that include item j, the linear bound :math:`v - s + \sum_{i \in S} g_i` becomes
-
-.. math::
-
-    \log\frac{C_{jj}|f_j|^2}{f_j \Theta^{-1} f_j^*} - \psi\frac{g_j}{|f_j|^2} + v - (s-1) + \sum_{i \in S - j} g_i',
-    \qquad r_i = \frac{f_i f_j^*}{|f_j|^2}, \qquad
-    g_i' = (f_i - r_i f_j)\,\Theta\,(f_i - r_i f_j)^* + \frac{\psi}{d}\,\frac{|r_i|^2 |f_j|^2}{\psi + |f_j|^2}.
-
-This bounds the child node that is conditioned on j, without a new eigendecomposition: :math:`\Theta` is compressed to
-the vectors orthogonal to :math:`f_j`, which multiplies its determinant by :math:`f_j\Theta^{-1}f_j^* / |f_j|^2`, and is
-:math:`1/d` along :math:`f_j`. Probing all items takes O(m^2 log m). An item that no better set can contain is excluded;
-an item that every better set must contain is included.
-
-*Conflicts*: given j, the same test for a second item finds pairs that no better set contains. Cliques of such pairs
-become blocks. At most one item may be chosen from each block, and the polytope of the bound has this constraint. For
-smooth kernels, the proof depends on it: otherwise two neighbours of weight one half would pass for a diverse set.
+([Nikolov2015]_) are concave programs. The latter is *linear*, :math:`\sum_{i \in S} g_i` plus a constant, with
+:math:`g_i = f_i \Theta f_i^*` and :math:`C = \psi I + FF^*`. It is valid for every positive definite :math:`\Theta`, so
+that the search for the best one may stop early. :func:`diverset.map_exact` uses it, over a polytope in which at most
+one item may be chosen from each *block*, a clique of pairs that no better set contains. *Probing* bounds the sets with
+and without each item, and finds such pairs. The page :doc:`/exact` derives the formulas.
 """
 
 from __future__ import annotations

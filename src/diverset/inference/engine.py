@@ -123,13 +123,7 @@ def independent_items(L: Array, items: IntArray) -> tuple[IntArray, Array]:
 
 
 def greedy_dense(
-    L: Array,
-    k: int,
-    *,
-    bonus: FloatArray,
-    weight: float,
-    limits: Limits,
-    given: IntArray | None = None,
+    L: Array, k: int, *, bonus: FloatArray, weight: float, limits: Limits, given: IntArray = NO_ITEMS
 ) -> Picks:
     """Up to k picks under a dense kernel (n, n); stops when every remaining item depends on the picks.
 
@@ -138,7 +132,7 @@ def greedy_dense(
     """
     n = len(L)
     L = L.astype(np.complex128 if L.dtype.kind == "c" else np.float64, copy=False)
-    given = independent_items(L, np.zeros(0, dtype=np.int64) if given is None else given)[0]
+    given = independent_items(L, given)[0]
     diagonal = np.ascontiguousarray(np.diagonal(L).real)
     width = min(n, k + len(given))
     with np.errstate(divide="ignore"):

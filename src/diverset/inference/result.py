@@ -27,14 +27,13 @@ class Selection(Result):
     Parameters
     ----------
     indices : ndarray of int64
-        Items, in the order they were picked (ascending if the method has no order).
+        Items, in the order in which they were picked (ascending if the method has no order).
     gains : ndarray of shape (len(indices),)
         Gain in the objective from each pick.
     log_det : float
         Log-determinant of the kernel (or similarity) over the set; ``-inf`` if the set exceeds the rank.
     objective : float
-        The value maximised: the log-determinant, or the quality-diversity trade-off of ``select``. It is the sum of the
-        gains.
+        The value maximised, the sum of the gains: the log-determinant, or the trade-off of ``select``.
     log_prob : float or None
         Log-probability under the DPP or k-DPP, if there is one.
     upper_bound : float or None

@@ -1,10 +1,9 @@
 r"""Greedy selection over rows of features, without forming their kernel.
 
 Each pick maximises ``bonus[i] + weight * log(residual)``, where the residual of item i is its squared distance to the
-span of the picks, the factor by which it multiplies the squared volume. When all remaining items depend on the picks,
-picking continues in the limit of a vanishing ridge: :math:`\det(S_Y + \varepsilon I)` is
-:math:`\varepsilon^{|Y|-D}\det(X_Y^*X_Y + \varepsilon I)`, so for :math:`\varepsilon \to 0` the next pick is the
-D-optimal one, ``bonus[i] + weight * log(1 + leverage)``.
+span of the picks. When all remaining items depend on the picks, picking continues in the limit of a vanishing ridge:
+:math:`\det(S_Y + \varepsilon I) = \varepsilon^{|Y|-D}\det(X_Y^*X_Y + \varepsilon I)`, so for
+:math:`\varepsilon \to 0` the next pick is the D-optimal one, ``bonus[i] + weight * log(1 + leverage)``.
 
 With few items, one compiled loop makes all picks. With many items, picks are made in rounds. At the start of a round,
 the items whose keys reach a *level* are updated, on all cores and in memory order. Those that still reach it are the
@@ -12,12 +11,9 @@ pool of the round. Picks are made from the pool as long as their keys reach the 
 level is a guess of the keys at the end of the round. It affects only the speed: if it is too high, the round ends
 early; if it is too low, the pool is large.
 
-The work is O(nD) per pick at worst, but most items stop early (see the compiled loops). The memory is O(n + kD).
-
-Sparse rows, such as word counts, stay sparse (:func:`greedy_sparse`). Each pick adds one dense direction z of length D
-and lowers the residual of item i by :math:`f_i (z \cdot x_i)^2`, which takes one product of the sparse matrix with a
-vector. In a basis Z of the span of the picks, the matrix :math:`M = \sum_{j \in Y} x_j x_j^\top` of the D-optimal rule
-is only as large as the rank. The work is O(nnz + tD) for pick t, the memory O(nnz + n + kD).
+The work is O(nD) per pick at worst, but most items stop early (see the compiled loops). The memory is O(n + kD). Sparse
+rows stay sparse (:func:`greedy_sparse`): pick t takes one product of the matrix with a vector, O(nnz + tD). The matrix
+:math:`M = \sum_{j \in Y} x_j x_j^\top` of the D-optimal rule is stored in a basis of the span of the picks.
 """
 
 from __future__ import annotations

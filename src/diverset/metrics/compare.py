@@ -27,12 +27,7 @@ METHODS = (*_WITH_DIAL, "top-k", "random")
 #: Settings of the dial that are tried.
 DIALS = tuple(i / 10 for i in range(1, 11))
 #: Measures from judgements, and their headings.
-MEASURES = {
-    "alpha_ndcg": "alpha-nDCG",
-    "ndcg": "nDCG",
-    "subtopic_recall": "subtopic recall",
-    "precision": "precision",
-}
+MEASURES = {"alpha_ndcg": "alpha-nDCG", "ndcg": "nDCG", "subtopic_recall": "subtopic recall", "precision": "precision"}
 #: Those, and measures of the picks alone.
 HEADINGS = MEASURES | {
     "kept": "quality kept",
