@@ -8,8 +8,8 @@ Blocks are recomputed whenever they are needed. If they fit into the memory of t
 keeps them there.
 """
 
+from diverset.distributed.greedy import greedi
 from diverset.distributed.model import likelihood_of
-from diverset.distributed.select import greedi
 from diverset.distributed.storage import ParquetRows, nystroem, read, rows_of
 
 __all__ = ["ParquetRows", "greedi", "likelihood_of", "nystroem", "read", "rows_of"]

@@ -100,7 +100,7 @@ class BlockFactor(RowFactor):
 
     def dropped(self) -> list[IntArray]:
         """Places of the removed rows in each block."""
-        return self.base.split(self.removed)
+        return list(self.base.split(self.removed))
 
     def tasks(self, function: Any, *shared: Any) -> list[Task]:
         """``function(rows, *shared)`` for the rows of every block."""

@@ -167,13 +167,11 @@ class Search:
         for i, side in enumerate(self.sides):
             s = self.n - k if side.flipped else k
             usable = np.flatnonzero(np.diagonal(side.kernel).real > side.floor)
-            if not 0 < s < len(usable):
-                best = min(best, (math.inf, i))
-                continue
-            C = side.kernel[np.ix_(usable, usable)]
-            linear = factorization(C, s, max_iter=12, accuracy=0.1, deadline=self.deadline)
-            assert linear is not None
-            best = min(best, (linear.value + side.offset + k * self.log_scale, i))
+            if 0 < s < len(usable):
+                C = side.kernel[np.ix_(usable, usable)]
+                linear = factorization(C, s, max_iter=12, accuracy=0.1, deadline=self.deadline)
+                assert linear is not None
+                best = min(best, (linear.value + side.offset + k * self.log_scale, i))
         found, i = best
         size = self.n - k if self.sides[i].flipped else k
         blank = np.packbits(np.zeros((self.n, self.n), dtype=bool))
@@ -301,7 +299,7 @@ class Search:
                 self._open(node, -negative)
             else:
                 self._expand(node, -negative)
-        if gap == 0.0 or not self.heap:
+        if gap == 0.0:
             self.heap.clear()
 
 

@@ -170,7 +170,7 @@ def _pick(representation: Representation, k: int, stop: float) -> Picks:
     if isinstance(representation, LowRankLikelihood) and representation.factor.base.dtype.kind != "c":
         factor = representation.factor
         if not isinstance(factor.base, np.ndarray) and not is_sparse(factor.base):
-            from diverset.distributed.select import greedy_factor
+            from diverset.distributed.greedy import greedy_factor
 
             return greedy_factor(factor, k, stop)
         plain = factor.transform is None and factor.rows is None and isinstance(factor.base, np.ndarray)

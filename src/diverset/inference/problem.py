@@ -94,12 +94,13 @@ class Problem:
     def _short(self) -> ShortLists | None:
         """The input of the compiled fast path; None if there are limits or another form of similarity."""
         limits, form = self.limits, self.similarity
-        plain = isinstance(form, Rows) and form.is_cosine and form.lone is None and is_short(form.X)
         limited = len(self.given) or len(limits.costs) or len(limits.groups) or not limits.available.all()
-        return ShortLists([form.X], [self.scores], self.k, None) if plain and not limited else None
+        if limited or not isinstance(form, Rows) or not form.is_cosine or form.lone is not None:
+            return None
+        return ShortLists([form.X], [self.scores], self.k, None) if is_short(form.X) else None
 
     def _top(self, k: int, limits: Limits) -> Picks:
-        left, chosen = limits.after(), []
+        left, chosen = limits.after(), list[int]()
         for i in np.argsort(-self.scores, kind="stable").tolist():
             if len(chosen) == k:
                 break
@@ -289,7 +290,7 @@ def read_problem(
     form: Similarity
     items: Items | None = None
     if is_blocked(features):
-        from diverset.distributed.select import BlockRows
+        from diverset.distributed.greedy import BlockRows
 
         for name, value in (("given_features", given_features), ("query", query)):
             if value is not None:

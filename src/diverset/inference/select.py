@@ -321,7 +321,7 @@ def _keeping(problem: Problem, keep: Any, method: str, window: int | None) -> Se
 
     def exchanged(trial: _Trial) -> _Trial | None:
         nearer = problem.exchange(trial.dial, trial.picks, share, _NEAR)
-        return nearer and trial._replace(picks=nearer, kept=problem.kept(nearer.positions) or 1.0)
+        return trial._replace(picks=nearer, kept=problem.kept(nearer.positions) or 1.0) if nearer else None
 
     def tried(t: float) -> _Trial:
         dial = 1.0 / (1.0 + math.exp(-t)) if t > -_LARGEST else 0.0

@@ -8,7 +8,7 @@ form                holds                                           serves
 :class:`Function`   rows and a function of two arrays of rows       "rbf" and callables; the matrix on demand
 ==================  ==============================================  ============================================
 
-The form for dask arrays is in :mod:`diverset.distributed.select`.
+The form for dask arrays is in :mod:`diverset.distributed.greedy`.
 """
 
 from __future__ import annotations

@@ -331,9 +331,9 @@ def _pick(query: Query, method: str, dial: float | None, generator: np.random.Ge
     if method == "dpp":
         return problem.greedy(dial or 0.0, problem.k, problem.given, problem.limits).positions
     # Baselines have fewer options, so the limits are passed as a mask of the items that cannot be picked.
-    options = {"quality": problem.quality, "scale": problem.scale, "similarity": query.similarity}
+    options: dict[str, Any] = {"rng": generator} if method == "random" else {"diversity": dial}
+    options |= {"quality": problem.quality, "scale": problem.scale, "similarity": query.similarity}
     options |= {"given": problem.given, "exclude": ~problem.limits.available}
-    options |= {"rng": generator} if method == "random" else {"diversity": dial}
     found = getattr(baselines, method.replace("-", "_"))(query.features, problem.k, **options)
     return np.asarray(found.indices, dtype=np.int64)
 

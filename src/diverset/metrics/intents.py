@@ -422,7 +422,7 @@ def read_queries(
                 raise DiversetError(
                     f"features is a list of (features, quality, judgements), and {name} is given as well"
                 )
-        return [_query(i, own, k, *more, None, None, None, options) for i, (own, *more) in enumerate(features)]
+        return [_query(i, X, k, q, grades, None, None, None, options) for i, (X, q, grades) in enumerate(features)]
     items = read_items(features)
     X, n, labels = items.features, items.n, items.labels
     called = (range(n) if labels is None else labels) if ids is None else list(ids)
