@@ -59,10 +59,7 @@ class _Picker:
             check_fits_in_memory(16 * self.k**2, what=what, remedy=remedy)
 
     def rounding(self, magnitude: float) -> float:
-        """Largest difference that rounding can cause between two sums of terms of this magnitude.
-
-        Duplicates of an item have the same similarities, but sums in another order differ in the last bit.
-        """
+        """Largest rounding difference of two sums of terms of this magnitude, as for duplicates of an item."""
         # The tolerance is for float64 arithmetic: differences between float32 similarities are not ignored.
         return _SLACK * min(self.similarity.rounding, 1e3 * EPS) * magnitude
 

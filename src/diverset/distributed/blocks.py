@@ -34,8 +34,6 @@ __all__ = ["Blocks", "Task", "by_block", "compute", "lazy_array", "on_rows", "pe
 _BRANCHES = 16
 #: Blocks are joined while there are more than `_FEW`, up to `_JOINED_BYTES` each.
 _FEW, _JOINED_BYTES = 64, 1 << 25
-#: Columns of numbers, one for each item, go to the workers with the graph once; Dask warns of that from 10 MB on.
-_QUIET = {"distributed.admin.large-graph-warning-threshold": "100GB"}
 #: Parts of task names: unique to the process, and a counter. Names derived from the content would need a hash of it.
 _PROCESS, _COUNT = uuid.uuid4().hex[:12], itertools.count()
 
@@ -54,10 +52,7 @@ def _dask() -> Any:
 
 
 class Task(NamedTuple):
-    """A call that is evaluated later, by :func:`compute` or :func:`persist`: a Dask graph and its key in that graph.
-
-    An `inline` task becomes a part of the one task that needs it, instead of a task of its own.
-    """
+    """A call for later: a Dask graph and its key. An `inline` call becomes part of the task that needs it."""
 
     key: Any
     graph: dict[Any, Any]
@@ -91,8 +86,10 @@ def same(a: Any) -> Any:
 
 
 def _quiet() -> Any:
-    """Turn off Dask's warning of large graphs, a setting that exists only after ``distributed`` was imported."""
-    return _dask().config.set(_QUIET) if "distributed" in sys.modules else nullcontext()
+    """Turn off Dask's warning of graphs above 10 MB: columns of numbers go to the workers with the graph once."""
+    if "distributed" not in sys.modules:  # which has the setting
+        return nullcontext()
+    return _dask().config.set({"distributed.admin.large-graph-warning-threshold": "100GB"})
 
 
 def compute(tasks: Sequence[Task]) -> list[Any]:
@@ -185,10 +182,7 @@ class Blocks:
 
     @classmethod
     def of(cls, features: Any, quality: Any = None, *, join: bool = True) -> Blocks:
-        """Blocks of a dask array or frame; `quality` is an array, or a dask array or column.
-
-        With `join`, many short blocks are joined into at least 64 blocks of at most 32 MB.
-        """
+        """Blocks of a dask array or frame; with `join`, many short blocks become at least 64 of at most 32 MB."""
         _dask()
         x = _as_dask_array(features, 2, "features")
         parts, lengths = _tasks_of(x), x.chunks[0]

@@ -84,17 +84,6 @@ def readable(block: Any) -> Array:
     return np.asarray(read_items(X).features)
 
 
-def _norms(X: Array, start: int) -> FloatArray:
-    """Squared norms of the rows; raises an error if one is not finite."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        norms = squared_norms(X)
-    if not np.isfinite(norms).all():
-        check_entries(X, start)
-        i = start + int(np.isfinite(norms).argmin())
-        raise KernelError(f"features[{i}] has a norm beyond the range of floats; divide the features by a constant")
-    return norms
-
-
 def _scanned(
     block: Any, columns: Columns, before: tuple[State, Any] | None, taken: IntArray, start: int, number: int, *,
     cosine: bool, weight: float, tolerance: float, Z: FloatArray, slack: FloatArray, inverse: FloatArray,
@@ -108,7 +97,11 @@ def _scanned(
     """
     X = readable(block)
     n, state = len(X), None if before is None else before[0]
-    norms = _norms(X, start) if state is None else state.norms
+    norms = squared_norms(X) if state is None else state.norms
+    if not np.isfinite(norms).all():
+        check_entries(X, start)
+        i = start + int(np.isfinite(norms).argmin())
+        raise KernelError(f"features[{i}] has a norm beyond the range of floats; divide the features by a constant")
     if cosine:
         # A row of zeros has no direction: its item is unlike every other.
         scale, factor = np.ones(n), np.divide(1.0, norms, out=np.zeros(n), where=norms > 0.0)
@@ -323,10 +316,6 @@ class BlockRows(Similarity):
     def _fetched(self, items: IntArray) -> Rows:
         """Some items, in the memory of this process."""
         return Rows(readable(self._blocks.fetch(items).astype(self._blocks.dtype)), cosine=self._cosine)
-
-    def columns(self, items: IntArray) -> FloatArray:
-        """Not available: it would need all rows."""
-        raise DiversetError("features are a dask array; pass features.compute() to compare all items with some")
 
     def among(self, items: IntArray) -> FloatArray:
         """Similarities among `items`."""

@@ -245,10 +245,7 @@ def _proposed(
 
 
 class BlockProposals:
-    """Data shared by all draws: the map A, of shape (D, r), with orthonormal :math:`V = BA`, and its masses by block.
-
-    The columns of A are scaled eigenvectors of C, orthonormalised again if needed.
-    """
+    """Data of all draws: the map A (D, r) of scaled eigenvectors, with orthonormal V = BA, and its masses by block."""
 
     def __init__(self, factor: BlockFactor, A: Array) -> None:
         self.factor = BlockFactor(factor.base, factor.removed)
@@ -297,10 +294,7 @@ class BlockProposals:
 
 
 class ElementaryDraw:
-    """Phase two of one draw, from the eigenvectors J: the accepted items, and a basis W of the remaining directions.
-
-    The steps are those of :mod:`diverset.sampling.rejection`, with many proposals at a time.
-    """
+    """Phase two of one draw, as in :mod:`diverset.sampling.rejection`; W is a basis of the remaining directions."""
 
     def __init__(self, J: IntArray) -> None:
         self.J = J

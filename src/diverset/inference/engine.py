@@ -109,10 +109,7 @@ def read_limits(
 
 
 def independent_items(L: Array, items: IntArray) -> tuple[IntArray, Array]:
-    """A largest independent subset of the items, in pivot order, and the Cholesky factor of its correlations.
-
-    Pivoting keeps the accuracy if some items nearly depend on others.
-    """
+    """A largest independent subset of the items, by pivoted Cholesky, and the factor of its correlations."""
     root = np.sqrt(np.maximum(np.diagonal(L).real[items], 0.0))
     items, root = items[root > 0.0], root[root > 0.0, None]
     block = L[np.ix_(items, items)] / root / root.T
@@ -125,11 +122,7 @@ def independent_items(L: Array, items: IntArray) -> tuple[IntArray, Array]:
 def greedy_dense(
     L: Array, k: int, *, bonus: FloatArray, weight: float, limits: Limits, given: IntArray = NO_ITEMS
 ) -> Picks:
-    """Up to k picks under a dense kernel (n, n); stops when every remaining item depends on the picks.
-
-    L is Hermitian positive semidefinite. Items at the positions `given` were shown already: they repel and are not
-    picked. The other arguments are those of :func:`diverset.inference.rows.greedy_rows`.
-    """
+    """Picks of `greedy_rows` under a positive semidefinite matrix, up to its rank; `given` are positions."""
     n = len(L)
     L = L.astype(np.complex128 if L.dtype.kind == "c" else np.float64, copy=False)
     given = independent_items(L, given)[0]

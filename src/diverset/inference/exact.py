@@ -55,18 +55,14 @@ _ROOT, _INNER = (60, 0.01, 8, bounds.NO_WEIGHT), (7, 0.5, 2, 1e-2)
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Node:
-    """Sets of `size` items that hold all of `inside`, and otherwise only items of `free`.
-
-    The other fields come from the parent: pairs of free items in conflict (packed bits), and the start and the step of
-    the search for a bound.
-    """
+    """Sets of `size` items that hold all of `inside`, and otherwise only items of `free`."""
 
     side: int
     size: int
     inside: IntArray
     free: IntArray
-    conflict: NDArray[np.uint8]
-    potential: FloatArray
+    conflict: NDArray[np.uint8]  # pairs of free items, in packed bits
+    potential: FloatArray  # start of the search for a bound
     step: float
 
 
@@ -380,10 +376,7 @@ def _sizes_and_start(dpp: DPP, k: int | None) -> tuple[list[int], IntArray]:
 
 
 def _solve_by_gains(dpp: DPP, k: int | None, deadline: float, gap: float) -> tuple[IntArray, float]:
-    r"""The best set and a bound on all others, computed from ``log_prob`` alone.
-
-    Gains only fall as a set grows, so the sum of the s largest gains bounds the gain of s further items.
-    """
+    """The best set and a bound on all others, computed from ``log_prob`` alone."""
     sizes, best = _sizes_and_start(dpp, k)
     value = log_det(dpp, best)
     spectral = np.concatenate([[0.0], np.cumsum(dpp._spectrum.support[::-1])])
@@ -399,6 +392,7 @@ def _solve_by_gains(dpp: DPP, k: int | None, deadline: float, gap: float) -> tup
         left = s - len(inside)
         if left > len(free):
             return
+        # Gains only fall as a set grows, so the sum of the largest ones bounds the gain of all further items.
         bound = min(base + float(gains[:left].sum()), float(spectral[s]))
         if bound > value + tolerance:
             heapq.heappush(heap, (-bound, next(count), s, inside, free, gains, base))

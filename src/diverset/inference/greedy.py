@@ -191,11 +191,7 @@ def _pick(representation: Representation, k: int, stop: float) -> Picks:
 
 
 def _pick_nonsymmetric(form: Form, k: int, stop: float) -> Picks:
-    r"""Greedy picks under a nonsymmetric kernel ([GartrellEtAl2021]_).
-
-    Item i multiplies the determinant by :math:`L_{ii} - L_{iY} L_Y^{-1} L_{Yi}`. The elimination of :math:`L_Y` is
-    extended to all rows and columns, so a pick needs one column and one row of L and :math:`O(n|Y|)` operations.
-    """
+    """Greedy picks under a nonsymmetric kernel ([GartrellEtAl2021]_), by elimination in all rows and columns."""
     column, row, gains = _reader(form)
     n = form.n
     noise = np.abs(gains)

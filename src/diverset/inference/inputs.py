@@ -57,10 +57,7 @@ class Items(NamedTuple):
 
 
 def read_items(features: Any, *, name: str = "features") -> Items:
-    """Read features of any supported type.
-
-    float32 and float64 stay as they are; other numbers become float64. Entries are not checked here.
-    """
+    """Features of any supported type as float32, or else as float64; entries are not checked here."""
     if type(features) is not np.ndarray:
         if is_sparse(features):
             if features.dtype.kind not in "biuf":
@@ -132,11 +129,7 @@ def _list_column(cells: Array, name: str) -> Any:
 
 
 def as_column(values: Any, n: int, *, name: str, labels: Any = None, infinite: bool = False) -> FloatArray:
-    """One finite number per item, as a new float64 array; `values` is a list, an array, a tensor or a frame's column.
-
-    `labels` is the index of the features. If the column has an index, the two must be equal. If `infinite` is true,
-    -inf is allowed.
-    """
+    """One finite number per item, as a new array; with `infinite`, -inf is allowed. An index must equal `labels`."""
     if type(values) is not np.ndarray:
         values = _column_values(values, name, labels)
     column = as_real_or_complex(values, name=name, ndim=1)
@@ -157,10 +150,7 @@ def as_column(values: Any, n: int, *, name: str, labels: Any = None, infinite: b
 
 
 def as_positions(values: Any, n: int, *, name: str, labels: Any = None) -> IntArray:
-    """Ascending positions of items, given as positions, a boolean mask, or labels from the index of the features.
-
-    Integers are positions. Other values, and a pandas index, are looked up in `labels`.
-    """
+    """Ascending positions, from positions, a boolean mask, or labels (of a pandas index, or not integers)."""
     if values is None:
         return NO_ITEMS
     if hasattr(values, "equals") and hasattr(values, "get_indexer"):
@@ -219,10 +209,7 @@ def as_groups(values: Any, n: int, *, labels: Any = None) -> IntArray:
 
 
 def take_rows(data: Any, rows: IntArray) -> Any:
-    """The given rows of an array, tensor, sparse matrix, frame, column or list, as a container of the same type.
-
-    If `data` is None, so is the result.
-    """
+    """The given rows of an array, tensor, sparse matrix, frame, column or list, in the same type; None for None."""
     if data is None:
         return None
     if is_sparse(data):

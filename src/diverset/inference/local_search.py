@@ -34,10 +34,7 @@ _REFRESH = 50
 
 
 class SubsetState:
-    """A set, with the effect of every addition, removal and exchange on the determinant.
-
-    `diagonal` is that of L, and ``row(j)`` gives row j of L.
-    """
+    """A set, with the effect of each change on the determinant; `diagonal` is that of L, ``row(j)`` is row j of L."""
 
     def __init__(self, diagonal: FloatArray, row: Callable[[int], Array], members: Iterable[int] = ()) -> None:
         self.n = len(diagonal)
@@ -111,10 +108,7 @@ class SubsetState:
         return ratios
 
     def move(self, *, a: int = -1, j: int = -1) -> bool:
-        """Remove the a-th member and add item j; -1 stands for none.
-
-        Returns False, without j, if j depends on the others up to rounding.
-        """
+        """Remove the a-th member and add item j (-1 for none); False, without j, if j depends on the others."""
         if a >= 0:
             self._delete(a)
         self._moves += 1

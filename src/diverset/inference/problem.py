@@ -111,12 +111,10 @@ class Problem:
         return Picks(positions, self.scores[positions], None)
 
     def exchange(self, dial: float, picks: Picks, share: float, width: float) -> Picks | None:
-        """Exchange one pick so that the share of quality kept is from `share` to ``share + width``.
+        """Exchange one pick, with the largest volume, so that from `share` to ``share + width`` of quality is kept.
 
-        Of the possible exchanges, the one of largest volume is made. With P the inverse of S over the set and T = S P,
-        replacing a by j multiplies the determinant by :math:`P_{aa} r_j + T_{ja}^2`, where r is the residual of item j
-        given the set. At most ``max(64, 4 k)`` items j are tried, evenly spaced among those with a suitable score. The
-        result is None if there is no such set, or if there are group caps or costs.
+        At most ``max(64, 4 k)`` items are tried, evenly spaced among those with a suitable score. The result is None if
+        there is no such set, or if there are group caps or costs.
         """
         Y, quality, limits = picks.positions, self.quality, self.limits
         limited = len(limits.groups) or len(limits.costs) or not self.similarity.has_columns
@@ -138,6 +136,7 @@ class Problem:
         P, C = np.linalg.inv(S[: len(base), : len(base)]), S[len(base) :, : len(base)]
         T = C @ P
         residual = np.maximum(np.diagonal(S)[len(base) :] - np.einsum("ij,ij->i", T, C), 0.0)
+        # Factors by which replacing a (column) by j (row) multiplies the determinant.
         ratios = np.diagonal(P)[:k] * residual[:, None] + T[:, :k] ** 2
         j, a = divmod(int(np.where(allowed, ratios, -math.inf).argmax()), k)
         positions = np.where(np.arange(k) == a, others[j], Y)
@@ -226,10 +225,7 @@ class Problem:
         return items[np.argsort(-self.scores[items], kind="stable")[:k]]
 
     def kept(self, positions: IntArray) -> float | None:
-        """Share of quality kept: 0 at the mean quality of all candidates, 1 at that of the best k; None without scores.
-
-        Candidates are the available items. Quality means the scores before calibration, whatever the scale.
-        """
+        """Share of quality kept: 0 at the mean of all candidates, 1 at that of the best k; None without scores."""
         if self.quality is None or len(positions) == 0:
             return None
         mean, top = self._mean_and_top(len(positions))
@@ -396,10 +392,7 @@ def is_short(features: Any) -> bool:
 
 
 class ShortLists:
-    """Lists of candidates with calibrated and sorted scores, for picks at any dial.
-
-    All `lists` are short arrays (:func:`is_short`) of the same width and precision.
-    """
+    """Short arrays (:func:`is_short`) of one width and precision, with calibrated scores, for picks at any dial."""
 
     def __init__(self, lists: Sequence[Array], quality: Sequence[Any] | None, k: Any, scale: str | None) -> None:
         m, n, D, dtype = len(lists), max(map(len, lists)), lists[0].shape[1], lists[0].dtype

@@ -183,10 +183,7 @@ def _pick_in_rounds(
 
 
 def rounding(D: int, dtype: Any) -> float:
-    """Bound on the rounding error of (z . x)^2 for unit vectors, computed in this dtype.
-
-    Partial sums have at most D / 2 terms each. The bound covers the unlikely case that all errors have the same sign.
-    """
+    """Bound on the rounding error of (z . x)^2 for unit vectors in this dtype, even if all errors have one sign."""
     return max(8.0 * math.sqrt(D), 0.5 * D) * float(np.finfo(dtype).eps) + 4.0 * EPS
 
 
@@ -272,10 +269,7 @@ def greedy_sparse(
     limits: Limits,
     given: IntArray,
 ) -> Picks:
-    """Up to k picks among the rows of a CSR matrix of float64 without duplicate entries.
-
-    `given` are positions of items already shown, which repel; the other arguments are those of :func:`greedy_rows`.
-    """
+    """Picks of :func:`greedy_rows` for a CSR matrix of float64 without duplicates; `given` are positions."""
     n, D = X.shape
     k = min(k, n)
     most = k + len(given)
@@ -321,12 +315,8 @@ class _Span:
 
     def __init__(self, X: Any, factor: FloatArray, most: int) -> None:
         self._X, self._factor = X, factor
-        self._Z = np.zeros((most, X.shape[1]))
-        self._t = 0
-
-    @property
-    def Z(self) -> FloatArray:
-        return self._Z[: self._t]
+        self._all = np.zeros((most, X.shape[1]))
+        self.Z = self._all[:0]
 
     def _row(self, i: int) -> FloatArray:
         row = np.zeros(self._X.shape[1])
@@ -343,8 +333,9 @@ class _Span:
         for _ in range(2):  # two passes give orthogonality to rounding error
             z -= self.Z.T @ (self.Z @ z)
         z /= math.sqrt(z @ z)
-        self._Z[self._t] = z
-        self._t += 1
+        t = len(self.Z)
+        self._all[t] = z
+        self.Z = self._all[: t + 1]
         residual -= self._factor * (self._X @ z) ** 2
 
     def leverages(self, chosen: IntArray) -> tuple[FloatArray, FloatArray]:

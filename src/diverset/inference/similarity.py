@@ -72,9 +72,9 @@ class Similarity(abc.ABC):
         self.rounding = rounding
         self.unit = unit
 
-    @abc.abstractmethod
     def columns(self, items: IntArray) -> FloatArray:
-        """Similarities of all items to `items`, in a new array of shape (n, len(items))."""
+        """Similarities of all items to `items`, in a new array of shape (n, len(items)); not for dask arrays."""
+        raise DiversetError("features are a dask array; pass features.compute() to compare all items with some")
 
     def column(self, item: int) -> FloatArray:
         """Similarities of all items to one, of shape (n,)."""
@@ -282,10 +282,7 @@ class Matrix(Similarity):
         return Picks(np.concatenate([done, more.positions]), np.concatenate([picks.gains, more.gains]), spent)
 
     def _coordinates(self, chosen: IntArray) -> FloatArray:
-        """Rows whose inner products are the similarities, if every item depends on the chosen items.
-
-        The rows are the Cholesky coordinates of all items with respect to the independent items among the chosen.
-        """
+        """Cholesky coordinates of all items in the independent ones of the chosen, on which every item depends."""
         basis, R = independent_items(self.S, chosen)
         root = np.sqrt(np.diagonal(self.S)[basis])[:, None]
         return np.ascontiguousarray(solve_lower(R, self.S[basis] / root).T)
@@ -394,10 +391,7 @@ def _check_block(block: Array, m: int, n: int) -> None:
 
 
 def _safe_rows(X: Any, norms: FloatArray, cosine: bool) -> tuple[Any, FloatArray]:
-    """Rows whose squared norms neither overflow nor underflow; raises an error for entries that are not finite.
-
-    Under the cosine, a row may be divided by its largest entry. Otherwise a row that is too long raises an error.
-    """
+    """Rows whose squared norms neither overflow nor underflow: divided by their largest entry, under the cosine."""
     odd = np.flatnonzero(~(norms < _SAFE[1]) | (norms < _SAFE[0]))
     rows = X[odd].toarray() if is_sparse(X) else X[odd]
     if not np.isfinite(rows).all():

@@ -86,8 +86,8 @@ def map_double_greedy(dpp: DPP, *, rng: RNGLike = None, randomized: bool = True)
     inverse = hermitian_inverse(R)
     growing = state_of(dpp)
     for i in range(m):
-        gain = _log(float(growing.addition_ratios()[ground[i]]))
-        loss = _log(float(inverse[i, i].real))
+        ratios = float(growing.addition_ratios()[ground[i]]), float(inverse[i, i].real)
+        gain, loss = (math.log(x) if x > 0.0 else -math.inf for x in ratios)
         if randomized:
             up, down = max(gain, 0.0), max(loss, 0.0)
             add = up + down == 0.0 or float(generator.random()) * (up + down) < up
@@ -100,10 +100,6 @@ def map_double_greedy(dpp: DPP, *, rng: RNGLike = None, randomized: bool = True)
             # Divide first: if the kernel has tiny entries, products of entries of its inverse overflow.
             inverse -= np.outer(column, (column / column[i].real).conj())
     return make_selection(dpp, growing.members)
-
-
-def _log(x: float) -> float:
-    return math.log(x) if x > 0.0 else -math.inf
 
 
 def map_nonmonotone(dpp: DPP, *, eps: float = 0.1) -> Selection:

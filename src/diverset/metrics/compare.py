@@ -385,10 +385,7 @@ def _best(settings: Sequence[Setting], measure: str | None, share: float) -> Set
 
 
 def _interval(differences: FloatArray) -> FloatArray:
-    """Mean over queries, the first axis, and its 95% bootstrap interval (percentiles): three rows.
-
-    All columns have the same resamples, so that settings are compared on the same queries.
-    """
+    """Mean over queries (first axis) and its 95% bootstrap interval, with the same resamples for all columns."""
     n, mean = len(differences), differences.mean(axis=0)
     if n < 2:
         return np.stack([mean, mean + math.nan, mean + math.nan])
@@ -413,11 +410,7 @@ def _sameness(settings: Sequence[Setting], top: Sequence[IntArray]) -> list[str]
 def _decide(
     best: Setting, top: Setting, scores: FloatArray, reference: FloatArray, measure: str
 ) -> tuple[Setting, list[str]]:
-    """The setting to use, and how sure that is.
-
-    The best setting was chosen for its score on these queries, so the choice is repeated on one half of the queries and
-    scored on the other. If it loses to top-k there, top-k is the setting to use.
-    """
+    """The setting to use, and remarks: top-k, if a setting chosen on half of the queries loses to it on the others."""
     words, n = MEASURES[measure], len(reference)
     if n < 2:
         return best, [f"{best.name} has the highest {words}, on one query: judge more before you rely on it"]
