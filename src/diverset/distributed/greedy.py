@@ -8,10 +8,7 @@ the largest key of its other items, its *rest*. The candidates of all blocks for
 picked from the pool by the same rule as long as the best key is above the rest of every block, since no other item can
 then be better. Otherwise the blocks that may hold a better item are scanned again, in one round trip. The keys that
 decide are computed in this process, by the same compiled code and from the same rows as on one machine; the workers
-only compute bounds. So the picks are the same, and ties go to the first item.
-
-A worker stores 28 bytes per row: the norm, the bound, its step and its key. A round trip sends the directions of the
-picks to a block, and its candidates back.
+only compute bounds. So the picks are the same, and ties go to the first item. A worker stores 28 bytes per row.
 """
 
 from __future__ import annotations

@@ -170,15 +170,12 @@ class BlockLikelihood(LowRankLikelihood):
 
 
 def likelihood_of(features: Any, quality: Any = None) -> tuple[Any, range]:
-    """Representation of the DPP of features in blocks, and its labels.
-
-    One pass over the features. With at least as many features as items the rows are fetched: the dense kernel is
-    smaller.
-    """
+    """Representation of the DPP of features in blocks, and its labels; takes one pass over the features."""
     blocks = Blocks.of(features, quality)
     n, width = blocks.shape
     if width < n:
         return BlockLikelihood.from_rows(BlockFactor(blocks)), range(n)
+    # With at least as many features as items, the dense kernel is smaller, and the rows are fetched.
     from diverset.core.eigenpairs import likelihood_of_matrix
 
     check_fits_in_memory(

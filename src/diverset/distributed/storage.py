@@ -116,12 +116,8 @@ def rows_of(features: Any, rows: IntArray) -> Array:
 class ParquetRows:
     """Rows of Parquet files: columns as dask arrays, and some rows with all their columns.
 
-    Parameters
-    ----------
-    path : str
-        A file, a folder of ``.parquet`` files (in the order of their names), or an fsspec address of either.
-    block_bytes : int
-        Row groups are joined to blocks of about this size.
+    `path` is a file, a folder of ``.parquet`` files (in the order of their names), or an fsspec address of either. Row
+    groups are joined to blocks of about `block_bytes`.
     """
 
     def __init__(self, path: str, *, block_bytes: int = BLOCK_BYTES) -> None:

@@ -98,13 +98,12 @@ def read_limits(
     if (groups is None) != (per_group is None):
         raise DiversetError("groups and per_group go together; give both or neither")
     if costs is not None:
-        limits = replace(limits, costs=as_costs(costs, n, labels=labels), budget=check_positive(budget, name="budget"))
+        limits.costs, limits.budget = as_costs(costs, n, labels=labels), check_positive(budget, name="budget")
     if groups is not None:
-        numbers = as_groups(groups, n, labels=labels)
-        cap = check_size(per_group, name="per_group")
+        limits.groups, cap = as_groups(groups, n, labels=labels), check_size(per_group, name="per_group")
         if cap == 0:
             raise DiversetError("per_group is 0, so nothing could be picked; give at least 1")
-        limits = replace(limits, groups=numbers, caps=np.full(numbers.max(initial=-1) + 1, cap, dtype=np.int64))
+        limits.caps = np.full(limits.groups.max(initial=-1) + 1, cap, dtype=np.int64)
     return limits
 
 

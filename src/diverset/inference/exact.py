@@ -46,8 +46,6 @@ _TOLERANCE = 1e-10
 _WELL_CONDITIONED = 1e6
 #: Random starts of the local search before the tree search; nodes between two attempts to round weights to a set.
 _STARTS, _ROUND_EVERY = 24, 50
-
-
 # Effort per node: eigendecompositions, accuracy of the bound, rounds of fixing, smallest weight.
 # A larger smallest weight makes the eigenvalue problem smaller; the slightly weaker bound does not enlarge the tree.
 _ROOT, _INNER = (60, 0.01, 8, bounds.NO_WEIGHT), (7, 0.5, 2, 1e-2)

@@ -177,9 +177,7 @@ def _improve_by_log_probs(dpp: DPP, start: IntArray, *, sized: bool, max_iter: i
         if not sized:
             neighbours += [removed, [np.append(best, j) for j in others]]
         found = best
-        for sets in neighbours:
-            if len(sets) == 0:
-                continue
+        for sets in filter(len, neighbours):
             ordered = np.sort(np.array(sets, dtype=np.int64).reshape(len(sets), -1), axis=1)
             values = dpp._log_probs(ordered) + dpp.log_normalizer
             if values.max() > value + TOLERANCE:

@@ -44,7 +44,7 @@ def subtopic_recall(ranking: Iterable[Any], judgements: Judgements, k: int | Non
 
     .. math::  \frac{1}{|T|} \Bigl| \bigcup_{r \le k} T(d_r) \Bigr|,
 
-    where T(d) are the subtopics item d is relevant to, and T those of all judged items.
+    where T(d) are the subtopics item d is relevant to, and T those of all judged items. It is 0 if nothing is relevant.
 
     Parameters
     ----------
@@ -56,11 +56,6 @@ def subtopic_recall(ranking: Iterable[Any], judgements: Judgements, k: int | Non
         grade of 0 or below is not relevant. Subtopics without a relevant item are ignored.
     k : int, optional
         Depth; by default the length of the ranking.
-
-    Returns
-    -------
-    float
-        Between 0 and 1; 0 if nothing is relevant.
 
     Examples
     --------

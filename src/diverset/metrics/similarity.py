@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["intra_list_diversity", "log_volume", "mean_pairwise_similarity", "vendi_score"]
 
-#: How far the similarity of an item to itself may be from 1: the rounding of float32 sums.
-_UNIT_DIAGONAL = 1e-6
-
 
 def log_volume(
     similarity_or_features: Features,
@@ -164,7 +161,7 @@ def _spectrum(X_or_K: Any, kernel: SimilarityLike) -> FloatArray:
         M, rounding = _similarities(X_or_K, None, kernel)
         n = len(M)
         off = np.abs(np.diagonal(M) - 1.0)
-        if n and off.max() > _UNIT_DIAGONAL:
+        if n and off.max() > 1e-6:  # the rounding of float32 sums
             i = int(off.argmax())
             raise KernelError(
                 f"the similarity of item {i} to itself is {M[i, i]:.6g}; the Vendi score needs ones "
