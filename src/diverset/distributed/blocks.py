@@ -48,9 +48,6 @@ def _dask() -> Any:
     return dask
 
 
-# tasks -------------------------------------------------------------------------------------------------------------
-
-
 class Task(NamedTuple):
     """A call for later: a Dask graph and its key. An `inline` call becomes part of the task that needs it."""
 
@@ -132,9 +129,6 @@ def lazy_array(parts: Sequence[Task], lengths: Iterable[int], dtype: Any = np.fl
     chunks = (tuple(int(m) for m in lengths), *(() if width is None else ((int(width),),)))
     layers = dask.highlevelgraph.HighLevelGraph.from_collections(name, graph, dependencies=())
     return dask.array.Array(layers, name, chunks, dtype=np.dtype(dtype))
-
-
-# blocks ------------------------------------------------------------------------------------------------------------
 
 
 def as_block(block: Any) -> Any:

@@ -3,11 +3,9 @@ r"""Conversion of all supported inputs, and calibration of scores.
 Arrays, lists, sparse matrices, memory maps, tensors, frames and columns are accepted. Objects of other libraries are
 recognised by their methods, so those libraries are not imported.
 
-Scores are calibrated so that the meaning of the dial does not depend on their unit. The scale ``"rank"`` is
-:math:`z_i = -\log_2 r_i` with r the rank, 1 for the best; equal scores share their mean rank. Each doubling of the rank
-costs 1, so picks depend neither on the number of poor candidates nor on the gaps between scores. This default was
-chosen on data with relevance judgements. ``"standard"`` is :math:`(q_i - \bar q) / \mathrm{sd}(q)`; None keeps the
-scores.
+Scores are calibrated so that the meaning of the dial does not depend on their unit. The scale ``"rank"`` is :math:`z_i
+= -\log_2 r_i` with r the rank, 1 for the best; equal scores share their mean rank. So picks depend neither on the
+number of poor candidates nor on the gaps between scores. ``"standard"`` is :math:`(q_i - \bar q) / \mathrm{sd}(q)`.
 """
 
 from __future__ import annotations

@@ -63,8 +63,6 @@ class Problem:
         """Number of items, including the rows of ``given_features``, which come last."""
         return self.similarity.n
 
-    # picks ----------------------------------------------------------------------------------------------------------
-
     def picks(self, dial: float, window: int | None = None) -> Picks:
         """Greedy picks, repelled by all the shown items and picks, or by the last `window` of them; O(n D w) each."""
         if window is None or dial == 0.0:
@@ -86,8 +84,11 @@ class Problem:
             quick = self._short.picks(dial)
             if quick is not None:
                 return quick
-        prices = dial * np.log(limits.costs) if len(limits.costs) else np.zeros(self.n)
-        picks = self.similarity.greedy(k, (1.0 - dial) * self.scores - prices, dial, limits, given)
+        bonus = (1.0 - dial) * self.scores
+        if len(limits.costs) == 0:
+            return self.similarity.greedy(k, bonus, dial, limits, given)
+        prices = dial * np.log(limits.costs)
+        picks = self.similarity.greedy(k, bonus - prices, dial, limits, given)
         return replace(picks, gains=picks.gains + prices[picks.positions])
 
     @cached_property
@@ -185,8 +186,6 @@ class Problem:
             volumes = np.log(self.similarity.pivots(np.concatenate([self.given, positions]))[len(self.given) :])
         # Past the rank a volume is -inf, which a dial of 0 does not count.
         return (1.0 - dial) * self.scores[positions] + (dial * volumes if dial else 0.0)
-
-    # the result -----------------------------------------------------------------------------------------------------
 
     def selection(
         self, dial: float, picks: Picks, *, bound: float | None = None, notes: tuple[str, ...] = ()
