@@ -82,6 +82,11 @@ def same(a: Any) -> Any:
     return a
 
 
+def _written(tasks: Sequence[Task]) -> dict[Any, Any]:
+    """Dask graph of these tasks and of all tasks that they depend on."""
+    return {key: call for each in tasks for key, call in each.graph.items()}
+
+
 def _quiet() -> Any:
     """Turn off Dask's warning of graphs above 10 MB: columns of numbers go to the workers with the graph once."""
     if "distributed" not in sys.modules:  # which has the setting
@@ -96,8 +101,7 @@ def compute(tasks: Sequence[Task]) -> list[Any]:
     dask = _dask()
     with _quiet():
         get = dask.base.get_scheduler(cls=dask.array.Array)
-        graph = {key: call for each in tasks for key, call in each.graph.items()}
-        return list(get(graph, [each.key for each in tasks]))
+        return list(get(_written(tasks), [each.key for each in tasks]))
 
 
 def persist(tasks: Sequence[Task]) -> list[Task]:
@@ -122,7 +126,7 @@ def lazy_array(parts: Sequence[Task], lengths: Iterable[int], dtype: Any = np.fl
     """Dask array whose consecutive blocks are the results of tasks."""
     dask = _dask()
     name = _unique("rows")
-    graph = {key: call for part in parts for key, call in part.graph.items()}
+    graph = _written(parts)
     tail = () if width is None else (0,)
     for i, part in enumerate(parts):
         graph[(name, i, *tail)] = graph.pop(part.key)
