@@ -186,9 +186,9 @@ def on_cluster(n_workers: int, n: int, length: int = BLOCK, *, join: bool = True
         found[name] = (time.perf_counter() - start, trips)
         return answer
 
-    from diverset.distributed import greedy, model, sampling
+    from diverset.distributed import greedy, model
 
-    patched = (module, model, sampling, greedy)
+    patched = (module, model, greedy)
     few = module._FEW
     with (
         LocalCluster(

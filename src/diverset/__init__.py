@@ -48,8 +48,7 @@ if TYPE_CHECKING:
     )
     from diverset.images.pick import pick_images
     from diverset.inference import Selection, map_exact, map_greedy, map_local_search
-    from diverset.inference.many import select_many
-    from diverset.inference.select import select, selection_law
+    from diverset.inference.select import select, select_many, selection_law
     from diverset.metrics.compare import compare
     from diverset.sampling.intermediate import sample_kernel
     from diverset.structured import FactorGraph, StructuredDPP
@@ -65,8 +64,7 @@ else:
             ],
             "inference": ["Selection", "map_exact", "map_greedy", "map_local_search"],
             "images.pick": ["pick_images"],
-            "inference.many": ["select_many"],
-            "inference.select": ["select", "selection_law"],
+            "inference.select": ["select", "select_many", "selection_law"],
             "metrics.compare": ["compare"],
             "threads.find": ["find_threads"],
             "sampling.intermediate": ["sample_kernel"],

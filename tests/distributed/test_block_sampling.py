@@ -5,7 +5,7 @@ import pytest
 
 import diverset as dv
 import reference
-from diverset.distributed.sampling import SEGMENT, BlockProposals, ElementaryDraw
+from diverset.distributed.model import SEGMENT, BlockProposals, ElementaryDraw
 
 da = pytest.importorskip("dask.array", reason="Dask is not installed")
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import diverset as dv
-from diverset.inference.budgeted import map_budgeted
+from diverset.inference.greedy import map_budgeted
 from kernels_for_tests import LIKELIHOOD_KERNELS, duplicated, wishart
 
 

@@ -11,7 +11,7 @@ import scipy.sparse
 import diverset as dv
 from diverset import baselines
 from diverset.errors import DiversetError, DiversetWarning, LabelError, SizeError
-from diverset.inference import scores
+from diverset.inference import inputs
 
 RNG = np.random.default_rng(0)
 METHODS = {"select": dv.select, **{name: getattr(baselines, name) for name in baselines.__all__ if name != "random"}}
@@ -53,16 +53,16 @@ def test_the_law_does_not_depend_on_the_unit_either():
 
 def test_the_scales_are_their_formulas():
     q = np.array([3.0, 1.0, 3.0, -math.inf, 7.0])
-    np.testing.assert_allclose(scores.calibrated(q, "rank"), -np.log2([2.5, 4.0, 2.5, math.inf, 1.0]))
+    np.testing.assert_allclose(inputs.calibrated(q, "rank"), -np.log2([2.5, 4.0, 2.5, math.inf, 1.0]))
     known = q[q > -math.inf]
     expected = (q - known.mean()) / known.std()
-    np.testing.assert_allclose(scores.calibrated(q, "standard"), expected, rtol=1e-15)
-    assert scores.calibrated(q, None) is q
+    np.testing.assert_allclose(inputs.calibrated(q, "standard"), expected, rtol=1e-15)
+    assert inputs.calibrated(q, None) is q
     for scale in ("rank", "standard"):
-        np.testing.assert_array_equal(np.ptp(scores.calibrated(np.full(4, 0.1), scale)), 0.0)
-        assert len(scores.calibrated(np.zeros(0), scale)) == 0
+        np.testing.assert_array_equal(np.ptp(inputs.calibrated(np.full(4, 0.1), scale)), 0.0)
+        assert len(inputs.calibrated(np.zeros(0), scale)) == 0
     huge = np.array([1e308, -1e308, 0.0])
-    np.testing.assert_allclose(scores.calibrated(huge, "standard"), np.array([1.0, -1.0, 0.0]) * math.sqrt(1.5))
+    np.testing.assert_allclose(inputs.calibrated(huge, "standard"), np.array([1.0, -1.0, 0.0]) * math.sqrt(1.5))
     with pytest.raises(DiversetError, match="scale is 'z'"):
         dv.select(np.eye(3), 2, quality=[1, 2, 3], scale="z")
 
@@ -163,7 +163,7 @@ def test_objective_gains_and_bound_agree(method, given, scale):
     X, q = clustered(14, 6, seed=1)
     d = 0.6
     found = dv.select(X, 4, quality=q, given=given, method=method, diversity=d, scale=scale, rng=0)
-    S, z = dv.kernels.cosine(X), scores.calibrated(q, scale)
+    S, z = dv.kernels.cosine(X), inputs.calibrated(q, scale)
     shown = [] if given is None else given
     both = [*found, *shown]
     volume = np.linalg.slogdet(S[np.ix_(both, both)])[1] - np.linalg.slogdet(S[np.ix_(shown, shown)])[1]
@@ -227,7 +227,7 @@ def test_the_result_says_what_was_done():
 
 
 def test_one_warning_where_diversity_had_no_effect(monkeypatch):
-    monkeypatch.setattr(scores, "_given", set())
+    monkeypatch.setattr(inputs, "_given", set())
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         first = dv.select(np.eye(6), 2, quality=np.arange(6.0))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import diverset as dv
-from diverset.inference.double_greedy import map_double_greedy, map_nonmonotone
+from diverset.inference.submodular import map_double_greedy, map_nonmonotone
 from kernels_for_tests import LIKELIHOOD_KERNELS, wishart
 
 

@@ -2,6 +2,7 @@
 
 import math
 from itertools import combinations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,11 +16,10 @@ from diverset.inference.bounds import (
     POTENTIAL_RANGE,
     SPLIT,
     factorization,
-    hadamard_bound,
     linx_bound,
     map_upper_bound,
     probe,
-    spectral_bound,
+    size_bounds,
 )
 from diverset.inference.exact import map_exact
 from kernels_for_tests import LIKELIHOOD_KERNELS, duplicated, wishart
@@ -200,7 +200,7 @@ def test_eigenvalues_hidden_by_rounding_equal_enumeration(seed):
         best = max(map(max, sets.values())) if k is None else max(sets[k])
         with pytest.MonkeyPatch.context() as patch:
             # From any start: the search must find the best set itself.
-            patch.setattr(exact, "_local_optimum", lambda dpp, k: np.arange(0 if k is None else k))
+            patch.setattr(exact, "map_local_search", lambda dpp, k: SimpleNamespace(indices=np.arange(k or 0)))
             found = map_exact(dpp, k)
         assert found.log_prob == pytest.approx(best, abs=1e-9)
         assert found.gap == 0.0
@@ -322,12 +322,12 @@ def test_bounds_hold_and_are_ordered(name):
     values, sizes = log_dets(L)
     for k in range(1, dpp.rank + 1):
         best = values[sizes == k].max()
-        assert hadamard_bound(L, k) >= best - 1e-9
-        assert spectral_bound(L, k) >= best - 1e-9
+        assert size_bounds(L)[0, k] >= best - 1e-9
+        assert size_bounds(L)[1, k] >= best - 1e-9
         tight = factorization(L, k, accuracy=0.0, max_iter=300).value
         # Nikolov: the relaxation is at most k log k - log k! above the best set.
         assert best - 1e-9 <= tight <= best + k * math.log(k) - math.lgamma(k + 1) + 1e-3
-        assert tight <= spectral_bound(L, k) + 1e-3
+        assert tight <= size_bounds(L)[1, k] + 1e-3
         if dpp.rank == dpp.n_items and name != "rbf":
             assert linx_bound(L, k) >= best - 1e-9
         assert map_upper_bound(dpp, k) >= best - 1e-9

@@ -9,7 +9,7 @@ import scipy.sparse
 
 import diverset as dv
 from diverset.errors import DiversetError, KernelError
-from diverset.inference._state import make_selection
+from diverset.inference.greedy import make_selection
 from diverset.inference.rows import orthonormal_rows
 from diverset.integrations.design import d_optimal_design
 

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import diverset as dv
-from diverset.inference._state import state_of
-from diverset.inference.local_search import map_local_search
+from diverset.inference.local_search import map_local_search, state_of
 from kernels_for_tests import LIKELIHOOD_KERNELS, duplicated, wishart
 
 

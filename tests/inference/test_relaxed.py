@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import diverset as dv
-from diverset.inference import relaxed
-from diverset.inference.relaxed import (
+from diverset.inference import submodular
+from diverset.inference.submodular import (
     _conditional_gradient,
     _round_free,
     map_relaxed,
@@ -126,10 +126,10 @@ def test_rounding_with_a_size_keeps_the_sum(seed):
     x *= 3.0 / x.sum()
     x = np.minimum(x, 1.0)
     x[0] += 3.0 - x.sum()
-    rounded = relaxed._round_sized(L, x)
+    rounded = submodular._round_sized(L, x)
     assert rounded.sum() == pytest.approx(3.0)
     assert np.sort(rounded).tolist() == pytest.approx([0.0] * 5 + [1.0] * 3, abs=1e-8)
-    two = relaxed._round_sized(L, np.array([1.0, 0.3, 0.7, 0.0, 0.0, 0.0, 0.0, 0.0]))
+    two = submodular._round_sized(L, np.array([1.0, 0.3, 0.7, 0.0, 0.0, 0.0, 0.0, 0.0]))
     ends = [np.eye(8)[[0, i]].sum(axis=0) for i in (1, 2)]
     assert two.tolist() == max(ends, key=lambda end: softmax_extension(L, end)).tolist()
 
@@ -147,7 +147,7 @@ def test_the_search_starts_where_every_kernel_has_a_gradient():
         return _conditional_gradient(L, x, *options)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(relaxed, "_conditional_gradient", noted)
+        patch.setattr(submodular, "_conditional_gradient", noted)
         map_relaxed(dv.DPP(wishart(9, 12, 1)), 4)
         assert len(starts) == 2
         for x in starts:

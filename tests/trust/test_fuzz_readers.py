@@ -197,7 +197,7 @@ OPENED_BY = {
     "images/pick.py": "csv",
     "images/reading.py": "png",
     "learn/files.py": "dvm",
-    "metrics/judgements.py": "qrels",
+    "metrics/intents.py": "qrels",
     "poses/grid.py": "maps.png",
     "text/quality.py": "summarizer.json",
     "text/summarizer.py": "summarizer.json",

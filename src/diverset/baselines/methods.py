@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from functools import partial
+from inspect import signature
+from typing import Any, ParamSpec
 
 import numpy as np
 
@@ -18,6 +20,7 @@ from diverset.numerics.validation import as_generator, check_fits_in_memory, is_
 
 __all__ = ["facility_location", "max_min", "max_sum", "mmr", "random", "top_k"]
 
+_P = ParamSpec("_P")
 #: Scores that differ by at most this many rounding errors count as equal.
 _SLACK = 32.0
 #: Number of stale gains that facility location recomputes together at first; it doubles while more are needed.
@@ -27,10 +30,23 @@ _FIRST_BATCH = 4
 class _Picker:
     """The checked arguments of a baseline, as in :func:`diverset.select`, and the picks made so far."""
 
-    def __init__(self, features: Any, k: Any, *, diversity: Any, **options: Any) -> None:
+    def __init__(
+        self,
+        features: Any,
+        k: int | float,
+        *,
+        quality: Any = None,
+        diversity: float = 0.5,
+        scale: str | None = "rank",
+        similarity: SimilarityLike = "cosine",
+        given: Any = None,
+        exclude: Any = None,
+    ) -> None:
         if is_blocked(features):
             raise KernelError("features are a dask array, and baselines need them in memory; pass features.compute()")
-        self._problem = problem = read_problem(features, k, **options)
+        self._problem = problem = read_problem(
+            features, k, quality=quality, scale=scale, similarity=similarity, given=given, exclude=exclude
+        )
         self.similarity, self.quality, self.given = problem.similarity, problem.scores, problem.given
         self.n, self.unit = problem.n, problem.similarity.unit
         self.diversity = check_dial(diversity)
@@ -39,17 +55,11 @@ class _Picker:
         self.picked: list[int] = []
         self.gains: list[float] = []
         if self.k <= self.similarity.rank:
-            check_fits_in_memory(
-                16 * self.k**2,
-                what=f"the log-determinant over {self.k} picks",
-                remedy='pick fewer items, or use similarity="cosine"',
-            )
+            what, remedy = f"the log-determinant over {self.k} picks", 'pick fewer items, or use similarity="cosine"'
+            check_fits_in_memory(16 * self.k**2, what=what, remedy=remedy)
 
     def rounding(self, magnitude: float) -> float:
-        """Largest difference that rounding can cause between two sums of terms of this magnitude.
-
-        Duplicates of an item have the same similarities, but sums in another order differ in the last bit.
-        """
+        """Largest rounding difference of two sums of terms of this magnitude, as for duplicates of an item."""
         # The tolerance is for float64 arithmetic: differences between float32 similarities are not ignored.
         return _SLACK * min(self.similarity.rounding, 1e3 * EPS) * magnitude
 
@@ -77,6 +87,11 @@ class _Picker:
         self.gains.append(float((score if gains is None else gains)[best]))
         return self.similarity.column(best)
 
+    def of(self, items: IntArray) -> Selection:
+        """These items, with their quality as gains."""
+        self.picked, self.gains = items.tolist(), self.quality[items].tolist()
+        return self.selection()
+
     def selection(self, objective: float | None = None) -> Selection:
         """The result; by default the objective is the sum of the gains."""
         indices = np.array(self.picked, dtype=np.int64)
@@ -92,48 +107,18 @@ class _Picker:
         )
 
 
-class Baseline(Protocol):
-    """The signature of all baselines."""
+def _baseline(read: Callable[_P, _Picker], rule: Callable[[_Picker], Selection]) -> Callable[_P, Selection]:
+    """A baseline with the signature of `read`, which picks by a `rule`."""
 
-    __name__: str
-
-    def __call__(
-        self,
-        features: Any,
-        k: int | float,
-        *,
-        quality: Any = None,
-        diversity: float = 0.5,
-        scale: str | None = "rank",
-        similarity: SimilarityLike = "cosine",
-        given: Any = None,
-        exclude: Any = None,
-    ) -> Selection:
-        """Pick k items."""
-
-
-def _baseline(rule: Callable[[_Picker], Selection]) -> Baseline:
-    """Turn a function of a `_Picker` into a baseline with the shared signature."""
-
-    def call(
-        features: Any,
-        k: int | float,
-        *,
-        quality: Any = None,
-        diversity: float = 0.5,
-        scale: str | None = "rank",
-        similarity: SimilarityLike = "cosine",
-        given: Any = None,
-        exclude: Any = None,
-    ) -> Selection:
-        options = {"quality": quality, "scale": scale, "similarity": similarity, "given": given, "exclude": exclude}
-        return rule(_Picker(features, k, diversity=diversity, **options))
+    def call(*args: _P.args, **options: _P.kwargs) -> Selection:
+        return rule(read(*args, **options))
 
     call.__name__, call.__qualname__, call.__doc__ = rule.__name__, rule.__qualname__, rule.__doc__
+    vars(call)["__signature__"] = signature(read).replace(return_annotation=Selection)
     return call
 
 
-@_baseline
+@partial(_baseline, _Picker)
 def mmr(p: _Picker) -> Selection:
     r"""Maximal marginal relevance: high quality, low similarity to the nearest pick ([CarbonellGoldstein1998]_).
 
@@ -149,8 +134,7 @@ def mmr(p: _Picker) -> Selection:
     features, k, quality, scale, similarity, given, exclude
         As in :func:`diverset.select`. A precomputed similarity need not be positive semidefinite here.
     diversity : float
-        The dial :math:`\delta`: 0 is plain top-k, 1 uses similarity only. :mod:`diverset.baselines` compares it with
-        the dials of other tools.
+        The dial :math:`\delta`: 0 is plain top-k, 1 uses similarity only.
 
     Returns
     -------
@@ -175,7 +159,7 @@ def mmr(p: _Picker) -> Selection:
     relevance = (1.0 - p.diversity) * p.quality
     for _, block in p.similarity.blocks(p.given):
         np.maximum(nearest, block.max(axis=1), out=nearest)
-    if isinstance(rows := p.similarity, Rows):
+    if isinstance(rows := p.similarity, Rows) and not rows.is_sparse:
         picks, gains = np.empty(p.k, dtype=np.int64), np.empty(p.k)
         _row_loops.mmr_picks(
             rows.X, np.sqrt(rows.factor), relevance, p.diversity, p.rounding(1.0) if p.diversity else 0.0, p.unit,
@@ -193,7 +177,7 @@ def mmr(p: _Picker) -> Selection:
     return p.selection()
 
 
-@_baseline
+@partial(_baseline, _Picker)
 def max_sum(p: _Picker) -> Selection:
     r"""Max-sum diversification: high mean quality and large mean distance.
 
@@ -203,28 +187,17 @@ def max_sum(p: _Picker) -> Selection:
                + \delta\, \frac{1}{|P|} \sum_{\{i, j\} \in P} (1 - s_{ij}), \qquad |Y| = k,
 
     where P is the set of pairs within Y and between Y and the ``given`` items. With ``diversity`` :math:`\delta` = 1, F
-    is the intra-list diversity; with 0, the mean quality.
-
-    Parameters
-    ----------
-    features, k, quality, diversity, scale, similarity, given, exclude
-        As in :func:`mmr`.
-
-    Returns
-    -------
-    Selection
-        ``gains`` of each pick in F, ``objective`` F(Y); the rest as in :func:`mmr`.
+    is the intra-list diversity; with 0, the mean quality. The parameters are those of :func:`mmr`. ``gains`` are
+    those of each pick in F, ``objective`` is F(Y).
 
     Notes
     -----
     Each pick has the largest gain, where quality and distance to the ``given`` items have weight one half. With these
     weights, F(Y) is at least half the best value if :math:`1 - s` is a metric and quality is nonnegative
     ([BorodinLeeYe2012]_; weights of [GollapudiSharma2009]_). One minus a cosine or rbf similarity is half a *squared*
-    distance, which satisfies the triangle inequality up to a factor of 2, and the same proof gives a quarter.
-
-    Sums of distances favour extreme items: at a high dial, duplicates of two opposite items can be the best set. The
-    weights depend on k, so the picks for a smaller k need not be the first picks for a larger k. Ties, up to rounding,
-    go to the lowest index. O(nkd) time and O(n) memory in addition to the features.
+    distance, for which the same proof gives a quarter. Sums of distances favour extreme items: at a high dial,
+    duplicates of two opposite items can be the best set. The weights depend on k, so the picks for a smaller k need not
+    be the first picks for a larger k.
 
     Examples
     --------
@@ -248,7 +221,7 @@ def max_sum(p: _Picker) -> Selection:
     return p.selection()
 
 
-@_baseline
+@partial(_baseline, _Picker)
 def max_min(p: _Picker) -> Selection:
     r"""Max-min diversification (farthest first): maximises the smallest value over pairs of picks.
 
@@ -257,27 +230,17 @@ def max_min(p: _Picker) -> Selection:
     .. math::  d'_{ij} = (1 - \delta)\, \frac{q_i + q_j}{2} + \delta\, (1 - s_{ij})
 
     over the pairs of a pick and another pick or ``given`` item. With ``diversity`` :math:`\delta` = 1 this is the
-    smallest distance, and the picks are those of farthest-first traversal ([Gonzalez1985]_). 0 is plain top-k.
-
-    Parameters
-    ----------
-    features, k, quality, diversity, scale, similarity, given, exclude
-        As in :func:`mmr`.
-
-    Returns
-    -------
-    Selection
-        ``gains``, the smallest :math:`d'` of each pick to the earlier picks and the ``given`` items; ``objective``, the
-        smallest gain (not the sum). A first pick without ``given`` items has the gain
-        :math:`(1 - \delta) q_i + \delta`, which is the objective only if k = 1.
+    smallest distance, and the picks are those of farthest-first traversal ([Gonzalez1985]_). 0 is plain top-k. The
+    parameters are those of :func:`mmr`.
 
     Notes
     -----
-    Without ``given`` items, the first pick is the item of best quality. Ties, up to rounding, go to the best quality,
-    then to the lowest index. The distance d' is that of [GollapudiSharma2009]_. The objective is at least half the best
-    value if :math:`1 - s` is a metric and quality is nonnegative ([RaviRosenkrantzTayi1994]_). It is at least a quarter
-    for cosine and rbf similarity, for which :math:`1 - s` is half a squared distance. O(nkd) time and O(n) memory in
-    addition to the features.
+    ``gains`` are the smallest :math:`d'` of each pick to the earlier picks and the ``given`` items, ``objective`` is
+    the smallest gain (not the sum). Without ``given`` items, the first pick is the item of best quality, with the gain
+    :math:`(1 - \delta) q_i + \delta`, which is the objective only if k = 1. Ties, up to rounding, go to the best
+    quality, then to the lowest index. The distance d' is that of [GollapudiSharma2009]_. The objective is at least half
+    the best value if :math:`1 - s` is a metric and quality is nonnegative ([RaviRosenkrantzTayi1994]_). It is at least
+    a quarter for cosine and rbf similarity, for which :math:`1 - s` is half a squared distance.
 
     Examples
     --------
@@ -300,7 +263,7 @@ def max_min(p: _Picker) -> Selection:
     return p.selection(min(paired, default=0.0))
 
 
-@_baseline
+@partial(_baseline, _Picker)
 def facility_location(p: _Picker) -> Selection:
     r"""Facility location: picks that represent all items.
 
@@ -312,17 +275,8 @@ def facility_location(p: _Picker) -> Selection:
 
     the mean quality of the picks plus the mean coverage of all items, beyond the coverage by the ``given`` items G.
     Negative similarities count as 0, as does a maximum over the empty set. Unlike the other baselines, facility
-    location prefers *typical* items: an outlier covers only itself.
-
-    Parameters
-    ----------
-    features, k, quality, diversity, scale, similarity, given, exclude
-        As in :func:`mmr`. Excluded items count in the coverage.
-
-    Returns
-    -------
-    Selection
-        ``gains`` of each pick in F, ``objective`` F(Y); the rest as in :func:`mmr`.
+    location prefers *typical* items: an outlier covers only itself. The parameters are those of :func:`mmr`. Excluded
+    items count in the coverage. ``gains`` are those of each pick in F, ``objective`` is F(Y).
 
     Notes
     -----
@@ -330,9 +284,8 @@ def facility_location(p: _Picker) -> Selection:
     best value ([NemhauserWolseyFisher1978]_). Gains only fall, so an old gain is an upper bound, and only items that
     could still be best are updated ([Minoux1978]_). Ties, up to rounding, go to the lowest index.
 
-    The first pick compares all pairs in O(n^2 d) time. Later picks update some of the items, at O(nd) each.
-    Similarities are computed in blocks of 16 MB and not stored, so that memory is O(n) in addition to the features. For
-    n above about 10,000, use a sample of the items instead.
+    The first pick compares all pairs in O(n^2 d) time. Later picks update some of the items, at O(nd) each. The memory
+    is O(n) in addition to the features. For n above about 10,000, use a sample of the items instead.
 
     Examples
     --------
@@ -391,29 +344,20 @@ def _magnitude(p: _Picker, covered: FloatArray) -> float:
     return p.diversity * (p.unit + float(covered.mean()))
 
 
-@_baseline
+@partial(_baseline, _Picker)
 def top_k(p: _Picker) -> Selection:
     r"""The k best items, best first.
 
-    Maximises :math:`\sum_{i \in Y} q_i`. With ``diversity=0``, every baseline makes these picks.
-
-    Parameters
-    ----------
-    features, k, quality, diversity, scale, similarity, given, exclude
-        As in :func:`mmr`; features and similarity only affect ``log_det``, and diversity is ignored.
-
-    Returns
-    -------
-    Selection
-        ``indices`` by decreasing quality, ``gains`` their quality, ``objective`` its sum. Ties go to the lowest index.
+    Maximises :math:`\sum_{i \in Y} q_i`. With ``diversity=0``, every baseline makes these picks. The parameters are
+    those of :func:`mmr`; features and similarity only affect ``log_det``, and diversity is ignored. ``gains`` are the
+    quality of the picks, ``objective`` its sum. Ties go to the lowest index.
 
     Examples
     --------
     >>> top_k([[1.0, 0.0], [1.0, 0.1], [0.0, 1.0]], 2, quality=[0.9, 0.8, 0.5]).indices
     array([0, 1])
     """
-    items = np.flatnonzero(p.available)
-    return _by_quality(p, items[np.argsort(-p.quality[items], kind="stable")[: p.k]])
+    return p.of(p._problem.best(p.k))
 
 
 def random(
@@ -432,28 +376,22 @@ def random(
 
     .. math::  \Pr(Y) = 1 \Big/ \binom{m}{k} \quad\text{for m available items.}
 
-    Parameters
-    ----------
-    features, k, quality, diversity, scale, similarity, given, exclude
-        As in :func:`top_k`; quality only affects ``gains``.
-    rng : numpy.random.Generator, int or None
-        Generator or seed for the draw.
-
-    Returns
-    -------
-    Selection
-        ``indices`` in the order drawn, ``gains`` their quality, ``objective`` its sum.
+    The parameters are those of :func:`top_k`, and the seed or generator `rng`; quality only affects ``gains``, whose
+    sum is the ``objective``.
 
     Examples
     --------
     >>> len(random([[1.0, 0.0], [1.0, 0.1], [0.0, 1.0]], 2, rng=0))
     2
     """
-    options = {"quality": quality, "scale": scale, "similarity": similarity, "given": given, "exclude": exclude}
-    p = _Picker(features, k, diversity=diversity, **options)
-    return _by_quality(p, as_generator(rng).permutation(np.flatnonzero(p.available))[: p.k])
-
-
-def _by_quality(p: _Picker, items: IntArray) -> Selection:
-    p.picked, p.gains = items.tolist(), p.quality[items].tolist()
-    return p.selection()
+    p = _Picker(
+        features,
+        k,
+        quality=quality,
+        diversity=diversity,
+        scale=scale,
+        similarity=similarity,
+        given=given,
+        exclude=exclude,
+    )
+    return p.of(as_generator(rng).permutation(np.flatnonzero(p.available))[: p.k])

@@ -1,26 +1,22 @@
-"""Rows of features in blocks that stay where they are: on the workers of a cluster, or in a file.
+"""Rows of features in blocks: on the workers of a cluster, or in a file.
 
-Every algorithm of this package consists of functions of one block, which are sent to where the block is and return a
-small result. They run on the scheduler that Dask is set to use: threads of this process (out of core), or the workers
-of a ``distributed.Client``. The functions are pure. If a worker is lost, its blocks and all that was stored with them
-are computed again from their source.
+Every algorithm of this package consists of pure functions of one block, which run on the worker that has the block and
+return a small result. They run on the scheduler that Dask is set to use: threads of this process (out of core), or the
+workers of a ``distributed.Client``. If a worker is lost, its blocks and results are recomputed from their source.
 
-A scheduler spends about as much on a task of a kilobyte as on one of a gigabyte. So tasks are few: a block is made
-inside the task that needs it, consecutive short blocks are joined, and graphs are plain dictionaries, without a Dask
-object for each task.
+The overhead of a task does not depend on its size. So there are few tasks: a block is computed inside the task that
+needs it, consecutive short blocks are joined, and graphs are plain dictionaries, without a Dask object for each task.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-import operator
 import os
 import sys
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
-from functools import reduce
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -38,8 +34,6 @@ __all__ = ["Blocks", "Task", "by_block", "compute", "lazy_array", "on_rows", "pe
 _BRANCHES = 16
 #: Blocks are joined while there are more than `_FEW`, up to `_JOINED_BYTES` each.
 _FEW, _JOINED_BYTES = 64, 1 << 25
-#: Columns of numbers, one for each item, go to the workers with the graph once; Dask warns of that from 10 MB on.
-_QUIET = {"distributed.admin.large-graph-warning-threshold": "100GB"}
 #: Parts of task names: unique to the process, and a counter. Names derived from the content would need a hash of it.
 _PROCESS, _COUNT = uuid.uuid4().hex[:12], itertools.count()
 
@@ -48,19 +42,14 @@ def _dask() -> Any:
     try:
         import dask
         import dask.array
+        import dask.optimization
     except ImportError as error:
         raise MissingExtraError('features in blocks need Dask: pip install "diverset[dask]"') from error
     return dask
 
 
-# tasks -------------------------------------------------------------------------------------------------------------
-
-
 class Task(NamedTuple):
-    """A call that is evaluated later, by :func:`compute` or :func:`persist`: a Dask graph and its key in that graph.
-
-    An `inline` task becomes a part of the one task that needs it, instead of a task of its own.
-    """
+    """A call for later: a Dask graph and its key. An `inline` call becomes part of the task that needs it."""
 
     key: Any
     graph: dict[Any, Any]
@@ -89,25 +78,24 @@ def _unique(name: str) -> str:
 
 
 def same(a: Any) -> Any:
-    """Return the argument. A task of this function is sent once, however many other tasks need its result."""
+    """Return the argument. A task of this function sends it once, for any number of tasks that need it."""
     return a
 
 
 def _written(tasks: Sequence[Task]) -> dict[Any, Any]:
     """Dask graph of these tasks and of all tasks that they depend on."""
-    graph: dict[Any, Any] = {}
-    for each in tasks:
-        graph.update(each.graph)
-    return graph
+    return {key: call for each in tasks for key, call in each.graph.items()}
 
 
 def _quiet() -> Any:
-    """Turn off Dask's warning of large graphs, a setting that exists only after ``distributed`` was imported."""
-    return _dask().config.set(_QUIET) if "distributed" in sys.modules else nullcontext()
+    """Turn off Dask's warning of graphs above 10 MB: columns of numbers go to the workers with the graph once."""
+    if "distributed" not in sys.modules:  # which has the setting
+        return nullcontext()
+    return _dask().config.set({"distributed.admin.large-graph-warning-threshold": "100GB"})
 
 
 def compute(tasks: Sequence[Task]) -> list[Any]:
-    """Results of tasks, here: one round trip."""
+    """Results of tasks, in this process: one round trip."""
     if not tasks:
         return []
     dask = _dask()
@@ -117,7 +105,7 @@ def compute(tasks: Sequence[Task]) -> list[Any]:
 
 
 def persist(tasks: Sequence[Task]) -> list[Task]:
-    """Tasks whose results stay where they were computed."""
+    """Compute tasks; the results stay on the workers."""
     if not tasks:
         return []
     with _quiet():
@@ -128,14 +116,10 @@ def persist(tasks: Sequence[Task]) -> list[Task]:
 
 
 def tree_sum(parts: Sequence[Task]) -> Task:
-    """Task that adds up the results of others, a few at a time, in a fixed order."""
+    """A task that adds up the results of others, a few at a time, in a fixed order."""
     while len(parts) > 1:
-        parts = [task(_added, list(parts[i : i + _BRANCHES])) for i in range(0, len(parts), _BRANCHES)]
+        parts = [task(sum, list(parts[i : i + _BRANCHES])) for i in range(0, len(parts), _BRANCHES)]
     return parts[0]
-
-
-def _added(terms: list[Any]) -> Any:
-    return reduce(operator.iadd, terms[1:], np.array(terms[0]))
 
 
 def lazy_array(parts: Sequence[Task], lengths: Iterable[int], dtype: Any = np.float64, width: int | None = None) -> Any:
@@ -151,9 +135,6 @@ def lazy_array(parts: Sequence[Task], lengths: Iterable[int], dtype: Any = np.fl
     return dask.array.Array(layers, name, chunks, dtype=np.dtype(dtype))
 
 
-# blocks ------------------------------------------------------------------------------------------------------------
-
-
 def as_block(block: Any) -> Any:
     """One block as a CSR matrix or an array of floats in C order; memory maps stay maps."""
     block = block.tocsr() if is_sparse(block) else np.asanyarray(block)
@@ -165,7 +146,7 @@ def as_block(block: Any) -> Any:
 
 
 def on_rows(function: Any, block: Any, quality: FloatArray | None, dropped: IntArray, *arguments: Any) -> Any:
-    """``function(rows, *arguments)`` for the rows of one block without `dropped`, on the worker that has it."""
+    """``function(rows, *arguments)`` for the rows of one block without those `dropped`."""
     rows = RowFactor(as_block(block), quality=quality)
     if len(dropped):
         rows = rows.subset(positions_outside(dropped, rows.n))
@@ -174,15 +155,13 @@ def on_rows(function: Any, block: Any, quality: FloatArray | None, dropped: IntA
 
 
 def _checked_quality(part: Any, start: int) -> FloatArray:
-    """Qualities of a block, on the worker that has it; errors name items by their place among all."""
+    """Qualities of a block, whose first item is `start`."""
     quality = np.array(part, dtype=np.float64)
-    for bad, remedy in (
-        (~np.isfinite(quality), "every entry must be finite"),
-        (quality < 0.0, "quality must be nonnegative"),
-    ):
-        if bad.any():
-            i = int(bad.argmax())
-            raise KernelError(f"quality[{start + i}] is {quality[i]:.6g}; {remedy}")
+    rules = {"every entry must be finite": np.isfinite(quality), "quality must be nonnegative": quality >= 0.0}
+    for rule, good in rules.items():
+        if not good.all():
+            i = int(good.argmin())
+            raise KernelError(f"quality[{start + i}] is {quality[i]:.6g}; {rule}")
     return quality
 
 
@@ -201,10 +180,7 @@ class Blocks:
 
     @classmethod
     def of(cls, features: Any, quality: Any = None, *, join: bool = True) -> Blocks:
-        """Blocks of a dask array or frame; `quality` is an array, or a dask array or column.
-
-        With `join`, many short blocks are joined into at least 64 blocks of at most 32 MB.
-        """
+        """Blocks of a dask array or frame; with `join`, many short blocks become at least 64 of at most 32 MB."""
         _dask()
         x = _as_dask_array(features, 2, "features")
         parts, lengths = _tasks_of(x), x.chunks[0]
@@ -224,20 +200,15 @@ class Blocks:
 
     def _column(self, quality: Any) -> list[Task]:
         """A quality for each item, cut as the blocks are; stored on the workers."""
-        n, starts = self.shape[0], self.starts
-        if is_blocked(quality):
-            quality = _as_dask_array(quality, 1, "quality")
-            if quality.dtype.kind == "c":
-                raise KernelError("quality is complex; it must hold real numbers")
-        else:
-            quality = as_real(quality, name="quality", shape=(None,))
+        n, lazy = self.shape[0], is_blocked(quality)
+        quality = _as_dask_array(quality, 1, "quality") if lazy else as_real(quality, name="quality", shape=(None,))
+        if quality.dtype.kind == "c":
+            raise KernelError("quality is complex; it must hold real numbers")
         if len(quality) != n:
             raise KernelError(f"quality has {len(quality)} entries for {n} items; give one per item")
-        if is_blocked(quality):
-            pieces: list[Any] = _tasks_of(quality.rechunk((tuple(self.lengths.tolist()),)))
-        else:
-            pieces = [quality[a:b] for a, b in pairwise(starts)]
-        return persist([task(_checked_quality, piece, int(a)) for piece, a in zip(pieces, starts[:-1], strict=True)])
+        chunks = (tuple(self.lengths.tolist()),)
+        pieces = _tasks_of(quality.rechunk(chunks)) if lazy else [quality[a:b] for a, b in pairwise(self.starts)]
+        return persist([task(_checked_quality, piece, int(a)) for piece, a in zip(pieces, self.starts, strict=False)])
 
     def places(self, rows: IntArray) -> list[tuple[int, IntArray, IntArray]]:
         """Blocks that hold some of these rows, ascending: the number, which of `rows` they are, and where there."""
@@ -272,14 +243,12 @@ def _joined(parts: list[Task], lengths: Sequence[int], row_bytes: int) -> tuple[
     groups: list[list[Task]] = []
     rows: list[int] = []
     for part, m in zip(parts, lengths, strict=True):
-        if groups and rows[-1] + m <= goal:
+        if groups and len(parts) > _FEW and rows[-1] + m <= goal:
             groups[-1].append(part)
             rows[-1] += int(m)
         else:
             groups.append([part])
             rows.append(int(m))
-    if len(parts) <= _FEW or len(groups) == len(parts):
-        return parts, list(lengths)
     return [g[0] if len(g) == 1 else task(_stacked, g, inline=True) for g in groups], rows
 
 
@@ -294,18 +263,14 @@ def _stacked(blocks: list[Any]) -> Any:
 
 def _tasks_of(x: Any) -> list[Task]:
     """Blocks of rows as tasks, each with its own part of the graph: with all of it, graphs would be long."""
-    from dask.core import flatten
-    from dask.optimization import cull
-
-    needed: Any = cull
-    flat: Any = flatten
-    keys = list(flat(x.__dask_keys__()))
+    dask = _dask()
+    keys = list(dask.core.flatten(x.__dask_keys__()))
     raw = x.__dask_graph__()
     graph = dict(x.__dask_optimize__(raw, keys))
     parts = []
     for key in keys:
         # The optimised graph does not contain a block that is on a worker already.
-        own = needed(graph, [key])[0] if key in graph else {key: raw[key]}
+        own = dask.optimization.cull(graph, [key])[0] if key in graph else {key: raw[key]}
         parts.append(Task(key, own, inline=len(own) == 1 and not hasattr(own[key], "done")))
     return parts
 

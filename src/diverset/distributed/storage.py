@@ -1,14 +1,16 @@
-"""Features from files and from kernels, as dask arrays whose blocks are made where they are needed.
+"""Features from files and from kernels, as dask arrays whose blocks are computed on the workers that need them.
 
-The pages of an open memory map count as memory of the process that read them, and a map cannot be sent to another
-process. So every block opens the file for itself, and a pass over a file of any size takes the memory of a few blocks.
+Each block opens its file itself, since a memory map cannot be sent to another process. A pass over a file of any size
+takes the memory of a few blocks.
 """
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +33,7 @@ BLOCK_BYTES = 1 << 26
 def read(
     path: str | os.PathLike[str], columns: str | Sequence[str] | None = None, *, block_bytes: int = BLOCK_BYTES
 ) -> Any:
-    """Features in a file or folder as a dask array, of shape (n_items, n_features), nothing of it read yet.
+    """Features in a file or folder as a dask array of shape (n_items, n_features), which is read on use.
 
     Parameters
     ----------
@@ -39,7 +41,7 @@ def read(
         ``.npy`` (rows in C order), a ``.zarr`` folder, or Parquet: a file, a folder of files, or an address that fsspec
         knows (``s3://...``), which all workers can reach.
     columns : str or sequence of str, optional
-        For Parquet: columns of numbers, side by side, or one column of lists; by default, all of the file.
+        For Parquet: columns of numbers, or one column of lists; by default, all columns of the file.
     block_bytes : int
         Approximate size of a block. For Zarr the chunks of the file are the blocks.
 
@@ -80,23 +82,19 @@ def _read_npy(path: str, block_bytes: int) -> Any:
     assert isinstance(whole, np.memmap)
     row = width * whole.dtype.itemsize
     step = max(1, block_bytes // max(row, 1))
-    starts = range(0, max(n, 1), step)
-    lengths = [min(step, n - start) for start in starts]
-    full = os.path.abspath(path)
-    parts = [
-        task(_mapped, full, whole.dtype.str, int(whole.offset) + a * row, m, width)
-        for a, m in zip(starts, lengths, strict=True)
-    ]
+    lengths = [min(step, n - start) for start in range(0, max(n, 1), step)]
+    first, full = int(whole.offset), os.path.abspath(path)
+    parts = [task(_mapped, full, whole.dtype, first + i * step * row, (m, width)) for i, m in enumerate(lengths)]
     return lazy_array(parts, lengths, whole.dtype, width)
 
 
-def _mapped(path: str, dtype: str, offset: int, length: int, width: int) -> Array:
-    """Memory map of a few rows of a file: only the pages that are used are read."""
-    if length == 0:
-        return np.zeros((0, width), dtype=dtype)
-    if os.path.getsize(path) < offset + length * width * np.dtype(dtype).itemsize:
+def _mapped(path: str, dtype: np.dtype[Any], offset: int, shape: tuple[int, int]) -> Array:
+    """Memory map of some rows of a file: only the pages that are used are read."""
+    if shape[0] == 0:
+        return np.zeros(shape, dtype=dtype)
+    if os.path.getsize(path) < offset + math.prod(shape) * dtype.itemsize:
         raise DiversetError(f"{path} was cut short while it was read")  # reading such a map would end the process
-    return np.memmap(path, dtype=dtype, mode="r", offset=offset, shape=(length, width))
+    return np.memmap(path, dtype=dtype, mode="r", offset=offset, shape=shape)
 
 
 def _read_zarr(path: str) -> Any:
@@ -110,20 +108,16 @@ def _read_zarr(path: str) -> Any:
 
 
 def rows_of(features: Any, rows: IntArray) -> Array:
-    """Some rows of a dask array, in double precision: only these rows are transferred, in one round trip."""
+    """Some rows of a dask array, in double precision; only these rows are transferred, in one round trip."""
     blocks = Blocks.of(features)
     return blocks.fetch(check_rows(rows, blocks.shape[0], name="rows"))
 
 
 class ParquetRows:
-    """Rows of Parquet files: columns as dask arrays, and a few rows as they are.
+    """Rows of Parquet files: columns as dask arrays, and some rows with all their columns.
 
-    Parameters
-    ----------
-    path : str
-        A file, a folder of ``.parquet`` files (in the order of their names), or an fsspec address of either.
-    block_bytes : int
-        Row groups are joined to blocks of about this size.
+    `path` is a file, a folder of ``.parquet`` files (in the order of their names), or an fsspec address of either. Row
+    groups are joined to blocks of about `block_bytes`.
     """
 
     def __init__(self, path: str, *, block_bytes: int = BLOCK_BYTES) -> None:
@@ -137,21 +131,19 @@ class ParquetRows:
                     found = parquet.ParquetFile(handle)
                 except Exception as error:
                     raise DiversetError(f"{file} is not a Parquet file, or is damaged") from error
-                self.schema = found.schema_arrow
-                self._join(file, found.metadata, block_bytes)
-        self.n = sum(rows for _, _, rows in self.blocks)
+                self.schema, metadata = found.schema_arrow, found.metadata
+                first = size = rows = 0
+                for g in range(metadata.num_row_groups):
+                    group = metadata.row_group(g)
+                    size, rows = size + group.total_byte_size, rows + group.num_rows
+                    if size >= block_bytes or g == metadata.num_row_groups - 1:
+                        if rows:
+                            self.blocks.append((file, tuple(range(first, g + 1)), rows))
+                        first, size, rows = g + 1, 0, 0
+        self.lengths = [rows for _, _, rows in self.blocks]
+        self.n = sum(self.lengths)
         if not self.blocks:
             raise DiversetError(f"{path} has no rows")
-
-    def _join(self, file: str, metadata: Any, block_bytes: int) -> None:
-        first = size = rows = 0
-        for g in range(metadata.num_row_groups):
-            group = metadata.row_group(g)
-            size, rows = size + group.total_byte_size, rows + group.num_rows
-            if size >= block_bytes or g == metadata.num_row_groups - 1:
-                if rows:
-                    self.blocks.append((file, tuple(range(first, g + 1)), rows))
-                first, size, rows = g + 1, 0, 0
 
     @property
     def names(self) -> list[str]:
@@ -170,28 +162,25 @@ class ParquetRows:
         names = self.names if columns is None else [columns] if isinstance(columns, str) else list(columns)
         parts = self._tasks(_features_of, names)
         first = _features_of(self.blocks[0][0], self.blocks[0][1][:1], names)
-        return lazy_array(parts, [rows for _, _, rows in self.blocks], first.dtype, first.shape[1])
+        return lazy_array(parts, self.lengths, first.dtype, first.shape[1])
 
     def column(self, name: str) -> Any:
         """One column of single values as a dask array."""
         parts = self._tasks(_column_of, [name])
-        dtype = self.schema.field(name).type.to_pandas_dtype()
-        return lazy_array(parts, [rows for _, _, rows in self.blocks], dtype)
+        return lazy_array(parts, self.lengths, self.schema.field(name).type.to_pandas_dtype())
 
     def find(self, name: str, values: Collection[str]) -> dict[str, list[int]]:
-        """Rows whose entry in a column, as text without spaces around, is one of `values`; searched on the workers."""
+        """Rows whose entry in a column, stripped of spaces, is one of `values`; searched on the workers."""
         found = compute(self._tasks(_found_in, [name], task(same, frozenset(values))))
         rows: dict[str, list[int]] = {}
-        start = 0
-        for (_, _, length), part in zip(self.blocks, found, strict=True):
+        for start, part in zip(accumulate(self.lengths, initial=0), found, strict=False):
             for value, place in part:
                 rows.setdefault(value, []).append(start + place)
-            start += length
         return rows
 
     def take(self, rows: IntArray) -> dict[str, list[Any]]:
-        """All columns over some rows, in their order; blocks without any are not read."""
-        starts = np.cumsum([0, *(m for _, _, m in self.blocks)])
+        """All columns over some rows, in their order; only the blocks that hold these rows are read."""
+        starts = np.cumsum([0, *self.lengths])
         wanted = by_block(np.searchsorted(starts, rows, side="right") - 1)
         found = compute([task(_rows_of, *self.blocks[b][:2], rows[own] - starts[b]) for b, own in wanted])
         columns: dict[str, list[Any]] = {name: [None] * len(rows) for name in self.names}
@@ -217,6 +206,11 @@ def _located(path: str) -> tuple[Any, str]:
     return fsspec.core.url_to_fs(path) if "://" in path else (fsspec.filesystem("file"), os.path.abspath(path))
 
 
+def _opened(file: str) -> Any:
+    filesystem, root = _located(file)
+    return filesystem.open(root, "rb")
+
+
 def _files_of(path: str) -> list[str]:
     filesystem, root = _located(path)
     if not filesystem.exists(root):
@@ -229,11 +223,6 @@ def _files_of(path: str) -> list[str]:
     return [filesystem.unstrip_protocol(file) for file in found] if "://" in path else found
 
 
-def _opened(file: str) -> Any:
-    filesystem, root = _located(file)
-    return filesystem.open(root, "rb")
-
-
 def _table(file: str, groups: tuple[int, ...], names: list[str] | None) -> Any:
     with _opened(file) as handle:
         try:
@@ -243,7 +232,7 @@ def _table(file: str, groups: tuple[int, ...], names: list[str] | None) -> Any:
 
 
 def _features_of(file: str, groups: tuple[int, ...], names: list[str]) -> Array:
-    """Row groups as an array, on the worker that needs them: one column of lists, or columns of numbers."""
+    """Row groups as an array, from one column of lists or from columns of numbers."""
     table = _table(file, groups, names)
     if len(names) == 1 and hasattr(table.schema.field(names[0]).type, "value_type"):
         rows = list_rows(table.column(names[0]).combine_chunks(), f"column {names[0]!r} of {file}")
@@ -284,27 +273,23 @@ def nystroem(
     r"""Features :math:`\Phi = k(X, Z)\,U\Lambda^{-1/2}` with :math:`k(Z, Z) = U \Lambda U^\top`, Z a few landmarks.
 
     :math:`\Phi\Phi^\top` is the Nystroem approximation of the kernel matrix: never above it, exact between landmarks,
-    and exact everywhere once the landmarks span it ([WilliamsSeeger2001]_).
+    and exact everywhere if the landmarks span it ([WilliamsSeeger2001]_).
 
     Parameters
     ----------
     features : dask array of shape (n_items, n_features)
         One row per item.
     landmarks : int or array_like of shape (m, n_features)
-        Number of items to draw as landmarks, uniformly, or the landmarks themselves.
+        The landmarks, or a number of items to draw uniformly as landmarks, with the seed or generator `rng`.
     kernel : callable, optional
-        ``kernel(X, Z)`` gives the (len(X), len(Z)) similarities; :func:`diverset.kernels.rbf` by default.
-    length_scale : float, optional
-        Of the default kernel; by default the median distance of the landmarks.
-    rng : int, Generator or None
-        Seed or generator for the landmarks.
+        ``kernel(X, Z)`` gives the (len(X), len(Z)) similarities. By default :func:`diverset.kernels.rbf` with this
+        `length_scale`, or with the median distance of the landmarks.
 
     Returns
     -------
     dask array of shape (n_items, m)
-        Not computed yet; O(m(D + m)) an item, on the worker that has it. Pass it to
-        :meth:`diverset.DPP.from_features` or ``select(..., similarity="dot")``. Linearly dependent landmarks give fewer
-        columns.
+        Computed on use, in O(m(D + m)) per item, for :meth:`diverset.DPP.from_features` or
+        ``select(..., similarity="dot")``. Linearly dependent landmarks give fewer columns.
 
     Examples
     --------

@@ -10,23 +10,19 @@ from diverset.inference.select import select, selection_law
 
 if TYPE_CHECKING:
     from diverset.inference.bounds import map_upper_bound
-    from diverset.inference.budgeted import map_budgeted
-    from diverset.inference.double_greedy import map_double_greedy, map_nonmonotone
     from diverset.inference.exact import map_exact
-    from diverset.inference.greedy import map_greedy
+    from diverset.inference.greedy import map_budgeted, map_greedy
     from diverset.inference.local_search import map_local_search
-    from diverset.inference.relaxed import map_relaxed
+    from diverset.inference.submodular import map_double_greedy, map_nonmonotone, map_relaxed
 else:
     __getattr__, __dir__ = names_on_use(
         __name__,
         {
             "bounds": ["map_upper_bound"],
-            "budgeted": ["map_budgeted"],
-            "double_greedy": ["map_double_greedy", "map_nonmonotone"],
             "exact": ["map_exact"],
-            "greedy": ["map_greedy"],
+            "greedy": ["map_budgeted", "map_greedy"],
             "local_search": ["map_local_search"],
-            "relaxed": ["map_relaxed"],
+            "submodular": ["map_double_greedy", "map_nonmonotone", "map_relaxed"],
         },
     )
 

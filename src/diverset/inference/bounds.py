@@ -1,46 +1,12 @@
 r"""Upper bounds on :math:`\log\det C_S` over the sets S of s items.
 
-Maximising it is the maximum-entropy sampling problem. Its bounds, from cheap to strong, are:
-
-=========================  ============================================================================================
-:func:`hadamard_bound`     sum of the s largest log-diagonal entries
-:func:`spectral_bound`     sum of the s largest log-eigenvalues ([KoLeeQueyranne1995]_)
-:func:`linx_bound`         concave program in x with :math:`\log\det(C\,\mathrm{diag}(x)\,C)` ([Anstreicher2020]_)
-:func:`factorization`      concave program in x with the spectrum of :math:`\sum_i x_i f_i^* f_i` ([Nikolov2015]_)
-=========================  ============================================================================================
-
-:func:`diverset.map_exact` uses the factorisation bound. Let :math:`C = \psi I + FF^*`, where :math:`\psi` is at most
-the smallest eigenvalue ([Li2024]_) and F has the rows :math:`f_i`. Then any positive definite :math:`\Theta` with
-eigenvalues :math:`\beta_1 \le \beta_2 \le \dots` gives
-
-.. math::
-
-    \log\det C_S \le \sum_{l=1}^s \left(\psi\beta_l(\Theta) - \log\beta_l(\Theta)\right)
-    + \sum_{i \in S} f_i \Theta f_i^* - s.
-
-This is a *linear* bound, :math:`\sum_{i \in S} g_i` plus a constant. It is valid for every :math:`\Theta`, so that the
-search for the best one may stop early (each of the s eigenvalues of :math:`C_S` satisfies
-:math:`\log\lambda \le \beta\lambda - \log\beta - 1`). The best :math:`\Theta` belongs to the x that maximises
-:math:`\Gamma_s(\sum_i x_i f_i^* f_i)` over the polytope. The concave function :math:`\Gamma_s` sums the logarithms of
-the largest eigenvalues plus :math:`\psi`, with the other eigenvalues spread evenly.
-
-*Probing* computes the bound with and without each single item, and finds pairs that exclude each other. For the sets
-that include item j, the linear bound :math:`v - s + \sum_{i \in S} g_i` becomes
-
-.. math::
-
-    \log\frac{C_{jj}|f_j|^2}{f_j \Theta^{-1} f_j^*} - \psi\frac{g_j}{|f_j|^2} + v - (s-1) + \sum_{i \in S - j} g_i',
-    \qquad r_i = \frac{f_i f_j^*}{|f_j|^2}, \qquad
-    g_i' = (f_i - r_i f_j)\,\Theta\,(f_i - r_i f_j)^* + \frac{\psi}{d}\,\frac{|r_i|^2 |f_j|^2}{\psi + |f_j|^2}.
-
-This bounds the child node that is conditioned on j, without a new eigendecomposition: :math:`\Theta` is compressed to
-the vectors orthogonal to :math:`f_j`, which multiplies its determinant by :math:`f_j\Theta^{-1}f_j^* / |f_j|^2`, and is
-:math:`1/d` along :math:`f_j`. Probing all items takes O(m^2 log m). An item that no better set can contain is excluded;
-an item that every better set must contain is included.
-
-*Conflicts*: given j, the same test for a second item finds pairs that no better set contains. Cliques of such pairs
-become blocks. At most one item may be chosen from each block, and the polytope of the bound has this constraint. For
-smooth kernels, the proof depends on it: otherwise two neighbours of weight one half would pass for a diverse set.
+Maximising it is the maximum-entropy sampling problem. :func:`size_bounds` are cheap: the s largest diagonal entries,
+and the s largest eigenvalues ([KoLeeQueyranne1995]_). The linx bound ([Anstreicher2020]_) and the factorisation bound
+([Nikolov2015]_) are concave programs. The latter is *linear*, :math:`\sum_{i \in S} g_i` plus a constant, with
+:math:`g_i = f_i \Theta f_i^*` and :math:`C = \psi I + FF^*`. It is valid for every positive definite :math:`\Theta`, so
+that the search for the best one may stop early. :func:`diverset.map_exact` uses it, over a polytope in which at most
+one item may be chosen from each *block*, a clique of pairs that no better set contains. *Probing* bounds the sets with
+and without each item, and finds such pairs. The page :doc:`/exact` derives the formulas.
 """
 
 from __future__ import annotations
@@ -53,20 +19,12 @@ import numpy as np
 
 from diverset._typing import Array, BoolArray, FloatArray, IntArray
 from diverset.core import DPP
-from diverset.inference._state import check_rank, whole_kernel
+from diverset.inference._exact_loops import Polytope
+from diverset.inference.greedy import check_rank, whole_kernel
 from diverset.numerics.linalg import EPS, squared_modulus
 from diverset.numerics.validation import check_size
 
-__all__ = [
-    "LinearBound",
-    "eigenvalues_from_above",
-    "factorization",
-    "hadamard_bound",
-    "linx_bound",
-    "map_upper_bound",
-    "probe",
-    "spectral_bound",
-]
+__all__ = ["LinearBound", "factorization", "linx_bound", "map_upper_bound", "probe", "size_bounds"]
 
 #: Items of smaller weight are left out of the eigenvalue problem; the bound stays valid.
 NO_WEIGHT = 1e-7
@@ -77,27 +35,17 @@ POTENTIAL_RANGE = 25.0
 LARGEST_STEP = 5.0
 
 
-def _top_logs(values: FloatArray, s: int) -> float:
-    top = np.sort(values)[::-1][:s]
-    return float(np.log(top).sum()) if len(top) == s and (top > 0.0).all() else -math.inf
+def size_bounds(C: Array) -> FloatArray:
+    r"""Two bounds on :math:`\log\det C_S` for every size 0..n, of shape (2, n + 1).
 
-
-def hadamard_bound(C: Array, s: int) -> float:
-    r"""Hadamard: :math:`\det C_S \le \prod_{i \in S} C_{ii}`."""
-    return _top_logs(np.diagonal(C).real, s)
-
-
-def spectral_bound(C: Array, s: int) -> float:
-    r"""Cauchy interlacing: :math:`\det C_S` is at most the product of the s largest eigenvalues of C."""
-    return _top_logs(eigenvalues_from_above(C), s)
-
-
-def eigenvalues_from_above(C: Array) -> FloatArray:
-    """Ascending eigenvalues of a positive semidefinite matrix, each raised by a bound on its rounding error."""
-    if len(C) == 0:
-        return np.zeros(0)
-    values = np.asarray(np.linalg.eigvalsh(C), dtype=np.float64)
-    return np.maximum(values, 0.0) + len(C) * EPS * max(float(values[-1]), 0.0)
+    Hadamard: :math:`\det C_S` is at most the product of the largest diagonal entries. Cauchy interlacing: it is at most
+    the product of the largest eigenvalues, each raised here by a bound on its rounding error.
+    """
+    lam = np.linalg.eigvalsh(C) if len(C) else np.zeros(1)
+    lam = np.maximum(lam, 0.0) + len(C) * EPS * max(float(lam[-1]), 0.0)
+    values = np.stack([np.diagonal(C).real, lam[: len(C)]])
+    logs = np.log(np.maximum(np.sort(values)[:, ::-1], np.finfo(np.float64).tiny))
+    return np.hstack([np.zeros((2, 1)), np.cumsum(logs, axis=1)])
 
 
 class LinearBound(NamedTuple):
@@ -166,15 +114,11 @@ def factorization(
 
     C is positive semidefinite with positive diagonal. The search starts from `potential` (items of larger potential
     have larger weight). It ends when the bound is at most `target`, when further iterations can close at most the
-    fraction `accuracy` of the distance to `target`, or after `max_iter` eigendecompositions. Weights up to `no_weight`
-    count as zero. The result is None if there are fewer than s blocks, so that no such set exists.
-
-    The method is mirror ascent on :math:`\Gamma_s`: with block sums y, the entropy
-    :math:`\sum_i x_i\log x_i + \sum_B (1-y_B)\log(1-y_B)` has the polytope as its domain and a closed-form step.
-    An iteration takes O(m^3).
+    fraction `accuracy` of the distance to `target`, or after `max_iter` eigendecompositions, O(m^3) each. Weights up to
+    `no_weight` count as zero. The result is None if there are fewer than s blocks. The method is mirror ascent on
+    :math:`\Gamma_s`: with block sums y, the entropy :math:`\sum_i x_i\log x_i + \sum_B (1-y_B)\log(1-y_B)` has the
+    polytope as its domain and a closed-form step.
     """
-    from diverset.inference._exact_loops import Polytope
-
     m = len(C)
     blocks = np.arange(m) if blocks is None else blocks
     if s < 1 or int(blocks.max(initial=-1)) + 1 < s:
@@ -216,8 +160,6 @@ def probe(
     A: Array, s: int, bound: LinearBound, blocks: IntArray, conflict: BoolArray, target: float
 ) -> tuple[FloatArray, FloatArray, int]:
     """Bounds with and without each item, and the number of conflicts found; see the module docstring."""
-    from diverset.inference._exact_loops import Polytope
-
     d, lam, W, psi = bound.rest, bound.lam, bound.W, bound.psi
     A = A - psi * np.eye(len(A))
     c = np.diagonal(A).real
@@ -256,12 +198,10 @@ def linx_bound(C: Array, s: int, *, max_iter: int = 60, tolerance: float = 1e-4)
         \max_x \tfrac12\left(\log\det(\gamma\,C\,\mathrm{diag}(x)\,C + I - \mathrm{diag}(x)) - s\log\gamma\right),
         \qquad 0 \le x \le 1,\ \textstyle\sum_i x_i = s,
 
-    where the scale :math:`\gamma` is optimised together with x ([Anstreicher2020]_). The bound is valid for every
-    :math:`\gamma`: for the indicator of a set S the determinant is :math:`\gamma^s \det(C_S)^2`.
-
-    The method is Newton's on a logarithmic barrier. The result includes the remaining duality gap, so it is valid even
-    if the search stops early. An iteration takes O(m^3). The bound is strongest if s is near half the items; for small
-    s the factorisation bound is stronger.
+    where the scale :math:`\gamma` is optimised together with x. The bound is valid for every :math:`\gamma`: for the
+    indicator of a set S the determinant is :math:`\gamma^s \det(C_S)^2`. The method is Newton's on a logarithmic
+    barrier, O(m^3) for an iteration. The result includes the remaining duality gap, so it is valid even if the search
+    stops early. It is strongest if s is near half the items; for small s the factorisation bound is stronger.
     """  # noqa: D400
     m = len(C)
     if s in (0, m):
@@ -293,9 +233,8 @@ def linx_bound(C: Array, s: int, *, max_iter: int = 60, tolerance: float = 1e-4)
 def map_upper_bound(dpp: DPP, k: int | None = None) -> float:
     r"""Upper bound on :math:`\log\det L_Y` over the sets of k items, or over all sets.
 
-    The bound for one size is the smallest of the Hadamard, spectral, linx and factorisation bounds (see
-    ``diverset.inference.bounds``); without `k`, it is the largest over the sizes. Hundreds of items take seconds. Each
-    bound includes a bound on its rounding error, and is valid even if its search stops early.
+    The bound for one size is the smallest of the Hadamard, spectral, linx and factorisation bounds, each with a bound
+    on its rounding error; without `k`, it is the largest over the sizes. Hundreds of items take seconds.
 
     Examples
     --------
@@ -317,12 +256,10 @@ def _best_bound(C: Array, s: int, rank: int, *, strong: bool = True) -> float:
     usable = np.flatnonzero(np.diagonal(C).real > 0.0)
     scale = float(np.diagonal(C).real.max())
     A = C[np.ix_(usable, usable)] / scale
-    bounds = [hadamard_bound(A, s), spectral_bound(A, s)]
     linear = factorization(A, s)
-    if linear is not None:
-        bounds.append(linear.value)
+    bounds = [*size_bounds(A)[:, s], math.inf if linear is None else linear.value]
     # Linx squares the condition number of the kernel, so it is used only for well-conditioned kernels.
     condition = float(np.linalg.cond(A)) if strong and rank == len(A) else math.inf
     if condition < 1e5:
         bounds.append(linx_bound(A, s) + len(A) * EPS * condition**2)
-    return min(bounds) + s * math.log(scale)
+    return float(min(bounds)) + s * math.log(scale)

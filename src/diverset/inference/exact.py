@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 from diverset._typing import Array, BoolArray, FloatArray, IntArray
 from diverset.core import DPP
 from diverset.errors import DiversetError
-from diverset.inference import bounds
-from diverset.inference._state import SubsetState, check_rank, log_det, make_selection, require_likelihood, whole_kernel
+from diverset.inference import _exact_loops, bounds
 from diverset.inference.bounds import factorization, probe
-from diverset.inference.local_search import TOLERANCE, best_move, map_local_search
+from diverset.inference.greedy import check_rank, log_det, make_selection, require_likelihood, whole_kernel
+from diverset.inference.local_search import TOLERANCE, SubsetState, best_move, map_local_search
 from diverset.inference.result import Selection
 from diverset.numerics.linalg import (
     EPS,
@@ -46,8 +46,6 @@ _TOLERANCE = 1e-10
 _WELL_CONDITIONED = 1e6
 #: Random starts of the local search before the tree search; nodes between two attempts to round weights to a set.
 _STARTS, _ROUND_EVERY = 24, 50
-
-
 # Effort per node: eigendecompositions, accuracy of the bound, rounds of fixing, smallest weight.
 # A larger smallest weight makes the eigenvalue problem smaller; the slightly weaker bound does not enlarge the tree.
 _ROOT, _INNER = (60, 0.01, 8, bounds.NO_WEIGHT), (7, 0.5, 2, 1e-2)
@@ -55,18 +53,14 @@ _ROOT, _INNER = (60, 0.01, 8, bounds.NO_WEIGHT), (7, 0.5, 2, 1e-2)
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Node:
-    """Sets of `size` items that hold all of `inside`, and otherwise only items of `free`.
-
-    The other fields come from the parent: pairs of free items in conflict (packed bits), and the start and the step of
-    the search for a bound.
-    """
+    """Sets of `size` items that hold all of `inside`, and otherwise only items of `free`."""
 
     side: int
     size: int
     inside: IntArray
     free: IntArray
-    conflict: NDArray[np.uint8]
-    potential: FloatArray
+    conflict: NDArray[np.uint8]  # pairs of free items, in packed bits
+    potential: FloatArray  # start of the search for a bound
     step: float
 
 
@@ -77,12 +71,6 @@ class _Side(NamedTuple):
     floor: FloatArray
     offset: float
     flipped: bool
-
-
-def _cumulative_logs(values: FloatArray) -> FloatArray:
-    """Sum of the k largest logarithms, for k = 0..n; values that are not positive count as the smallest float."""
-    logs = np.log(np.maximum(np.sort(values)[::-1], np.finfo(np.float64).tiny))
-    return np.concatenate([[0.0], np.cumsum(logs)])
 
 
 class Search:
@@ -108,8 +96,7 @@ class Search:
         self.value, self.chosen = -math.inf, np.zeros(0, dtype=np.int64)
         self.heap: list[tuple[float, int, _Node | int]] = []
         self.pushed = self.expanded = 0
-        # Hadamard's bound and the spectral bound, for all sizes at once.
-        first = np.minimum(_cumulative_logs(np.diagonal(C).real), _cumulative_logs(bounds.eigenvalues_from_above(C)))
+        first = bounds.size_bounds(C).min(axis=0)
         for k in sizes:
             self._push(float(first[k]) + k * self.log_scale, k)
 
@@ -174,13 +161,11 @@ class Search:
         for i, side in enumerate(self.sides):
             s = self.n - k if side.flipped else k
             usable = np.flatnonzero(np.diagonal(side.kernel).real > side.floor)
-            if not 0 < s < len(usable):
-                best = min(best, (math.inf, i))
-                continue
-            C = side.kernel[np.ix_(usable, usable)]
-            linear = factorization(C, s, max_iter=12, accuracy=0.1, deadline=self.deadline)
-            assert linear is not None
-            best = min(best, (linear.value + side.offset + k * self.log_scale, i))
+            if 0 < s < len(usable):
+                C = side.kernel[np.ix_(usable, usable)]
+                linear = factorization(C, s, max_iter=12, accuracy=0.1, deadline=self.deadline)
+                assert linear is not None
+                best = min(best, (linear.value + side.offset + k * self.log_scale, i))
         found, i = best
         size = self.n - k if self.sides[i].flipped else k
         blank = np.packbits(np.zeros((self.n, self.n), dtype=bool))
@@ -193,9 +178,7 @@ class Search:
         """Schur complement of the block `inside` on `free`, and log-determinant of that block, -inf if singular."""
         C = side.kernel
         if self.compiled:
-            from diverset.inference._exact_loops import schur_complement
-
-            return schur_complement(C, side.floor, inside, free)  # type: ignore[no-any-return]
+            return _exact_loops.schur_complement(C, side.floor, inside, free)  # type: ignore[no-any-return]
         A = C[np.ix_(free, free)]
         R = cholesky_lower(C[np.ix_(inside, inside)], overwrite=True)
         if R is None:
@@ -217,19 +200,10 @@ class Search:
         """Bound, weights, bounds with and without each item, conflicts found, step; compiled for real kernels."""
         max_iter, accuracy, _, no_weight = effort
         if self.compiled and effort is not _ROOT:
-            from diverset.inference._exact_loops import bound_and_probe
-
-            limits = (
-                target,
-                max_iter,
-                accuracy,
-                step,
-                bounds.LARGEST_STEP,
-                bounds.POTENTIAL_RANGE,
-                no_weight,
-                bounds.SPLIT,
+            rest = (bounds.LARGEST_STEP, bounds.POTENTIAL_RANGE, no_weight, bounds.SPLIT)
+            return _exact_loops.bound_and_probe(  # type: ignore[no-any-return]
+                A, s, blocks, potential, conflict, (target, max_iter, accuracy, step, *rest)
             )
-            return bound_and_probe(A, s, blocks, potential, conflict, limits)  # type: ignore[no-any-return]
         linear = factorization(
             A, s, blocks=blocks, potential=potential, target=target, max_iter=max_iter, accuracy=accuracy, step=step,
             no_weight=no_weight, deadline=self.deadline,
@@ -241,8 +215,6 @@ class Search:
 
     def _expand(self, node: _Node, bound: float) -> None:
         """Tighten the bound of a node, fix items where possible, and split the rest."""
-        from diverset.inference._exact_loops import clique_partition
-
         side = self.sides[node.side]
         shift = side.offset + (self.n - node.size if side.flipped else node.size) * self.log_scale
         inside, free, m = node.inside, node.free, len(node.free)
@@ -265,7 +237,7 @@ class Search:
                 last = free if s == m else free[[int(np.diagonal(A).real.argmax())]] if s else free[:0]
                 self.offer(self._seen_from(side, np.concatenate([inside, last])))
                 return
-            blocks = clique_partition(conflict, np.argsort(-potential, kind="stable"))
+            blocks = _exact_loops.clique_partition(conflict, np.argsort(-potential, kind="stable"))
             target = self.value + self.tolerance - log_det - shift
             if int(blocks.max()) + 1 < s:
                 return
@@ -321,7 +293,7 @@ class Search:
                 self._open(node, -negative)
             else:
                 self._expand(node, -negative)
-        if gap == 0.0 or not self.heap:
+        if gap == 0.0:
             self.heap.clear()
 
 
@@ -351,17 +323,14 @@ def map_exact(
     Notes
     -----
     Finding the mode is NP-hard ([KuleszaTaskar2012]_, Theorem 2.9), so the time can grow exponentially. The method is
-    branch and bound as in [KoLeeQueyranne1995]_, but with the factorisation bound ([Nikolov2015]_,
-    [ChenFampaLee2023]_, augmented as in [Li2024]_) instead of the spectral bound. The bound is taken over the kernel or
-    over its inverse, whichever is better. Probing fixes items and rules out pairs (``diverset.inference.bounds``). The
-    first set comes from local search. The node of largest bound is split first; without `k`, all sizes share one queue.
-    The page :doc:`/exact` shows which instances of 75 items are proven within a minute.
+    branch and bound as in [KoLeeQueyranne1995]_, with the factorisation bound ([Nikolov2015]_, [ChenFampaLee2023]_,
+    augmented as in [Li2024]_) over the kernel or over its inverse, whichever is better. Probing fixes items and rules
+    out pairs (``diverset.inference.bounds``). A node costs O(m^3) for m free items. The page :doc:`/exact` shows which
+    instances of 75 items are proven within a minute. Log-determinants that differ by less than 1e-10 of their size
+    count as equal.
 
     If the entries of L hide small eigenvalues (:meth:`DPP.from_spectrum` with ratios of 1e8 and more), the nodes are
     bounded by the gains of single items alone, computed from ``log_prob``, and the tree is larger.
-
-    A node costs a few eigendecompositions, O(m^3) for m items still free. Log-determinants that differ by less than
-    1e-10 of their size count as equal.
 
     Examples
     --------
@@ -389,32 +358,24 @@ def solve(dpp: DPP, k: int | None, limit: float, gap: float) -> Search:
     """Run the search of :func:`map_exact` and return it with its open nodes and the number of expanded nodes."""
     begun = time.monotonic()
     L = whole_kernel(dpp, "map_exact")
-    sizes = _sizes(dpp, k)
+    sizes, start = _sizes_and_start(dpp, k)
     search = Search(L, sizes, dpp.rank == dpp.n_items, begun + limit)
-    search.offer(start := _local_optimum(dpp, k))
+    search.offer(start)
     search.multistart(len(start), begun + 0.1 * limit)
     search.run(gap)
     return search
 
 
-def _sizes(dpp: DPP, k: int | None) -> list[int]:
-    if k is None:
-        return list(range(dpp.rank + 1))
-    check_rank(check_size(k), dpp.rank)
-    return [check_size(k)]
-
-
-def _local_optimum(dpp: DPP, k: int | None) -> IntArray:
-    return np.searchsorted(dpp.items, map_local_search(dpp, k).indices).astype(np.int64)
+def _sizes_and_start(dpp: DPP, k: int | None) -> tuple[list[int], IntArray]:
+    """The sizes to search, and a local optimum."""
+    sizes = list(range(dpp.rank + 1)) if k is None else [check_size(k)]
+    check_rank(sizes[-1], dpp.rank)
+    return sizes, np.searchsorted(dpp.items, map_local_search(dpp, k).indices).astype(np.int64)
 
 
 def _solve_by_gains(dpp: DPP, k: int | None, deadline: float, gap: float) -> tuple[IntArray, float]:
-    r"""The best set and a bound on all others, computed from ``log_prob`` alone.
-
-    Gains only fall as a set grows, so the sum of the s largest gains bounds the gain of s further items.
-    """
-    sizes = _sizes(dpp, k)
-    best = _local_optimum(dpp, k)
+    """The best set and a bound on all others, computed from ``log_prob`` alone."""
+    sizes, best = _sizes_and_start(dpp, k)
     value = log_det(dpp, best)
     spectral = np.concatenate([[0.0], np.cumsum(dpp._spectrum.support[::-1])])
 
@@ -429,6 +390,7 @@ def _solve_by_gains(dpp: DPP, k: int | None, deadline: float, gap: float) -> tup
         left = s - len(inside)
         if left > len(free):
             return
+        # Gains only fall as a set grows, so the sum of the largest ones bounds the gain of all further items.
         bound = min(base + float(gains[:left].sum()), float(spectral[s]))
         if bound > value + tolerance:
             heapq.heappush(heap, (-bound, next(count), s, inside, free, gains, base))

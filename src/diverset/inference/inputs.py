@@ -1,18 +1,25 @@
-"""Conversion of all supported inputs: arrays, lists, sparse matrices, memory maps, tensors, frames and columns.
+r"""Conversion of all supported inputs, and calibration of scores.
 
-Objects of other libraries are recognised by their methods, so those libraries are not imported.
+Arrays, lists, sparse matrices, memory maps, tensors, frames and columns are accepted. Objects of other libraries are
+recognised by their methods, so those libraries are not imported.
+
+Scores are calibrated so that the meaning of the dial does not depend on their unit. The scale ``"rank"`` is :math:`z_i
+= -\log_2 r_i` with r the rank, 1 for the best; equal scores share their mean rank. So picks depend neither on the
+number of poor candidates nor on the gaps between scores. ``"standard"`` is :math:`(q_i - \bar q) / \mathrm{sd}(q)`.
 """
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from diverset._typing import Array, FloatArray, IntArray
-from diverset.errors import DiversetError, KernelError, LabelError, SizeError
+from diverset.errors import DiversetError, DiversetWarning, KernelError, LabelError, SizeError
+from diverset.numerics import _loops
 from diverset.numerics.validation import (
     as_real_or_complex,
     check_finite,
@@ -23,10 +30,16 @@ from diverset.numerics.validation import (
     tensor_values,
 )
 
-__all__ = ["Items", "as_column", "as_groups", "as_positions", "as_size", "list_rows", "read_items", "take_rows"]
+__all__ = [
+    "NO_ITEMS", "Items", "as_column", "as_groups", "as_positions", "as_size", "calibrated", "check_scale", "list_rows",
+    "read_items", "take_rows", "warn_once",
+]  # fmt: skip
 
-_NO_ITEMS = np.zeros(0, dtype=np.int64)
-_NO_ITEMS.flags.writeable = False
+#: No positions at all.
+NO_ITEMS: IntArray = np.zeros(0, dtype=np.int64)
+NO_ITEMS.flags.writeable = False
+#: Topics about which this process has already issued a warning.
+_given: set[str] = set()
 
 
 class Items(NamedTuple):
@@ -42,10 +55,7 @@ class Items(NamedTuple):
 
 
 def read_items(features: Any, *, name: str = "features") -> Items:
-    """Read features of any supported type.
-
-    float32 and float64 stay as they are; other numbers become float64. Entries are not checked here.
-    """
+    """Features of any supported type as float32, or else as float64; entries are not checked here."""
     if type(features) is not np.ndarray:
         if is_sparse(features):
             if features.dtype.kind not in "biuf":
@@ -117,11 +127,7 @@ def _list_column(cells: Array, name: str) -> Any:
 
 
 def as_column(values: Any, n: int, *, name: str, labels: Any = None, infinite: bool = False) -> FloatArray:
-    """One finite number per item, as a new float64 array; `values` is a list, an array, a tensor or a frame's column.
-
-    `labels` is the index of the features. If the column has an index, the two must be equal. If `infinite` is true,
-    -inf is allowed.
-    """
+    """One finite number per item, as a new array; with `infinite`, -inf is allowed. An index must equal `labels`."""
     if type(values) is not np.ndarray:
         values = _column_values(values, name, labels)
     column = as_real_or_complex(values, name=name, ndim=1)
@@ -142,12 +148,9 @@ def as_column(values: Any, n: int, *, name: str, labels: Any = None, infinite: b
 
 
 def as_positions(values: Any, n: int, *, name: str, labels: Any = None) -> IntArray:
-    """Ascending positions of items, given as positions, a boolean mask, or labels from the index of the features.
-
-    Integers are positions. Other values, and a pandas index, are looked up in `labels`.
-    """
+    """Ascending positions, from positions, a boolean mask, or labels (of a pandas index, or not integers)."""
     if values is None:
-        return _NO_ITEMS
+        return NO_ITEMS
     if hasattr(values, "equals") and hasattr(values, "get_indexer"):
         return _by_label(values, n, name, labels)
     if not isinstance(values, (np.ndarray, range, str, bytes, int)):
@@ -204,10 +207,7 @@ def as_groups(values: Any, n: int, *, labels: Any = None) -> IntArray:
 
 
 def take_rows(data: Any, rows: IntArray) -> Any:
-    """The given rows of an array, tensor, sparse matrix, frame, column or list, as a container of the same type.
-
-    If `data` is None, so is the result.
-    """
+    """The given rows of an array, tensor, sparse matrix, frame, column or list, in the same type; None for None."""
     if data is None:
         return None
     if is_sparse(data):
@@ -260,3 +260,34 @@ def _frame_values(frame: Any, name: str) -> Array:
     # Nullable columns of pandas and Arrow: missing values become NaN, which raises an error later.
     values = frame.to_numpy(dtype=np.float64, na_value=np.nan)
     return values
+
+
+def check_scale(scale: Any) -> str | None:
+    """Check that the scale is one of the three."""
+    if scale not in ("rank", "standard", None):
+        raise DiversetError(f'scale is {scale!r}; choose "rank", "standard" or None (scores as they are)')
+    return scale  # type: ignore[no-any-return]
+
+
+def calibrated(scores: FloatArray, scale: str | None) -> FloatArray:
+    """Scores on the given scale. A score of -inf stays -inf and is ignored in the mean and in the ranks."""
+    if scale is None:
+        return scores
+    result = np.empty(len(scores))
+    if scale == "standard":
+        _loops.standardize(scores, result)
+        return result
+    order = scores.argsort()
+    known = order
+    if len(order) and scores[order[0]] == -math.inf:
+        known = order[int((scores == -math.inf).sum()) :]
+        result[order] = math.inf  # rank of the items of score -inf
+    _loops.average_ranks(scores, known, result)
+    return -np.log2(result)
+
+
+def warn_once(topic: str, message: str) -> None:
+    """Warn about a topic, once per process."""
+    if topic not in _given:
+        _given.add(topic)
+        warnings.warn(f"{message} (later cases are only in the notes of the result)", DiversetWarning, stacklevel=5)

@@ -1,38 +1,43 @@
 """A selection problem: similarities, calibrated scores, limits, and the items already shown.
 
 :func:`diverset.select`, ``selection_law`` and every baseline turn their arguments into a :class:`Problem`.
+:class:`ShortLists` is a fast path for the common call: short lists of rows, compared by the cosine, without limits. One
+compiled call calibrates the scores of many lists, computes norms and makes all picks, without holding the GIL.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from diverset._typing import BoolArray, FloatArray, IntArray, RNGLike
+from diverset._typing import Array, BoolArray, FloatArray, IntArray, RNGLike
 from diverset.errors import DiversetError, KernelError
-from diverset.inference.engine import Picks
-from diverset.inference.inputs import Items, as_column, as_positions, as_size, read_items
-from diverset.inference.limits import Limits, Room, read_limits
+from diverset.inference import _greedy_loops
+from diverset.inference.engine import Limits, Picks, read_limits
+from diverset.inference.inputs import Items, as_column, as_positions, as_size, calibrated, check_scale, read_items
 from diverset.inference.result import Selection, describe_places
-from diverset.inference.rows import squared_norms
-from diverset.inference.scores import calibrated, check_scale
-from diverset.inference.short import ShortLists, is_short
+from diverset.inference.rows import rounding, squared_norms
 from diverset.inference.similarity import Rows, Similarity, SimilarityLike, read_similarity
-from diverset.inference.sparse import squared_norms_sparse
 from diverset.numerics._loops import places
+from diverset.numerics.linalg import EPS
 from diverset.numerics.validation import as_number, is_blocked, is_sparse
 
 if TYPE_CHECKING:
     from diverset.core import DPP
 
-__all__ = ["Problem", "check_dial", "read_problem"]
+__all__ = ["Problem", "ShortLists", "check_dial", "is_short", "read_problem"]
 
 #: Exponents of the weights of a k-DPP are clipped to this range, so that no kernel entry overflows or underflows.
 _LARGEST_EXPONENT = 150.0
+#: Lists of this length or more are not short: their picks are made in rounds, on all cores.
+_LONGEST = 2_000
+_PLAIN: dict[str, Any] = {"similarity": "cosine", "scale": "rank", "given": None, "exclude": None}
+_DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,13 +63,18 @@ class Problem:
         """Number of items, including the rows of ``given_features``, which come last."""
         return self.similarity.n
 
-    # picks ----------------------------------------------------------------------------------------------------------
-
     def picks(self, dial: float, window: int | None = None) -> Picks:
-        """Greedy picks. All earlier picks repel, or only the last `window` of them."""
-        if window is not None and dial > 0.0:
-            return self.windowed(dial, window)
-        return self.greedy(dial, self.k, self.given, self.limits)
+        """Greedy picks, repelled by all the shown items and picks, or by the last `window` of them; O(n D w) each."""
+        if window is None or dial == 0.0:
+            return self.greedy(dial, self.k, self.given, self.limits)
+        recent, limits, gains = self.given, self.limits, np.zeros(0)
+        while len(gains) < min(self.k, self.n):
+            step = self.greedy(dial, 1, recent[max(len(recent) - window, 0) :], limits)
+            if len(step.positions) == 0:
+                break
+            recent, gains = np.append(recent, step.positions), np.append(gains, step.gains)
+            limits = limits.after(step.positions)
+        return Picks(recent[len(self.given) :], gains, None)
 
     def greedy(self, dial: float, k: int, given: IntArray, limits: Limits) -> Picks:
         """Up to k greedy picks, each of the largest gain given the picks before it; plain top-k at dial 0."""
@@ -75,59 +85,43 @@ class Problem:
             if quick is not None:
                 return quick
         bonus = (1.0 - dial) * self.scores
-        if len(limits.costs):
-            prices = dial * np.log(limits.costs)
-            picks = self.similarity.greedy(k, bonus - prices, dial, limits, given)
-            return replace(picks, gains=picks.gains + prices[picks.positions])
-        return self.similarity.greedy(k, bonus, dial, limits, given)
+        if len(limits.costs) == 0:
+            return self.similarity.greedy(k, bonus, dial, limits, given)
+        prices = dial * np.log(limits.costs)
+        picks = self.similarity.greedy(k, bonus - prices, dial, limits, given)
+        return replace(picks, gains=picks.gains + prices[picks.positions])
 
     @cached_property
     def _short(self) -> ShortLists | None:
         """The input of the compiled fast path; None if there are limits or another form of similarity."""
         limits, form = self.limits, self.similarity
-        if not isinstance(form, Rows) or not form.is_cosine or form.lone is not None or not is_short(form.X):
+        limited = len(self.given) or len(limits.costs) or len(limits.groups) or not limits.available.all()
+        if limited or not isinstance(form, Rows) or not form.is_cosine or form.lone is not None:
             return None
-        if len(self.given) or len(limits.costs) or len(limits.groups) or not limits.available.all():
-            return None
-        return ShortLists([form.X], [self.scores], self.k, None)
+        return ShortLists([form.X], [self.scores], self.k, None) if is_short(form.X) else None
 
     def _top(self, k: int, limits: Limits) -> Picks:
-        room = Room(limits)
-        chosen: list[int] = []
+        left, chosen = limits.after(), list[int]()
         for i in np.argsort(-self.scores, kind="stable").tolist():
             if len(chosen) == k:
                 break
-            if room.open[i]:
-                room.take(i)
+            if left.available[i]:
+                left.take(i)
                 chosen.append(i)
         positions = np.array(chosen, dtype=np.int64)
         return Picks(positions, self.scores[positions], None)
 
-    def windowed(self, dial: float, window: int) -> Picks:
-        """Greedy picks, repelled only by the last `window` of the shown items and picks; O(n D w) per pick."""
-        recent, limits, gains = self.given, self.limits, np.zeros(0)
-        while len(gains) < min(self.k, self.n):
-            step = self.greedy(dial, 1, recent[max(len(recent) - window, 0) :], limits)
-            if len(step.positions) == 0:
-                break
-            recent, gains = np.append(recent, step.positions), np.append(gains, step.gains)
-            limits = limits.after(step.positions)
-        return Picks(recent[len(self.given) :], gains, None)
-
     def exchange(self, dial: float, picks: Picks, share: float, width: float) -> Picks | None:
-        """Exchange one pick so that the share of quality kept is from `share` to ``share + width``.
+        """Exchange one pick, with the largest volume, so that from `share` to ``share + width`` of quality is kept.
 
-        Of the possible exchanges, the one of largest volume is made. With P the inverse of S over the set and T = S P,
-        replacing a by j multiplies the determinant by :math:`P_{aa} r_j + T_{ja}^2`, where r is the residual of item j
-        given the set. At most ``max(64, 4 k)`` items j are tried, evenly spaced among those with a suitable score. The
-        result is None if there is no such set, or if there are group caps or costs.
+        At most ``max(64, 4 k)`` items are tried, evenly spaced among those with a suitable score. The result is None if
+        there is no such set, or if there are group caps or costs.
         """
         Y, quality, limits = picks.positions, self.quality, self.limits
-        if quality is None or len(limits.groups) or len(limits.costs) or not self.similarity.has_columns:
+        limited = len(limits.groups) or len(limits.costs) or not self.similarity.has_columns
+        if quality is None or limited or len(Y) == 0:
             return None
         k = len(Y)
-        if k == 0:
-            return None
         mean, top = self._mean_and_top(k)
         least = quality[Y] - (quality[Y].sum() - k * mean - share * k * top)  # quality needed to replace each
         most = least + width * k * top
@@ -143,6 +137,7 @@ class Problem:
         P, C = np.linalg.inv(S[: len(base), : len(base)]), S[len(base) :, : len(base)]
         T = C @ P
         residual = np.maximum(np.diagonal(S)[len(base) :] - np.einsum("ij,ij->i", T, C), 0.0)
+        # Factors by which replacing a (column) by j (row) multiplies the determinant.
         ratios = np.diagonal(P)[:k] * residual[:, None] + T[:, :k] ** 2
         j, a = divmod(int(np.where(allowed, ratios, -math.inf).argmax()), k)
         positions = np.where(np.arange(k) == a, others[j], Y)
@@ -192,8 +187,6 @@ class Problem:
         # Past the rank a volume is -inf, which a dial of 0 does not count.
         return (1.0 - dial) * self.scores[positions] + (dial * volumes if dial else 0.0)
 
-    # the result -----------------------------------------------------------------------------------------------------
-
     def selection(
         self, dial: float, picks: Picks, *, bound: float | None = None, notes: tuple[str, ...] = ()
     ) -> Selection:
@@ -219,13 +212,11 @@ class Problem:
             scores = np.where(self.limits.available, self.scores, -math.inf)
             better, above_all = places(scores, positions)
             found = describe_places(len(positions), int(self.limits.available.sum()), better, above_all, dial)
-        lone = self.similarity.lone
-        if lone is None:
-            return found
-        first, count = int(lone.argmax()), int(lone.sum())
-        which = f"item {first} has" if count == 1 else f"{count} items, item {first} the first, have"
-        note = f"{which} a vector of zeros, which has no direction: it counts as unlike every other"
-        return (*found, note)
+        if (lone := self.similarity.lone) is not None:
+            first, count = int(lone.argmax()), int(lone.sum())
+            which = f"item {first} has" if count == 1 else f"{count} items, item {first} the first, have"
+            found += (f"{which} a vector of zeros, which has no direction: it counts as unlike every other",)
+        return found
 
     def best(self, k: int) -> IntArray:
         """The k available items of best quality."""
@@ -233,10 +224,7 @@ class Problem:
         return items[np.argsort(-self.scores[items], kind="stable")[:k]]
 
     def kept(self, positions: IntArray) -> float | None:
-        """Share of quality kept: 0 at the mean quality of all candidates, 1 at that of the best k; None without scores.
-
-        Candidates are the available items. Quality means the scores before calibration, whatever the scale.
-        """
+        """Share of quality kept: 0 at the mean of all candidates, 1 at that of the best k; None without scores."""
         if self.quality is None or len(positions) == 0:
             return None
         mean, top = self._mean_and_top(len(positions))
@@ -297,7 +285,7 @@ def read_problem(
     form: Similarity
     items: Items | None = None
     if is_blocked(features):
-        from diverset.distributed.select import BlockRows
+        from diverset.distributed.greedy import BlockRows
 
         for name, value in (("given_features", given_features), ("query", query)):
             if value is not None:
@@ -386,5 +374,99 @@ def _cosines(features: Any, query: FloatArray) -> FloatArray:
     if not query.any():
         raise DiversetError("query is all zeros, and a zero vector has no direction; give another")
     products = np.asarray(features @ (query / np.linalg.norm(query)).astype(features.dtype), dtype=np.float64)
-    norms = np.sqrt(squared_norms_sparse(features) if is_sparse(features) else squared_norms(features))
+    norms = np.sqrt(squared_norms(features))
     return np.divide(products, norms, out=np.zeros(len(norms)), where=norms > 0.0)
+
+
+def is_short(features: Any) -> bool:
+    """Whether the compiled loops accept this array without conversion, and it has few rows."""
+    return (
+        type(features) is np.ndarray
+        and features.ndim == 2
+        and 0 < len(features) < _LONGEST
+        and features.shape[1] > 0
+        and features.dtype in _DTYPES
+        and features.flags.c_contiguous
+    )
+
+
+class ShortLists:
+    """Short arrays (:func:`is_short`) of one width and precision, with calibrated scores, for picks at any dial."""
+
+    def __init__(self, lists: Sequence[Array], quality: Sequence[Any] | None, k: Any, scale: str | None) -> None:
+        m, n, D, dtype = len(lists), max(map(len, lists)), lists[0].shape[1], lists[0].dtype
+        raw = np.full((m, n), -math.inf)
+        for i, X in enumerate(lists):
+            raw[i, : len(X)] = 0.0 if quality is None else _read(quality[i], len(X))
+        self._lists, self._scale, self._wanted = lists, scale, [min(as_size(k, len(X)), len(X)) for X in lists]
+        self._quality = None if quality is None else raw
+        self._order = raw.argsort(axis=1)
+        self._scores = raw if quality is None or scale is None else raw.copy()
+        if quality is not None and scale == "rank":
+            _greedy_loops.rank_scores(self._scores, self._order, _rank_scores(n))
+        elif quality is not None and scale is not None:
+            for row, X in zip(self._scores, lists, strict=True):
+                row[: len(X)] = calibrated(row[: len(X)], scale)
+        self._usable = raw.max(axis=1) < math.inf  # also false for nan
+        self._asked = np.where(self._usable, np.minimum(self._wanted, D), 0)
+        self._loops = _greedy_loops.Batch(
+            n, D, max(1, min(max(self._wanted), D)), dtype, rounding(D, dtype), 64.0 * D * EPS
+        )
+
+    def _pick(self, dial: float) -> tuple[IntArray, FloatArray, IntArray, FloatArray]:
+        """Picks, gains, facts and sums, filled in by the compiled loops."""
+        m, most = len(self._lists), max(self._wanted)
+        positions, gains = np.empty((m, most), dtype=np.int64), np.empty((m, most))
+        out = (positions, gains, np.zeros((m, 4), dtype=np.int64), np.zeros((m, 2)))
+        self._loops.pick(self._lists, self._scores, self._order, dial, self._asked, *out)
+        return out
+
+    def picks(self, dial: float) -> Picks | None:
+        """Picks from the first list; None if the fast path cannot make them all."""
+        positions, gains, facts, sums = self._pick(dial)
+        return Picks(positions[0], gains[0], None, float(sums[0, 0])) if facts[0, 0] == self._wanted[0] else None
+
+    def selections(self, dial: float) -> list[Selection | None]:
+        """Picks from each list; None for a list that the fast path cannot handle."""
+        positions, gains, facts, sums = self._pick(dial)
+        found: list[Selection | None] = []
+        for i, (made, candidates, better, above_all) in enumerate(facts.tolist()):
+            if made < self._wanted[i] or not self._usable[i]:
+                found.append(None)
+                continue
+            X = self._lists[i]
+            own = None if self._quality is None else self._quality[i, : len(X)]
+            log_det, total = sums[i].tolist()
+            found.append(
+                Selection.of(
+                    indices=positions[i, :made],
+                    gains=gains[i, :made],
+                    log_det=log_det,
+                    objective=total,
+                    diversity=dial,
+                    scale=None if own is None else self._scale,
+                    notes=() if own is None else describe_places(made, candidates, better, above_all, dial),
+                    _facts=partial(read_problem, X, 0, quality=own, **_PLAIN),
+                )
+            )
+        return found
+
+
+def _read(values: Any, n: int) -> Any:
+    """Scores of n items, or nan if they are invalid, so that the general path raises the error."""
+    if type(values) is np.ndarray and values.shape == (n,) and values.dtype == np.float64:
+        return values
+    try:
+        return as_column(values, n, name="quality", infinite=True)
+    except DiversetError:
+        return math.nan
+
+
+@lru_cache(maxsize=4)
+def _rank_scores(n: int) -> FloatArray:
+    """Entry 2r is the calibrated score of rank r, where r is a rank of n items or the mean of two ranks."""
+    ranks = np.arange(2 * n + 1) / 2.0
+    ranks[:2] = 1.0  # there is no rank below 1
+    scores: FloatArray = -np.log2(ranks)
+    scores.flags.writeable = False
+    return scores

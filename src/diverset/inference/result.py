@@ -12,7 +12,7 @@ import numpy as np
 
 from diverset._result import Result
 from diverset._typing import FloatArray, IntArray
-from diverset.inference.scores import warn_once
+from diverset.inference.inputs import warn_once
 
 if TYPE_CHECKING:
     from diverset.inference.problem import Problem
@@ -27,14 +27,13 @@ class Selection(Result):
     Parameters
     ----------
     indices : ndarray of int64
-        Items, in the order they were picked (ascending if the method has no order).
+        Items, in the order in which they were picked (ascending if the method has no order).
     gains : ndarray of shape (len(indices),)
         Gain in the objective from each pick.
     log_det : float
         Log-determinant of the kernel (or similarity) over the set; ``-inf`` if the set exceeds the rank.
     objective : float
-        The value maximised: the log-determinant, or the quality-diversity trade-off of ``select``. It is the sum of the
-        gains.
+        The value maximised, the sum of the gains: the log-determinant, or the trade-off of ``select``.
     log_prob : float or None
         Log-probability under the DPP or k-DPP, if there is one.
     upper_bound : float or None
@@ -91,10 +90,7 @@ class Selection(Result):
     @cached_property
     def redundancy_before(self) -> float | None:
         """Redundancy of the set of the same size that is best by quality alone."""
-        if self._facts is None:
-            return None
-        facts = self._facts()
-        return facts.redundancy(facts.best(len(self)))
+        return None if self._facts is None else (facts := self._facts()).redundancy(facts.best(len(self)))
 
     def take(self, data: Any) -> Any:
         """The chosen rows of an array, sparse matrix, tensor, frame, column or list, in pick order.
@@ -111,10 +107,9 @@ class Selection(Result):
 
     def records(self) -> list[dict[str, Any]]:
         """One row per pick: rank, index, gain, and the label if items have labels."""
-        rows = enumerate(zip(self.indices, self.gains, strict=True), start=1)
-        records = [{"rank": rank, "index": int(i), "gain": float(gain)} for rank, (i, gain) in rows]
         labels = [{}] * len(self) if self.labels is None else [{"label": label} for label in self.labels]
-        return [record | label for record, label in zip(records, labels, strict=True)]
+        rows = zip(range(1, len(self) + 1), self.indices.tolist(), self.gains.tolist(), labels, strict=True)
+        return [{"rank": rank, "index": i, "gain": gain} | label for rank, i, gain, label in rows]
 
     def to_dict(self) -> dict[str, Any]:
         """The picks and the numbers about them, as a dictionary that can be written as JSON."""

@@ -1,18 +1,19 @@
 r"""Greedy selection over rows of features, without forming their kernel.
 
 Each pick maximises ``bonus[i] + weight * log(residual)``, where the residual of item i is its squared distance to the
-span of the picks, the factor by which it multiplies the squared volume. When all remaining items depend on the picks,
-picking continues in the limit of a vanishing ridge: :math:`\det(S_Y + \varepsilon I)` is
-:math:`\varepsilon^{|Y|-D}\det(X_Y^*X_Y + \varepsilon I)`, so for :math:`\varepsilon \to 0` the next pick is the
-D-optimal one, ``bonus[i] + weight * log(1 + leverage)``.
+span of the picks. When all remaining items depend on the picks, picking continues in the limit of a vanishing ridge:
+:math:`\det(S_Y + \varepsilon I) = \varepsilon^{|Y|-D}\det(X_Y^*X_Y + \varepsilon I)`, so for
+:math:`\varepsilon \to 0` the next pick is the D-optimal one, ``bonus[i] + weight * log(1 + leverage)``.
 
 With few items, one compiled loop makes all picks. With many items, picks are made in rounds. At the start of a round,
-the items whose keys reach a *level* are updated, on all cores and in memory order. The items that still reach the level
-are the pool of the round. Picks are made from the pool as long as their keys reach the level, since no other item does.
-The level is a guess of the keys at the end of the round. It does not affect the picks: if it is too high, the round
-ends early; if it is too low, the pool is large.
+the items whose keys reach a *level* are updated, on all cores and in memory order. Those that still reach it are the
+pool of the round. Picks are made from the pool as long as their keys reach the level, since no other item does. The
+level is a guess of the keys at the end of the round. It affects only the speed: if it is too high, the round ends
+early; if it is too low, the pool is large.
 
-The work is O(nD) per pick at worst, but most items stop early (see the compiled loops). The memory is O(n + kD).
+The work is O(nD) per pick at worst, but most items stop early (see the compiled loops). The memory is O(n + kD). Sparse
+rows stay sparse (:func:`greedy_sparse`): pick t takes one product of the matrix with a vector, O(nnz + tD). The matrix
+:math:`M = \sum_{j \in Y} x_j x_j^\top` of the D-optimal rule is stored in a basis of the span of the picks.
 """
 
 from __future__ import annotations
@@ -29,12 +30,13 @@ import numpy as np
 from diverset._typing import Array, FloatArray, IntArray
 from diverset.errors import KernelError
 from diverset.inference import _greedy_loops, _row_loops
-from diverset.inference.engine import Picks
-from diverset.inference.limits import Limits
+from diverset.inference.engine import Limits, Picks
 from diverset.numerics.linalg import EPS, row_norms_squared
+from diverset.numerics.validation import check_fits_in_memory, is_sparse
 
 __all__ = [
     "greedy_rows",
+    "greedy_sparse",
     "information_inverse",
     "leverages",
     "orthonormal_rows",
@@ -181,16 +183,18 @@ def _pick_in_rounds(
 
 
 def rounding(D: int, dtype: Any) -> float:
-    """Bound on the rounding error of (z . x)^2 for unit vectors, computed in this dtype.
-
-    Partial sums have at most D / 2 terms each. The bound covers the unlikely case that all errors have the same sign.
-    """
+    """Bound on the rounding error of (z . x)^2 for unit vectors in this dtype, even if all errors have one sign."""
     return max(8.0 * math.sqrt(D), 0.5 * D) * float(np.finfo(dtype).eps) + 4.0 * EPS
 
 
-def squared_norms(X: Array) -> FloatArray:
-    """Squared norms of the rows in double precision; infinite or nan if the row has such entries."""
-    norms, X = np.empty(len(X)), np.ascontiguousarray(X)
+def squared_norms(X: Any) -> FloatArray:
+    """Squared norms of dense or CSR rows in double precision; infinite or nan if the row has such entries."""
+    norms = np.zeros(X.shape[0])
+    if is_sparse(X):
+        with np.errstate(over="ignore", under="ignore"):
+            np.add.at(norms, np.repeat(np.arange(X.shape[0]), np.diff(X.indptr)), X.data**2)
+        return norms
+    X = np.ascontiguousarray(X)
     parts = _parts(len(X), X.size)
     if len(parts) == 1:
         _row_loops.squared_norms(X, norms, 0, len(X))
@@ -252,3 +256,104 @@ def leverages(X: Array, half: Array) -> FloatArray:
     for start in range(0, X.shape[0], 4096):
         leverage[start : start + 4096] = row_norms_squared(X[start : start + 4096] @ half)
     return leverage
+
+
+def greedy_sparse(
+    X: Any,
+    k: int,
+    *,
+    scale: FloatArray,
+    factor: FloatArray,
+    bonus: FloatArray,
+    weight: float,
+    limits: Limits,
+    given: IntArray,
+) -> Picks:
+    """Picks of :func:`greedy_rows` for a CSR matrix of float64 without duplicates; `given` are positions."""
+    n, D = X.shape
+    k = min(k, n)
+    most = k + len(given)
+    what, remedy = f"the directions of {most} picks among {D} features", "pick fewer items, or reduce the features"
+    check_fits_in_memory(8 * most * D, what=what, remedy=f"{remedy} (TruncatedSVD)")
+    span = _Span(X, factor, min(most, D))
+    # Rounding errors come from the entries of a row in each product, and from one product per direction.
+    tolerance = 64.0 * min(D, int(np.diff(X.indptr).max(initial=1)) + most) * EPS
+    residual = scale.copy()
+    for j in given:
+        if residual[j] > tolerance * scale[j]:
+            span.add(int(j), residual)
+    left = limits.after()
+    picked: list[int] = []
+    gains: list[float] = []
+
+    def pick(potential: FloatArray) -> int:
+        """Pick the open item of largest key, the first in case of ties; returns -1 if there is none."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            keys = np.where(left.available & (potential > 0.0), bonus + weight * np.log(potential), -math.inf)
+        best = int(keys.argmax()) if n else -1
+        if best < 0 or keys[best] <= limits.stop:
+            return -1
+        left.take(best)
+        picked.append(best)
+        gains.append(float(keys[best]))
+        return best
+
+    while len(picked) < k and (best := pick(np.where(residual > tolerance * scale, residual, 0.0))) >= 0:
+        span.add(best, residual)
+    spent = None
+    if len(picked) < k and limits.stop == -math.inf and left.available.any():
+        spent = len(picked)
+        leverage, inverse = span.leverages(np.concatenate([given, np.array(picked, dtype=np.int64)]))
+        # If rows have very different lengths, some leverages may be negative or nan; they count as 0.
+        while len(picked) < k and (best := pick(1.0 + np.where(leverage > 0.0, leverage, 0.0))) >= 0:
+            inverse = span.lower(best, leverage, inverse)
+    return Picks(np.array(picked, dtype=np.int64), np.array(gains), spent)
+
+
+class _Span:
+    """Orthonormal directions of the picks so far, and their effect on residuals and leverages."""
+
+    def __init__(self, X: Any, factor: FloatArray, most: int) -> None:
+        self._X, self._factor = X, factor
+        self._all = np.zeros((most, X.shape[1]))
+        self.Z = self._all[:0]
+
+    def _row(self, i: int) -> FloatArray:
+        row = np.zeros(self._X.shape[1])
+        entries = slice(self._X.indptr[i], self._X.indptr[i + 1])
+        row[self._X.indices[entries]] = math.sqrt(self._factor[i]) * self._X.data[entries]
+        return row
+
+    def add(self, i: int, residual: FloatArray) -> None:
+        """Add the direction of item i, and lower every residual by its part along that direction."""
+        z = self._row(i)
+        if not z.any():  # an item without a direction lowers no other residual
+            residual[i] = 0.0
+            return
+        for _ in range(2):  # two passes give orthogonality to rounding error
+            z -= self.Z.T @ (self.Z @ z)
+        z /= math.sqrt(z @ z)
+        t = len(self.Z)
+        self._all[t] = z
+        self.Z = self._all[: t + 1]
+        residual -= self._factor * (self._X @ z) ** 2
+
+    def leverages(self, chosen: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Leverage x M^-1 x of every item, where M belongs to the chosen items, and M^-1 in the basis Z."""
+        X, Z = self._X, self.Z
+        C = np.sqrt(self._factor[chosen])[:, None] * (X[chosen] @ Z.T)
+        lam, V = np.linalg.eigh(C.T @ C)
+        known = lam > len(lam) * EPS * lam.max(initial=0.0)
+        lam, V = lam[known], V[:, known]
+        with np.errstate(over="ignore", invalid="ignore"):
+            leverage = leverages(X, np.ascontiguousarray(Z.T @ (V / np.sqrt(lam))))
+            return self._factor * leverage, (V / lam) @ V.T
+
+    def lower(self, i: int, leverage: FloatArray, inverse: FloatArray) -> FloatArray:
+        """Add item i to M: lower every leverage, and return the new inverse (Sherman-Morrison)."""
+        c = self.Z @ self._row(i)
+        with np.errstate(over="ignore", invalid="ignore"):
+            v = inverse @ c
+            v /= math.sqrt(1.0 + max(float(c @ v), 0.0))
+            leverage -= self._factor * (self._X @ (self.Z.T @ v)) ** 2
+            return inverse - np.outer(v, v)

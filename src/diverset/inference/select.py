@@ -1,26 +1,31 @@
-r"""Selection of a few good and diverse items from many: the main function of the library."""
+r"""Selection of a few good and diverse items from one or many lists of candidates."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from diverset._typing import RNGLike
 from diverset.errors import DiversetError
 from diverset.inference.engine import Picks
-from diverset.inference.problem import Problem, check_dial, read_problem
+from diverset.inference.inputs import check_scale
+from diverset.inference.problem import Problem, ShortLists, check_dial, is_short, read_problem
 from diverset.inference.result import Selection
-from diverset.inference.scores import check_scale
-from diverset.inference.short import ShortLists, is_short
-from diverset.numerics.validation import as_number, check_size
+from diverset.inference.rows import thread_map
+from diverset.numerics.validation import as_number, check_count, check_size
 
 if TYPE_CHECKING:
     from diverset.core import KDPP
 
-__all__ = ["select", "selection_law"]
+__all__ = ["select", "select_many", "selection_law"]
 
 _METHODS = ("greedy", "local-search", "exact", "sample")
+#: Options of :func:`select` that have one value per list in :func:`select_many`, and lists per task of its thread pool.
+_PER_LIST = ("given", "exclude", "given_features", "query", "costs", "groups")
+_CHUNK = 128
 #: Largest number of settings of the dial that a search for ``keep`` tries.
 _TRIALS = 6
 #: Largest log-ratio of the two weights; beyond it, the search uses dial 0 or 1.
@@ -72,8 +77,7 @@ def select(
     features : array_like of shape (n_items, n_features)
         One row per item: NumPy (float32 stays float32), lists, scipy.sparse, memory maps, torch CPU tensors, pandas
         and polars frames, columns of lists (pandas, polars, pyarrow), dask arrays and frames, whose blocks are not
-        gathered (:mod:`diverset.distributed`). With ``similarity="precomputed"``, the (n_items, n_items) matrix. A row
-        of zeros has no direction; under the cosine such an item is unlike every other.
+        gathered (:mod:`diverset.distributed`). With ``similarity="precomputed"``, the (n_items, n_items) matrix.
     k : int or float
         Number of picks, or a fraction of the items between 0 and 1. The result has fewer picks only if there are fewer
         items, or if `costs`, `per_group` or `min_quality` leave fewer.
@@ -82,34 +86,33 @@ def select(
     diversity : float
         The dial, from 0 (plain top-k) to 1 (diversity only).
     scale : {"rank", "standard", None}
-        Calibration of the scores over the candidates. ``"rank"`` uses :math:`z_i = -\log_2 r_i` with r the rank, 1 for
-        the best: only the order of the scores matters. ``"standard"`` subtracts the mean and divides by the standard
-        deviation: the unit of the scores does not matter, but gaps between them do. None uses the scores as they are;
-        their differences are weighed against log-determinants.
+        Calibration of the scores. ``"rank"`` uses :math:`z_i = -\log_2 r_i` with r the rank, 1 for the best: only the
+        order of the scores matters. ``"standard"`` subtracts the mean and divides by the standard deviation: gaps
+        between scores matter, too. None uses the scores as they are.
     keep : float, optional
-        The share of quality to keep, instead of `diversity`. It is 0 at the mean score of all candidates and 1 at the
-        mean score of the best k. The result is the most diverse set found along the dial that keeps at least this
-        share. The search takes at most the time of eight selections. ``Selection.diversity`` is the dial found. If the
-        set keeps more by over 0.02, ``Selection.notes`` gives the reason.
+        The share of quality to keep, instead of `diversity`: 0 at the mean score of all candidates, 1 at the mean score
+        of the best k. The result is the most diverse set found along the dial that keeps at least this share, within
+        the time of eight selections. ``Selection.diversity`` is the dial found. If the set keeps more by over 0.02,
+        ``Selection.notes`` gives the reason.
     similarity : {"cosine", "rbf", "dot", "precomputed"} or callable
         A callable takes two arrays of rows and returns one number per pair, as the functions of :mod:`diverset.kernels`
         do.
     method : {"greedy", "local-search", "exact", "sample"}
         Greedy; greedy improved by swaps; branch and bound with a proof of optimality; or a sample of the k-DPP.
     given : positions, labels or boolean mask, optional
-        Items already shown. They repel the picks and are not picked. Integers are positions; other values, and a pandas
-        index, are labels of a pandas frame.
+        Items already shown, which repel the picks and are not picked. Integers are positions; other values, and a
+        pandas index, are labels of a pandas frame.
     exclude : positions, labels or boolean mask, optional
         Items that are not picked and do not repel.
     given_features : array_like of shape (m, n_features), optional
-        Rows already shown that are not among the candidates. They repel the picks, too.
+        Rows already shown that are not among the candidates, which repel, too.
     query : array_like of shape (n_features,), optional
-        A query vector. The quality of an item is its cosine to this vector.
+        A query vector; the quality of an item is its cosine to this vector.
     lower_is_better : bool
         Whether lower values of `quality` are better, as for distances or ranks.
     zero_vectors : {"unlike", "raise"}
-        Treatment of rows of zeros under the cosine: ``"unlike"`` counts them as unlike every other item and adds a note
-        to ``notes``; ``"raise"`` raises an error.
+        Rows of zeros have no direction. Under the cosine, ``"unlike"`` counts them as unlike every other item and adds
+        a note; ``"raise"`` raises an error.
     costs, budget : array_like of shape (n_items,) and float, optional
         The total cost of the picks is at most `budget`. Items are ranked by gain minus d times the log-cost.
     window : int, optional
@@ -124,18 +127,15 @@ def select(
     Returns
     -------
     Selection
-        ``indices`` in pick order, ``gains`` (of each pick in the objective), ``objective`` (their sum), ``log_det``
-        of S over the set, ``kept`` (share of quality), ``redundancy`` of the picks and ``redundancy_before`` of the
-        best k, ``notes``; ``labels`` for a data frame with an index. ``x[selection]`` and ``selection.take(x)`` give
-        the rows.
+        ``indices`` in pick order, ``gains`` of the picks in the objective, ``kept`` (share of quality), ``redundancy``,
+        ``notes`` and more. ``x[selection]`` and ``selection.take(x)`` give the rows.
 
     Notes
     -----
     Greedy selection from features never forms the n x n matrix. It takes O(nD) per pick at worst and O(n + kD) memory,
-    by lazy evaluation; the best candidates are compared in double precision. Sparse features stay sparse: O(nnz) per
-    pick and O(nnz + n + kD) memory. Sets larger than the rank of the features have volume zero. Beyond the rank, picks
-    follow the limit of a vanishing ridge (the D-optimal design), and the volume in the objective is the product of the
-    nonzero eigenvalues; ``rank_spent`` is the number of picks before that.
+    by lazy evaluation; sparse features stay sparse. Sets larger than the rank of the features have volume zero. Beyond
+    the rank, picks follow the limit of a vanishing ridge (the D-optimal design), and the volume in the objective is the
+    product of the nonzero eigenvalues; ``rank_spent`` is the number of picks before that.
 
     A :class:`~diverset.errors.DiversetWarning` is issued, once per process, if the picks are exactly the best k
     although `diversity` is above 0, or if no pick is in the better half by quality.
@@ -205,16 +205,8 @@ def selection_law(
 
     with d the `diversity` dial, z the calibrated scores and S the similarity. A larger d gives quality less weight.
 
-    Parameters
-    ----------
-    features, k, quality, diversity, scale, similarity, given, exclude, given_features, query, lower_is_better, zero_vectors,
-    min_quality
-        As for :func:`select`. The dial must be above 0; at 0, all probability is on the best k.
-
-    Returns
-    -------
-    KDPP
-        A k-DPP over the positions of the available items.
+    The parameters are those of :func:`select`. The dial must be above 0; at 0, all probability is on the best k. The
+    items of the k-DPP are the positions of the available items.
 
     Examples
     --------
@@ -225,7 +217,7 @@ def selection_law(
     array([0.73, 0.26, 0.66, 0.35])
     >>> law.sample(rng=0)
     array([0, 2])
-    """  # noqa: E501
+    """
     dial = check_dial(diversity)
     if dial == 0.0:
         raise DiversetError("diversity is 0, where the best k are picked without chance; give more than 0")
@@ -235,6 +227,80 @@ def selection_law(
         min_quality=min_quality,
     )  # fmt: skip
     return problem.dpp(dial).of_size(problem.k)
+
+
+def select_many(
+    features: Iterable[Any],
+    k: int = 10,
+    *,
+    quality: Iterable[Any] | None = None,
+    diversity: float = 0.5,
+    scale: str | None = "rank",
+    similarity: str | Callable[[Any, Any], Any] = "cosine",
+    n_jobs: int | None = None,
+    **options: Any,
+) -> list[Selection]:
+    """Pick k items from each of many lists; the picks are those of one call of :func:`select` per list.
+
+    Parameters
+    ----------
+    features : iterable of array_like
+        One array of candidates per list; lists may differ in length.
+    n_jobs : int, optional
+        Number of threads; all cores by default.
+    k, quality, diversity, scale, similarity, **options
+        As in :func:`select`. `quality`, `given`, `exclude`, `given_features`, `query`, `costs` and `groups` take one
+        value per list, the others one value for all.
+
+    Notes
+    -----
+    Lists of fewer than 2,000 rows, of the same width and precision and compared by the cosine, are processed in batches
+    by compiled code that releases the GIL and uses all cores. Other lists go through :func:`select`.
+
+    Examples
+    --------
+    >>> import numpy as np, diverset as dv
+    >>> lists = [np.eye(4), np.eye(4)[:3]]
+    >>> [list(picks) for picks in dv.select_many(lists, 2, quality=[[1, 2, 3, 4], [1, 3, 2]])]
+    [[3, 2], [1, 2]]
+    """
+    arrays = list(features)
+    dial, scale = check_dial(diversity), check_scale(scale)
+    shared: dict[str, Any] = {"diversity": dial, "scale": scale, "similarity": similarity}
+    own = {"quality": quality, **{name: options.pop(name) for name in _PER_LIST if name in options}}
+    columns = {name: list(values) for name, values in own.items() if values is not None}
+    for name, values in columns.items():
+        if len(values) != len(arrays):
+            raise DiversetError(f"{name} has {len(values)} entries for {len(arrays)} lists; give one per list")
+    n_threads = min(os.cpu_count() or 1, 64) if n_jobs is None else check_count(n_jobs, name="n_jobs")
+    plain = similarity == "cosine" and dial > 0.0 and not options and set(columns) <= {"quality"}
+
+    def one(i: int) -> Selection:
+        each = {name: values[i] for name, values in columns.items()}
+        try:
+            return select(arrays[i], k, **shared, **each, **options)
+        except DiversetError as error:
+            raise type(error)(f"list {i}: {error}") from error
+
+    def some(chunk: Sequence[int]) -> list[Selection]:
+        quick: list[Selection | None] = [None] * len(chunk)
+        if plain and is_short(arrays[chunk[0]]):
+            scores = [columns["quality"][i] for i in chunk] if "quality" in columns else None
+            quick = ShortLists([arrays[i] for i in chunk], scores, k, scale).selections(dial)
+        return [one(i) if found is None else found for i, found in zip(chunk, quick, strict=True)]
+
+    # A chunk holds lists of the same width and precision, and of similar lengths.
+    forms: dict[Any, list[int]] = {}
+    for i, X in enumerate(arrays):
+        forms.setdefault((X.shape[1], X.dtype) if is_short(X) else None, []).append(i)
+    chunks = []
+    for form, lists in forms.items():
+        if form is not None:
+            lists.sort(key=lambda i: len(arrays[i]))
+        chunks += [lists[start : start + _CHUNK] for start in range(0, len(lists), _CHUNK)]
+    with thread_map(1 if len(chunks) < 2 else n_threads) as share:
+        found = dict(zip(chain(*chunks), chain.from_iterable(share(some, chunks)), strict=True))
+    return [found[i] for i in range(len(arrays))]
 
 
 def _keeping(problem: Problem, keep: Any, method: str, window: int | None) -> Selection:
@@ -252,6 +318,10 @@ def _keeping(problem: Problem, keep: Any, method: str, window: int | None) -> Se
         raise DiversetError(f'keep needs method="greedy", and method is {method!r}; give diversity instead')
     if problem.quality is None:
         raise DiversetError("keep is given without quality; pass the scores of which to keep a share")
+
+    def exchanged(trial: _Trial) -> _Trial | None:
+        nearer = problem.exchange(trial.dial, trial.picks, share, _NEAR)
+        return trial._replace(picks=nearer, kept=problem.kept(nearer.positions) or 1.0) if nearer else None
 
     def tried(t: float) -> _Trial:
         dial = 1.0 / (1.0 + math.exp(-t)) if t > -_LARGEST else 0.0
@@ -272,11 +342,10 @@ def _keeping(problem: Problem, keep: Any, method: str, window: int | None) -> Se
             good = trial
             if trial.kept <= share + _NEAR or t == math.inf:
                 break
-            nearer = None
-            if trial.kept <= share + 2.0 * _NEAR:  # one exchange is cheaper than another trial
-                nearer = problem.exchange(trial.dial, trial.picks, share, _NEAR)
+            # One exchange is cheaper than another trial.
+            nearer = exchanged(trial) if trial.kept <= share + 2.0 * _NEAR else None
             if nearer is not None:
-                good = trial._replace(picks=nearer, kept=problem.kept(nearer.positions) or 1.0)
+                good = nearer
                 break
         else:
             bad = trial
@@ -295,20 +364,15 @@ def _keeping(problem: Problem, keep: Any, method: str, window: int | None) -> Se
             # Not too near an end of the bracket, so that it shrinks.
             t = good.t + width * min(max((target - good.loss) / max(bad.loss - good.loss, 1e-9), 0.15), 0.85)
     best = tried(-math.inf) if good is None else good
-    dial, picks, kept = best.dial, best.picks, best.kept
-    if kept > share + _NEAR and near is not None:
-        for trial in (near, best):
-            nearer = problem.exchange(trial.dial, trial.picks, share, _NEAR)
-            if nearer is not None:
-                dial, picks, kept = trial.dial, nearer, problem.kept(nearer.positions) or 1.0
-                break
-    if share <= kept <= share + _NEAR:
-        return problem.selection(dial, picks)
-    why = "the limits allow no more"
-    if kept > share:
-        why = f"the next more diverse set tried keeps {near.kept:.2f}" if near else "even diversity 1 keeps more"
-    note = f"the picks keep {kept:.2f} of quality where {share:.2f} was requested: {why}"
-    return problem.selection(dial, picks, notes=(note,))
+    if best.kept > share + _NEAR and near is not None:
+        best = exchanged(near) or exchanged(best) or best
+    notes: tuple[str, ...] = ()
+    if not share <= best.kept <= share + _NEAR:
+        why = "the limits allow no more"
+        if best.kept > share:
+            why = f"the next more diverse set tried keeps {near.kept:.2f}" if near else "even diversity 1 keeps more"
+        notes = (f"the picks keep {best.kept:.2f} of quality where {share:.2f} was requested: {why}",)
+    return problem.selection(best.dial, best.picks, notes=notes)
 
 
 class _Trial(NamedTuple):

@@ -1,15 +1,14 @@
-"""Similarities of items in one of four forms, each with its own greedy engine.
+"""Similarities of items in one of three forms, each with its own greedy engine.
 
 ==================  ==============================================  ============================================
 form                holds                                           serves
 ==================  ==============================================  ============================================
-:class:`Rows`       rows of features                                "cosine" and "dot"; no n x n matrix
-:class:`SparseRows` a CSR matrix                                    the same for sparse features
+:class:`Rows`       rows of features, dense or sparse               "cosine" and "dot"; no n x n matrix
 :class:`Matrix`     the n x n matrix                                "precomputed"
 :class:`Function`   rows and a function of two arrays of rows       "rbf" and callables; the matrix on demand
 ==================  ==============================================  ============================================
 
-The form for dask arrays is in :mod:`diverset.distributed.select`.
+The form for dask arrays is in :mod:`diverset.distributed.greedy`.
 """
 
 from __future__ import annotations
@@ -25,20 +24,11 @@ import numpy as np
 from diverset._typing import Array, BoolArray, FloatArray, IntArray
 from diverset.errors import DiversetError, KernelError
 from diverset.inference import _row_loops
-from diverset.inference.engine import Picks, greedy_dense, independent_items
+from diverset.inference.engine import Limits, Picks, greedy_dense, independent_items
 from diverset.inference.inputs import Items
-from diverset.inference.limits import Limits
-from diverset.inference.rows import greedy_rows, squared_norms
-from diverset.inference.sparse import greedy_sparse, squared_norms_sparse
+from diverset.inference.rows import greedy_rows, greedy_sparse, squared_norms
 from diverset.numerics._loops import all_finite
-from diverset.numerics.linalg import (
-    EPS,
-    block_length,
-    log_det_gram,
-    log_det_psd,
-    row_norms_squared,
-    solve_lower,
-)
+from diverset.numerics.linalg import EPS, block_length, log_det_gram, log_det_psd, row_norms_squared, solve_lower
 from diverset.numerics.validation import (
     as_hermitian,
     check_finite,
@@ -51,7 +41,7 @@ from diverset.numerics.validation import (
 if TYPE_CHECKING:
     from diverset.core import DPP
 
-__all__ = ["Function", "Matrix", "Rows", "Similarity", "SimilarityLike", "SparseRows", "read_similarity"]
+__all__ = ["Function", "Matrix", "Rows", "Similarity", "SimilarityLike", "read_similarity"]
 
 #: Type of the argument ``similarity``. A callable takes two arrays of rows and returns one number per pair.
 SimilarityLike: TypeAlias = str | Callable[[Any, Any], Any]
@@ -82,9 +72,9 @@ class Similarity(abc.ABC):
         self.rounding = rounding
         self.unit = unit
 
-    @abc.abstractmethod
     def columns(self, items: IntArray) -> FloatArray:
-        """Similarities of all items to `items`, in a new array of shape (n, len(items))."""
+        """Similarities of all items to `items`, in a new array of shape (n, len(items)); not for dask arrays."""
+        raise DiversetError("features are a dask array; pass features.compute() to compare all items with some")
 
     def column(self, item: int) -> FloatArray:
         """Similarities of all items to one, of shape (n,)."""
@@ -129,16 +119,26 @@ class Similarity(abc.ABC):
         """The DPP of the kernel ``quality[i] * S[i, j] * quality[j]``."""
 
 
-class _Vectors(Similarity):
+class Rows(Similarity):
     """Inner products of the vectors ``sqrt(factor[i]) * X[i]``, whose squared lengths are `scale`.
 
-    A row of zeros has no direction. Under the cosine such an item is unlike every other: its similarity is 1 to itself
-    and 0 to the rest.
+    X is dense, or a CSR matrix, which stays sparse. For the cosine, each row is divided by its length. A row of zeros
+    has no direction, and under the cosine such an item is unlike every other: its similarity is 1 to itself and 0 to
+    the rest.
     """
 
-    def __init__(self, X: Any, norms: FloatArray, *, cosine: bool) -> None:
+    def __init__(self, X: Any, *, cosine: bool) -> None:
+        if is_sparse(X):
+            from diverset.kernels._arrays import as_features
+
+            X = as_features(X, name="features", allow_sparse=True)
+        else:
+            X = np.ascontiguousarray(X)
+        norms = squared_norms(X)
+        if not all_finite(norms) or (cosine and len(norms) and not _SAFE[0] < norms.min()):
+            X, norms = _safe_rows(X, norms, cosine)
         n, D = X.shape
-        self.X, self.is_cosine = X, cosine
+        self.X, self.is_cosine, self.is_sparse = X, cosine, is_sparse(X)
         self.factor, self.scale = np.ones(n), norms
         if cosine:
             # Set the lengths to exactly 1, so that equal items have exactly equal keys.
@@ -149,9 +149,13 @@ class _Vectors(Similarity):
         unit = 1.0 if cosine else _typical(norms)
         super().__init__(n, rank=rank, rounding=EPS * max(1.0, math.sqrt(D)), unit=unit)
 
-    @abc.abstractmethod
     def vectors(self, items: IntArray) -> FloatArray:
-        """Vectors of a few items, as dense rows."""
+        """Vectors of a few items, as dense rows; of sparse ones, only the features that are nonzero in any of them."""
+        rows = self.X[items]
+        if self.is_sparse:
+            rows = rows[:, np.unique(rows.indices)].toarray()
+        vectors: FloatArray = np.sqrt(self.factor[items])[:, None] * rows.astype(np.float64)
+        return vectors
 
     def _without_lone(self, items: IntArray) -> IntArray:
         return items if self.lone is None else items[~self.lone[items]]
@@ -161,62 +165,26 @@ class _Vectors(Similarity):
         rows = self.vectors(self._without_lone(items))  # lone items multiply the determinant by 1
         return log_det_gram(rows, EPS * np.sqrt(row_norms_squared(rows)))
 
-    @abc.abstractmethod
-    def _products(self, rows: IntArray | None, items: IntArray) -> FloatArray:
-        """Inner products of the vectors of some items, or of all, with those of `items`."""
-
     def columns(self, items: IntArray) -> FloatArray:
         """Similarities of all items to `items`."""
-        block = self._products(None, items)
+        if self.is_sparse:
+            block = np.asarray((self.X @ self.X[items].T).toarray(), dtype=np.float64) * np.sqrt(self.factor[items])
+        else:
+            block, right = np.empty((self.n, len(items))), self.vectors(items).T
+            step = max(1, self.n) if self.X.dtype == np.float64 else block_length(self.X.shape[1])
+            for start in range(0, self.n, step):
+                part = self.X[start : start + step].astype(np.float64, copy=False)
+                np.matmul(part, right, out=block[start : start + step])
         if self.is_cosine:
+            block *= np.sqrt(self.factor)[:, None]
             np.clip(block, -1.0, 1.0, out=block)
             block[items, np.arange(len(items))] = 1.0
         return block
 
-    def among(self, items: IntArray) -> FloatArray:
-        """Similarities among `items`."""
-        S = self._products(items, items)
-        if self.is_cosine:
-            np.fill_diagonal(S, 1.0)
-        return S
-
-    def dpp(self, quality: FloatArray) -> DPP:
-        """The DPP of the similarity with these weights."""
-        from diverset.core import DPP
-
-        check_fits_in_memory(24 * self.n**2, what=f"the similarity of {self.n} items")
-        return DPP.from_quality_diversity(quality, self.among(np.arange(self.n)))
-
-
-class Rows(_Vectors):
-    """Inner products of dense rows; for the cosine, each row is divided by its length."""
-
-    def __init__(self, X: Array, *, cosine: bool) -> None:
-        X = np.ascontiguousarray(X)
-        norms = squared_norms(X)
-        if not all_finite(norms) or (cosine and len(X) and not _SAFE[0] < norms.min()):
-            X, norms = _safe_rows(X, norms, cosine)
-        super().__init__(X, norms, cosine=cosine)
-
-    def vectors(self, items: IntArray) -> FloatArray:
-        """Vectors of a few items, as dense rows."""
-        rows: FloatArray = np.sqrt(self.factor[items])[:, None] * self.X[items].astype(np.float64)
-        return rows
-
-    def _products(self, rows: IntArray | None, items: IntArray) -> FloatArray:
-        right = self.vectors(items).T
-        if rows is not None:
-            S: FloatArray = self.vectors(rows) @ right
-            return S
-        block = np.empty((self.n, len(items)))
-        step = max(1, self.n) if self.X.dtype == np.float64 else block_length(self.X.shape[1])
-        for start in range(0, self.n, step):
-            part = self.X[start : start + step].astype(np.float64, copy=False)
-            np.matmul(part, right, out=block[start : start + step])
-        return np.multiply(block, np.sqrt(self.factor)[:, None], out=block) if self.is_cosine else block
-
     def column(self, item: int) -> FloatArray:
         """Similarities of all items to one."""
+        if self.is_sparse:
+            return super().column(item)
         column = np.empty(self.n)
         row = math.sqrt(self.factor[item]) * self.X[item].astype(np.float64)
         _row_loops.row_products(self.X, row, column)
@@ -225,6 +193,18 @@ class Rows(_Vectors):
             np.clip(column, -1.0, 1.0, out=column)
             column[item] = 1.0
         return column
+
+    def among(self, items: IntArray) -> FloatArray:
+        """Similarities among `items`."""
+        if self.is_sparse:  # the product of sparse matrices, where the vectors of many items would be large
+            root = np.sqrt(self.factor[items])
+            S = (self.X[items] @ self.X[items].T).toarray() * root[:, None] * root
+        else:
+            rows = self.vectors(items)
+            S = rows @ rows.T
+        if self.is_cosine:
+            np.fill_diagonal(S, 1.0)
+        return np.asarray(S, dtype=np.float64)
 
     def pivots(self, items: IntArray) -> FloatArray:
         """What each item adds to the determinant beside those before it; 0 for an item that depends on them."""
@@ -238,56 +218,21 @@ class Rows(_Vectors):
 
     def greedy(self, k: int, bonus: FloatArray, weight: float, limits: Limits, given: IntArray) -> Picks:
         """Up to k greedy picks beside `given`."""
-        shown = self._without_lone(given)
-        return greedy_rows(
-            self.X, min(k, self.n), scale=self.scale, factor=self.factor, bonus=bonus, weight=weight, limits=limits,
-            given=self.vectors(shown) if len(shown) else None, lone=self.rank - self.X.shape[1],
-        )  # fmt: skip
+        items: dict[str, Any] = {"scale": self.scale, "factor": self.factor, "bonus": bonus, "weight": weight}
+        if self.is_sparse:
+            return greedy_sparse(self.X, k, **items, limits=limits, given=given)
+        shown, lone = self._without_lone(given), self.rank - self.X.shape[1]
+        vectors = self.vectors(shown) if len(shown) else None
+        return greedy_rows(self.X, min(k, self.n), **items, limits=limits, given=vectors, lone=lone)
 
     def dpp(self, quality: FloatArray) -> DPP:
         """The DPP of the similarity with these weights."""
         from diverset.core import DPP
 
-        if self.lone is not None:
-            return super().dpp(quality)
-        return DPP.from_features(self.X, quality=quality * np.sqrt(self.factor))
-
-
-class SparseRows(_Vectors):
-    """Inner products of the rows of a CSR matrix, which stays sparse."""
-
-    def __init__(self, X: Any, *, cosine: bool) -> None:
-        from diverset.kernels._arrays import as_features
-
-        X = as_features(X, name="features", allow_sparse=True)
-        n = X.shape[0]
-        with np.errstate(over="ignore", under="ignore"):
-            norms = squared_norms_sparse(X)
-            if n and not (_SAFE[0] < norms.min() and norms.max() < _SAFE[1]) and cosine:
-                largest = np.zeros(n)
-                np.maximum.at(largest, np.repeat(np.arange(n), np.diff(X.indptr)), np.abs(X.data))
-                X.data /= np.repeat(np.where(largest > 0.0, largest, 1.0), np.diff(X.indptr))
-                norms = squared_norms_sparse(X)
-        if not all_finite(norms):
-            raise _beyond_range(int(np.flatnonzero(~np.isfinite(norms))[0]))
-        super().__init__(X, norms, cosine=cosine)
-
-    def vectors(self, items: IntArray) -> FloatArray:
-        """Vectors of a few items, as dense rows."""
-        rows = self.X[items]
-        used = np.unique(rows.indices)  # features that are nonzero in any of the rows
-        return np.sqrt(self.factor[items])[:, None] * np.asarray(rows[:, used].toarray(), dtype=np.float64)
-
-    def _products(self, rows: IntArray | None, items: IntArray) -> FloatArray:
-        left, factor = (self.X, self.factor) if rows is None else (self.X[rows], self.factor[rows])
-        block = np.asarray((left @ self.X[items].T).toarray(), dtype=np.float64)
-        return block * np.sqrt(factor)[:, None] * np.sqrt(self.factor[items])
-
-    def greedy(self, k: int, bonus: FloatArray, weight: float, limits: Limits, given: IntArray) -> Picks:
-        """Up to k greedy picks beside `given`."""
-        return greedy_sparse(
-            self.X, k, scale=self.scale, factor=self.factor, bonus=bonus, weight=weight, limits=limits, given=given
-        )
+        if self.lone is None and not self.is_sparse:
+            return DPP.from_features(self.X, quality=quality * np.sqrt(self.factor))
+        check_fits_in_memory(24 * self.n**2, what=f"the similarity of {self.n} items")
+        return DPP.from_quality_diversity(quality, self.among(np.arange(self.n)))
 
 
 class Matrix(Similarity):
@@ -337,10 +282,7 @@ class Matrix(Similarity):
         return Picks(np.concatenate([done, more.positions]), np.concatenate([picks.gains, more.gains]), spent)
 
     def _coordinates(self, chosen: IntArray) -> FloatArray:
-        """Rows whose inner products are the similarities, if every item depends on the chosen items.
-
-        The rows are the Cholesky coordinates of all items with respect to the independent items among the chosen.
-        """
+        """Cholesky coordinates of all items in the independent ones of the chosen, on which every item depends."""
         basis, R = independent_items(self.S, chosen)
         root = np.sqrt(np.diagonal(self.S)[basis])[:, None]
         return np.ascontiguousarray(solve_lower(R, self.S[basis] / root).T)
@@ -364,11 +306,7 @@ class Function(Similarity):
         block = plain_array(self._function(A, B), name="similarity(A, B)")
         if is_sparse(block):
             block = block.toarray()
-        if block.shape != (A.shape[0], B.shape[0]) or block.dtype.kind not in "biuf":
-            raise DiversetError(
-                f"similarity(A, B) returned {block.dtype} of shape {block.shape} for {A.shape[0]} and {B.shape[0]} "
-                "rows; it must return one real number for each pair of rows"
-            )
+        _check_block(block, A.shape[0], B.shape[0])
         if block.dtype.kind == "f":
             self.rounding = max(self.rounding, float(np.finfo(block.dtype).eps))
         check_finite(block, name="similarity(A, B)")
@@ -396,11 +334,7 @@ class Function(Similarity):
         check_fits_in_memory(24 * self.n**2, what=f"the similarity of {self.n} items")
         given = self._function(self._X, self._X)
         S = as_hermitian(given, name="similarity(features, features)")
-        if len(S) != self.n or np.iscomplexobj(S):
-            raise DiversetError(
-                f"similarity(A, B) returned {S.dtype} of shape {S.shape} for {self.n} and {self.n} rows; it must "
-                "return one real number for each pair of rows"
-            )
+        _check_block(S, self.n, self.n)
         return Matrix(S, given=given)
 
     def greedy(self, k: int, bonus: FloatArray, weight: float, limits: Limits, given: IntArray) -> Picks:
@@ -417,7 +351,7 @@ def read_similarity(items: Items, similarity: Any) -> Similarity:
     X = items.features
     if isinstance(similarity, str):
         if similarity in ("cosine", "dot"):
-            return (SparseRows if is_sparse(X) else Rows)(X, cosine=similarity == "cosine")
+            return Rows(X, cosine=similarity == "cosine")
         if similarity == "precomputed":
             if X.shape[0] != X.shape[1]:
                 raise KernelError(
@@ -426,11 +360,18 @@ def read_similarity(items: Items, similarity: Any) -> Similarity:
                 )
             return Matrix(as_hermitian(X, name="features"), given=X, rounding=float(np.finfo(X.dtype).eps))
         if similarity == "rbf":
-            X = _dense(X)
-            check_finite(X, name="features")
-            from diverset.kernels import rbf
+            from diverset.kernels import median_heuristic, rbf
 
-            return Function(X, partial(rbf, length_scale=_length_scale(X)))
+            if is_sparse(X):
+                what, remedy = (
+                    "the dense form of features, which distances need,",
+                    '"cosine" and "dot" keep them sparse',
+                )
+                check_fits_in_memory(8 * X.shape[0] * X.shape[1], what=what, remedy=f"similarity={remedy}")
+                X = X.toarray()
+            check_finite(X, name="features")
+            equal = len(X) < 2 or (np.array_equal(X[0], X[-1]) and bool((X == X[0]).all()))
+            return Function(X, partial(rbf, length_scale=1.0 if equal else median_heuristic(X)))
     elif callable(similarity):
         if not is_sparse(X):
             check_finite(X, name="features")
@@ -441,51 +382,38 @@ def read_similarity(items: Items, similarity: Any) -> Similarity:
     )
 
 
-def _safe_rows(X: Array, norms: FloatArray, cosine: bool) -> tuple[Array, FloatArray]:
-    """Rows whose squared norms neither overflow nor underflow; raises an error for entries that are not finite.
+def _check_block(block: Array, m: int, n: int) -> None:
+    if block.shape != (m, n) or block.dtype.kind not in "biuf":
+        raise DiversetError(
+            f"similarity(A, B) returned {block.dtype} of shape {block.shape} for {m} and {n} rows; it must return one "
+            "real number for each pair of rows"
+        )
 
-    Under the cosine, a row may be divided by its largest entry. Otherwise a row that is too long raises an error.
-    """
+
+def _safe_rows(X: Any, norms: FloatArray, cosine: bool) -> tuple[Any, FloatArray]:
+    """Rows whose squared norms neither overflow nor underflow: divided by their largest entry, under the cosine."""
     odd = np.flatnonzero(~(norms < _SAFE[1]) | (norms < _SAFE[0]))
-    for i in odd.tolist():
-        if not np.isfinite(X[i]).all():
-            j = int(np.flatnonzero(~np.isfinite(X[i]))[0])
-            raise KernelError(f"features[{i}, {j}] is {X[i, j]}; every entry must be finite")
+    rows = X[odd].toarray() if is_sparse(X) else X[odd]
+    if not np.isfinite(rows).all():
+        i, j = np.argwhere(~np.isfinite(rows))[0]
+        raise KernelError(f"features[{odd[i]}, {j}] is {rows[i, j]}; every entry must be finite")
     if not cosine:
-        raise _beyond_range(int(odd[0]))
-    largest = np.abs(X[odd]).max(axis=1, initial=0.0)
+        i = int((~np.isfinite(norms)).argmax())
+        raise KernelError(f"features[{i}] has a norm beyond the range of floats; divide the features by a constant")
+    largest = np.abs(rows).max(axis=1, initial=0.0)
     if largest.any():
-        X = np.array(X)
-        X[odd] /= np.where(largest > 0.0, largest, 1.0)[:, None]
+        factor = np.ones(len(norms))
+        factor[odd] = np.where(largest > 0.0, largest, 1.0)
+        if is_sparse(X):
+            X.data /= np.repeat(factor, np.diff(X.indptr))
+        else:
+            X = np.array(X)
+            X[odd] /= factor[odd, None]
         norms = squared_norms(X)
     return X, norms
-
-
-def _beyond_range(i: int) -> KernelError:
-    return KernelError(f"features[{i}] has a norm beyond the range of floats; divide the features by a constant")
 
 
 def _typical(diagonal: FloatArray) -> float:
     """The median, or 0 if it does not exist or is not finite."""
     unit = float(np.median(diagonal)) if len(diagonal) else 0.0
     return unit if math.isfinite(unit) else 0.0
-
-
-def _dense(X: Any) -> Any:
-    if not is_sparse(X):
-        return X
-    check_fits_in_memory(
-        8 * X.shape[0] * X.shape[1],
-        what="the dense form of features, which distances need,",
-        remedy='similarity="cosine" and "dot" keep them sparse',
-    )
-    return X.toarray()
-
-
-def _length_scale(X: Any) -> float:
-    """The median distance of two rows; 1 if all rows are equal."""
-    from diverset.kernels import median_heuristic
-
-    if len(X) < 2 or (np.array_equal(X[0], X[-1]) and bool((X == X[0]).all())):
-        return 1.0
-    return median_heuristic(X)

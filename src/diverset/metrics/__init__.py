@@ -6,8 +6,7 @@ From similarities alone: :func:`log_volume`, :func:`mean_pairwise_similarity`, :
 :func:`read_qrels` reads judgements in the format of TREC. :func:`diverset.compare` puts several methods side by side.
 """
 
-from diverset.metrics.intents import alpha_ndcg, err_ia, ndcg, precision, precision_ia, subtopic_recall
-from diverset.metrics.judgements import read_qrels
+from diverset.metrics.intents import alpha_ndcg, err_ia, ndcg, precision, precision_ia, read_qrels, subtopic_recall
 from diverset.metrics.similarity import intra_list_diversity, log_volume, mean_pairwise_similarity, vendi_score
 
 __all__ = [

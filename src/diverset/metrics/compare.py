@@ -15,8 +15,7 @@ from diverset._typing import FloatArray, IntArray, RNGLike
 from diverset.errors import DiversetError
 from diverset.inference.problem import Problem, check_dial
 from diverset.inference.similarity import SimilarityLike
-from diverset.metrics.intents import alpha_ndcg, ndcg, precision, subtopic_recall
-from diverset.metrics.judgements import Query, read_queries
+from diverset.metrics.intents import Query, alpha_ndcg, ndcg, precision, read_queries, subtopic_recall
 from diverset.metrics.similarity import vendi_score
 from diverset.numerics.validation import as_generator, as_number
 
@@ -28,12 +27,7 @@ METHODS = (*_WITH_DIAL, "top-k", "random")
 #: Settings of the dial that are tried.
 DIALS = tuple(i / 10 for i in range(1, 11))
 #: Measures from judgements, and their headings.
-MEASURES = {
-    "alpha_ndcg": "alpha-nDCG",
-    "ndcg": "nDCG",
-    "subtopic_recall": "subtopic recall",
-    "precision": "precision",
-}
+MEASURES = {"alpha_ndcg": "alpha-nDCG", "ndcg": "nDCG", "subtopic_recall": "subtopic recall", "precision": "precision"}
 #: Those, and measures of the picks alone.
 HEADINGS = MEASURES | {
     "kept": "quality kept",
@@ -51,7 +45,7 @@ _MOST_FOR_PAIRS = 5000
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """One way to pick: a method at one setting of its dial, which is None for a method without a dial.
+    """A method at one setting of its dial, which is None for a method without a dial.
 
     `picks` are positions among the candidates of each query, in pick order. `numbers` are means over the queries, by
     the names in :data:`HEADINGS`; None where a number is not defined. `gains` holds, for each measure from judgements,
@@ -72,16 +66,16 @@ class Setting:
 
 @dataclass(frozen=True, eq=False)
 class Comparison(Result):
-    """Methods at several settings of their dials, with what each one scores.
+    """Methods at several settings of their dials, and the scores of each setting.
 
     Parameters
     ----------
     settings : tuple of Setting
         Everything that was tried, by method and dial.
     chosen : Setting or None
-        The one to use: with judgements the one of the highest `measure`, or top-k where such a choice loses to it on
-        other queries; without judgements, the least redundant setting of the first method that keeps the requested
-        share of quality. None without judgements and quality.
+        The setting to use. With judgements it has the highest `measure`; it is top-k if such a choice loses to top-k on
+        other queries. Without judgements, it is the least redundant setting of the first method that keeps the
+        requested share of quality. None without judgements and quality.
     best : dict of Setting
         By the same rule, the best setting of every method.
     measure : str or None
@@ -89,7 +83,7 @@ class Comparison(Result):
     queries : tuple
         Names of the queries; ``(None,)`` for a single one.
     notes : tuple of str
-        What the caller should know, in plain sentences.
+        Remarks about the comparison.
     """
 
     _page: ClassVar[str] = "compare"
@@ -152,8 +146,7 @@ class Comparison(Result):
         columns = self.columns
         lines = [["", "method", *(HEADINGS[name] for name in columns)]]
         for each in self.headline:
-            mark = "*" if each is self.chosen else ""
-            lines.append([mark, each.name, *(shown(each.numbers[name]) for name in columns)])
+            lines.append(["*" * (each is self.chosen), each.name, *(shown(each.numbers[name]) for name in columns)])
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         cell = "{:<{}} {:<{}}" + "  {:>{}}" * len(columns)
         table = [cell.format(*(x for pair in zip(line, widths, strict=True) for x in pair)).rstrip() for line in lines]
@@ -161,14 +154,12 @@ class Comparison(Result):
 
 
 def shown(value: float | None) -> str:
-    """A number as it is printed."""
-    if value is None:
-        return "-"
-    return f"{value:.3f}" if math.isfinite(value) else "none"
+    """A number in the form in which it is printed."""
+    return "-" if value is None else f"{value:.3f}" if math.isfinite(value) else "none"
 
 
 def difference(setting: Setting, measure: str) -> str:
-    """The gain over top-k with its interval, as it is printed."""
+    """The gain over top-k with its interval, in the form in which it is printed."""
     return _span(setting.gains[measure])
 
 
@@ -200,24 +191,21 @@ def compare(
     """Pick by several methods along their dials, and say which setting to use.
 
     With judgements, every setting is scored by alpha-nDCG, nDCG, subtopic recall and precision at k, with intervals of
-    its difference to top-k. Without, the comparison shows the trade-off: how much quality each setting keeps, and how
-    redundant its picks are.
+    its difference to top-k. Without, the comparison shows how much quality each setting keeps, and how redundant its
+    picks are.
 
     Parameters
     ----------
     features : array_like of shape (n_items, n_features), or list of tuples
-        Candidates, as :func:`diverset.select` takes them. Several queries come as a list of
-        ``(features, quality, judgements)``, or as one table with `queries`.
-    k : int or float
-        Number of picks for each query, or a share of its candidates.
+        Candidates as in :func:`diverset.select`. For several queries, a list of ``(features, quality, judgements)``, or
+        one table with `queries`.
     judgements : mapping or array_like, optional
         Which items are relevant: one grade for each item (clicks, say), a matrix with one column for each subtopic, or
         a mapping from items to their subtopics as in :func:`diverset.metrics.alpha_ndcg`. With `queries`, a mapping
         from queries to such mappings, which is what :func:`diverset.metrics.read_qrels` returns.
     methods : sequence of str, optional
-        Of "dpp" (:func:`diverset.select`), "mmr", "max-sum", "max-min", "facility-location", "top-k" and "random"
-        (:mod:`diverset.baselines`). All by default, except facility location beyond 5,000 candidates, since it compares
-        all pairs. Top-k is always tried.
+        Of "dpp" (:func:`diverset.select`) and the names in :mod:`diverset.baselines`. All by default, except facility
+        location beyond 5,000 candidates, since it compares all pairs. Top-k is always tried.
     dials : iterable of float
         Values of ``diversity``. Without quality, 1 alone is tried: all others pick the same items.
     measure : {"alpha_ndcg", "ndcg", "subtopic_recall", "precision"}, optional
@@ -228,13 +216,13 @@ def compare(
         The query that each item is a candidate for.
     ids : sequence of length n_items, optional
         What items are called in a mapping of judgements. By default the index of a data frame, or positions.
-    quality, scale, similarity, given, exclude, min_quality, lower_is_better, rng
+    k, quality, scale, similarity, given, exclude, min_quality, lower_is_better, rng
         As for :func:`diverset.select`; `rng` is for the random picks.
 
     Returns
     -------
     Comparison
-        Prints as a table. ``chosen`` is the setting to use, ``rows`` and ``to_frame()`` hold everything.
+        Prints as a table. ``chosen`` is the setting to use, ``rows`` and ``to_frame()`` hold all settings.
 
     Notes
     -----
@@ -342,18 +330,11 @@ def _pick(query: Query, method: str, dial: float | None, generator: np.random.Ge
         return problem.best(problem.k)
     if method == "dpp":
         return problem.greedy(dial or 0.0, problem.k, problem.given, problem.limits).positions
-    more: dict[str, Any] = {"rng": generator} if method == "random" else {"diversity": dial}
     # Baselines have fewer options, so the limits are passed as a mask of the items that cannot be picked.
-    found = getattr(baselines, method.replace("-", "_"))(
-        query.features,
-        problem.k,
-        quality=problem.quality,
-        scale=problem.scale,
-        similarity=query.similarity,
-        given=problem.given,
-        exclude=~problem.limits.available,
-        **more,
-    )
+    options: dict[str, Any] = {"rng": generator} if method == "random" else {"diversity": dial}
+    options |= {"quality": problem.quality, "scale": problem.scale, "similarity": query.similarity}
+    options |= {"given": problem.given, "exclude": ~problem.limits.available}
+    found = getattr(baselines, method.replace("-", "_"))(query.features, problem.k, **options)
     return np.asarray(found.indices, dtype=np.int64)
 
 
@@ -404,10 +385,7 @@ def _best(settings: Sequence[Setting], measure: str | None, share: float) -> Set
 
 
 def _interval(differences: FloatArray) -> FloatArray:
-    """Mean over queries, the first axis, and its 95% bootstrap interval (percentiles): three rows.
-
-    All columns have the same resamples, so that settings are compared on the same queries.
-    """
+    """Mean over queries (first axis) and its 95% bootstrap interval, with the same resamples for all columns."""
     n, mean = len(differences), differences.mean(axis=0)
     if n < 2:
         return np.stack([mean, mean + math.nan, mean + math.nan])
@@ -418,26 +396,21 @@ def _interval(differences: FloatArray) -> FloatArray:
 
 def _sameness(settings: Sequence[Setting], top: Sequence[IntArray]) -> list[str]:
     """Says which methods never differ from top-k."""
-    same: dict[str, bool] = {}
-    for each in settings:
-        if each.method in _WITH_DIAL:
-            equal = all(set(a.tolist()) == set(b.tolist()) for a, b in zip(each.picks, top, strict=True))
-            same[each.method] = same.get(each.method, True) and equal
-    equals = [name for name, always in same.items() if always]
+    with_dial = [each for each in settings if each.method in _WITH_DIAL]
+    differ = {
+        each.method for each in with_dial if any(len(np.setxor1d(a, b)) for a, b in zip(each.picks, top, strict=True))
+    }
+    equals = list(dict.fromkeys(each.method for each in with_dial if each.method not in differ))
     if not equals:
         return []
-    who = "every method picks" if len(equals) == len(same) else f"{' and '.join(equals)} pick{'s' * (len(equals) == 1)}"
+    who = f"{' and '.join(equals)} pick{'s' * (len(equals) == 1)}" if differ else "every method picks"
     return [f"{who} the same items as top-k at every setting of the dial"]
 
 
 def _decide(
     best: Setting, top: Setting, scores: FloatArray, reference: FloatArray, measure: str
 ) -> tuple[Setting, list[str]]:
-    """The setting to use, and how sure that is.
-
-    The best setting was chosen for its score on these queries, so the choice is repeated on one half of the queries and
-    scored on the other. If it loses to top-k there, top-k is the setting to use.
-    """
+    """The setting to use, and remarks: top-k, if a setting chosen on half of the queries loses to it on the others."""
     words, n = MEASURES[measure], len(reference)
     if n < 2:
         return best, [f"{best.name} has the highest {words}, on one query: judge more before you rely on it"]
@@ -469,10 +442,9 @@ def _advice(chosen: Setting, method: str, share: float) -> str:
     if kept is None:
         return "no item can be picked: the limits leave none"
     if chosen.dial is None:
-        missing = f"no setting of {method} keeps {share:.0%} of quality"
-        return f"{missing if method in _WITH_DIAL else f'{method} has no dial'}; {chosen.name} keeps {kept:.0%}"
-    alike = "" if redundancy is None else f", with redundancy {redundancy:.2f}"
-    return (
-        f"of the settings of {method} that keep {share:.0%} of quality, {chosen.dial:g} is the least redundant: "
-        f"it keeps {kept:.0%}{alike}"
-    )
+        why = (
+            f"no setting of {method} keeps {share:.0%} of quality" if method in _WITH_DIAL else f"{method} has no dial"
+        )
+        return f"{why}; {chosen.name} keeps {kept:.0%}"
+    best = f"of the settings of {method} that keep {share:.0%} of quality, {chosen.dial:g} is the least redundant"
+    return f"{best}: it keeps {kept:.0%}" + ("" if redundancy is None else f", with redundancy {redundancy:.2f}")

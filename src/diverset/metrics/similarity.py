@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["intra_list_diversity", "log_volume", "mean_pairwise_similarity", "vendi_score"]
 
-#: How far the similarity of an item to itself may be from 1: the rounding of float32 sums.
-_UNIT_DIAGONAL = 1e-6
-
 
 def log_volume(
     similarity_or_features: Features,
@@ -37,23 +34,18 @@ def log_volume(
 
     .. math::  \log\det S_Y,
 
-    twice the log-volume that the items span as vectors: 0 for orthogonal items of unit length, -inf for
-    dependent ones. A determinantal point process favours sets for which it is large.
+    twice the log-volume that the items span as vectors: 0 for orthogonal items of unit length, -inf for dependent ones
+    and for matrices that are not positive semidefinite. O(m^2 d + m^3) for m items.
 
     Parameters
     ----------
     similarity_or_features : array_like or scipy.sparse of shape (n, n) or (n, d)
         A symmetric matrix of similarities or, with another ``similarity`` than the default, one item per row.
     indices : iterable of int, optional
-        The set Y, such as a :class:`~diverset.inference.result.Selection`; all items if left out.
+        The set Y, such as a :class:`~diverset.inference.result.Selection`; all items by default.
     similarity : {"precomputed", "cosine", "rbf", "dot"} or callable
-        How similarities follow from features, as in :mod:`diverset.kernels`, or a function of two arrays of
-        rows. The length of "rbf" is the median distance of *all* rows.
-
-    Returns
-    -------
-    log_volume : float
-        -inf also where the matrix is not positive semidefinite; 0 for the empty set. O(m^2 d + m^3) for m items.
+        How similarities follow from features, as in :func:`diverset.select`. The length scale of "rbf" is the median
+        distance of *all* rows.
 
     Examples
     --------
@@ -76,15 +68,8 @@ def mean_pairwise_similarity(
 
     .. math::  \frac{2}{m (m - 1)} \sum_{i < j \in Y} s_{ij}, \qquad m = |Y|.
 
-    Parameters
-    ----------
-    similarity_or_features, indices, similarity
-        As in :func:`log_volume`.
-
-    Returns
-    -------
-    mean : float
-        1 if there is no pair: fewer than two items are not diverse. O(m^2 d) for m items.
+    The parameters are those of :func:`log_volume`. The mean is 1 if there is no pair: fewer than two items are not
+    diverse. O(m^2 d) for m items.
 
     Examples
     --------
@@ -104,17 +89,8 @@ def intra_list_diversity(
 ) -> float:
     r"""Mean distance of two different items of a set, for the distance :math:`1 - s`.
 
-    Known from recommender systems ([ZieglerMcNee2005]_, whose intra-list similarity is the sum over pairs).
-
-    Parameters
-    ----------
-    similarity_or_features, indices, similarity
-        As in :func:`log_volume`.
-
-    Returns
-    -------
-    diversity : float
-        One minus :func:`mean_pairwise_similarity`; 0 where there is no pair.
+    Known from recommender systems ([ZieglerMcNee2005]_, whose intra-list similarity is the sum over pairs). It is one
+    minus :func:`mean_pairwise_similarity`, with the same parameters.
 
     Examples
     --------
@@ -131,8 +107,8 @@ def vendi_score(X_or_K: Features, q: float = 1.0, *, kernel: SimilarityLike = "c
                \mathrm{VS}_1 = \exp\Bigl( -\sum_i \lambda_i \log \lambda_i \Bigr), \qquad
                \mathrm{VS}_\infty = 1 / \max_i \lambda_i,
 
-    for the eigenvalues :math:`\lambda` of :math:`K / n`, with K the n x n similarities of unit diagonal: 1 for
-    n copies of one item, n for n items with nothing in common ([FriedmanDieng2023]_ for q = 1,
+    for the eigenvalues :math:`\lambda` of :math:`K / n`, with K the n x n similarities of unit diagonal: 1 for n copies
+    of one item, n for n items with nothing in common, 0 without items ([FriedmanDieng2023]_ for q = 1,
     [PasarkarDieng2024]_ for the others).
 
     Parameters
@@ -140,21 +116,15 @@ def vendi_score(X_or_K: Features, q: float = 1.0, *, kernel: SimilarityLike = "c
     X_or_K : array_like or scipy.sparse of shape (n, d) or (n, n)
         One item per row, or the matrix K itself with ``kernel="precomputed"``.
     q : float
-        Order of the entropy, from 0 to infinity. 0 counts the eigenvalues that are not zero (the rank);
-        the larger q, the less rare items count.
+        Order of the entropy, from 0 to infinity. 0 counts the eigenvalues that are not zero (the rank); the larger q,
+        the less rare items count.
     kernel : {"cosine", "rbf", "dot", "precomputed"} or callable
         As ``similarity`` in :func:`log_volume`. The diagonal must be 1.
 
-    Returns
-    -------
-    score : float
-        Between 1 and n, falling in q; 0 without items.
-
     Notes
     -----
-    O(n^2 d + n^3) and the n x n kernel in general. For the cosine of n > d items, O(n d^2) time and O(d^2)
-    memory beside a copy of the features: :math:`X^\top X` has the same nonzero eigenvalues. Eigenvalues
-    below rounding are zero, without which small orders would count noise.
+    The time is O(n^2 d + n^3) in general. For the cosine of n > d items it is O(n d^2), with O(d^2) memory beside a
+    copy of the features: :math:`X^\top X` has the same nonzero eigenvalues. Eigenvalues below rounding count as zero.
 
     Examples
     --------
@@ -191,7 +161,7 @@ def _spectrum(X_or_K: Any, kernel: SimilarityLike) -> FloatArray:
         M, rounding = _similarities(X_or_K, None, kernel)
         n = len(M)
         off = np.abs(np.diagonal(M) - 1.0)
-        if n and off.max() > _UNIT_DIAGONAL:
+        if n and off.max() > 1e-6:  # the rounding of float32 sums
             i = int(off.argmax())
             raise KernelError(
                 f"the similarity of item {i} to itself is {M[i, i]:.6g}; the Vendi score needs ones "

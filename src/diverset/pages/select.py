@@ -46,11 +46,7 @@ def turn_the_dial(selection: Selection, window: int | None = None) -> list[Selec
     # The page shows notes of the selection only.
     with warnings.catch_warnings(action="ignore", category=DiversetWarning):
         for dial in np.arange(STOPS) / last:
-            if window is not None and dial > 0.0:
-                found = problem.windowed(dial, window)
-            else:
-                found = problem.greedy(dial, problem.k, problem.given, problem.limits)
-            settings.append(problem.selection(float(dial), found))
+            settings.append(problem.selection(float(dial), problem.picks(dial, window)))
     settings[place] = selection
     return settings
 

@@ -366,7 +366,7 @@ def _relevance(query: str, terms: Terms, notes: list[str]) -> FloatArray:
 
 def _greedy(law: SummaryLaw) -> IntArray:
     from diverset.core import DPP
-    from diverset.inference.budgeted import map_budgeted
+    from diverset.inference.greedy import map_budgeted
 
     # If no sentence makes a set more probable, Algorithm 6 takes the longest one. Scaling L prevents this, and does not
     # change the order among sets of one size.

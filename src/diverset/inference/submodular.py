@@ -1,6 +1,11 @@
-r"""MAP by continuous relaxation: the softmax extension of :math:`\log\det L_Y`.
+r"""Maximisation of :math:`\log\det L_Y` with guarantees: double greedy, local search, and continuous relaxation.
 
-For x in the unit cube,
+The known guarantees are for *nonnegative* submodular functions, and :math:`f(Y) = \log\det L_Y` is negative on many
+sets. Their proofs use only the values of f at the two ends of the search, :math:`f(\emptyset) = 0` and
+:math:`\log\det L` for the whole ground set. The functions state the guarantee that follows without an assumption on
+signs.
+
+The relaxation is the softmax extension. For x in the unit cube,
 
 .. math::
 
@@ -19,19 +24,132 @@ from collections.abc import Callable
 
 import numpy as np
 
-from diverset._typing import Array, FloatArray, IntArray
+from diverset._typing import Array, FloatArray, IntArray, RNGLike
 from diverset.core import DPP
-from diverset.inference._state import SubsetState, check_rank, log_det, make_selection, whole_kernel
+from diverset.inference.greedy import check_rank, log_det, make_selection, map_greedy, require_likelihood, whole_kernel
+from diverset.inference.local_search import SubsetState, state_of
 from diverset.inference.result import Selection
-from diverset.numerics.linalg import add_to_diagonal
-from diverset.numerics.validation import check_count, check_positive, check_size
+from diverset.numerics.linalg import add_to_diagonal, cholesky_lower, hermitian_inverse, positions_outside
+from diverset.numerics.validation import as_generator, check_count, check_fits_in_memory, check_positive, check_size
 
-__all__ = ["map_relaxed", "softmax_extension", "softmax_gradient"]
+__all__ = ["map_double_greedy", "map_nonmonotone", "map_relaxed", "softmax_extension", "softmax_gradient"]
 
 #: Step sizes tried towards the corner that maximises the linearisation.
 _STEPS = 0.5 ** np.arange(14.0)
 #: Coordinates closer than this to 0 or 1 count as 0 or 1.
 _INTEGRAL = 1e-9
+
+
+def map_double_greedy(dpp: DPP, *, rng: RNGLike = None, randomized: bool = True) -> Selection:
+    r"""Double greedy: a set X grows from the empty set, a set Y shrinks from all items, until they are equal.
+
+    Each item i is added to X or removed from Y, according to the gains
+
+    .. math::
+
+        a_i = \log\det L_{X+i} - \log\det L_X, \qquad b_i = \log\det L_{Y-i} - \log\det L_Y.
+
+    If `randomized`, it is added with probability :math:`a_i^+/(a_i^+ + b_i^+)`, by random numbers from `rng`; otherwise
+    it is added if :math:`a_i \ge b_i`. The indices of the result are ascending. The time is O(n^3).
+
+    Notes
+    -----
+    [BuchbinderEtAl2012]_ prove one half of the optimum in expectation (randomised) and one third (deterministic) for a
+    nonnegative submodular function. With :math:`f = \log\det` and :math:`f(\emptyset) = 0` their argument gives, for
+    any positive definite L,
+
+    .. math::
+
+        \mathrm{E} f \ge \tfrac12 \max f + \tfrac14 \log\det L, \qquad
+        f \ge \tfrac13 \max f + \tfrac13 \log\det L
+
+    respectively. These are the stated fractions if :math:`\det L \ge 1`, and weak bounds if L is nearly singular. If L
+    is singular, the ground set is replaced by the independent items that greedy search finds.
+    :func:`diverset.map_local_search` is the better choice in practice; double greedy visits each item once.
+
+    Examples
+    --------
+    >>> import numpy as np, diverset as dv
+    >>> map_double_greedy(dv.DPP(np.diag([3.0, 0.5, 2.0])), randomized=False).indices
+    array([0, 2])
+    """
+    require_likelihood(dpp, "map_double_greedy")
+    generator = as_generator(rng)
+    ground: IntArray = np.arange(dpp.n_items)
+    if log_det(dpp, ground) == -math.inf:
+        ground = np.sort(np.searchsorted(dpp.items, map_greedy(dpp, dpp.n_items).indices)).astype(np.int64)
+    m = len(ground)
+    check_fits_in_memory(48 * m * m, what=f"map_double_greedy over {m} items", remedy="map_greedy never forms L")
+    R = cholesky_lower(dpp._representation.likelihood_block(ground, ground))
+    if R is None:  # the block of the independent items is numerically singular
+        return make_selection(dpp, np.searchsorted(dpp.items, map_greedy(dpp).indices))
+    inverse = hermitian_inverse(R)
+    growing = state_of(dpp)
+    for i in range(m):
+        ratios = float(growing.addition_ratios()[ground[i]]), float(inverse[i, i].real)
+        gain, loss = (math.log(x) if x > 0.0 else -math.inf for x in ratios)
+        if randomized:
+            up, down = max(gain, 0.0), max(loss, 0.0)
+            add = up + down == 0.0 or float(generator.random()) * (up + down) < up
+        else:
+            add = gain >= loss
+        if add and gain > -math.inf:
+            growing.move(j=int(ground[i]))
+        else:
+            column = inverse[:, i].copy()
+            # Divide first: if the kernel has tiny entries, products of entries of its inverse overflow.
+            inverse -= np.outer(column, (column / column[i].real).conj())
+    return make_selection(dpp, growing.members)
+
+
+def map_nonmonotone(dpp: DPP, *, eps: float = 0.1) -> Selection:
+    r"""Local search of Feige, Mirrokni and Vondrak: additions and deletions, then a comparison with the complement.
+
+    The search starts from the best single item. It adds or deletes an item as long as :math:`f = \log\det L_Y` grows by
+    a factor above :math:`1 + \varepsilon/n^2`, in at most :math:`O(n^2 \log n / \varepsilon)` steps of :math:`O(n|Y|)`.
+    It returns the final set or its complement, whichever is more probable, with ascending indices.
+
+    Notes
+    -----
+    For a nonnegative submodular function the result is at least :math:`\frac13 - \frac\varepsilon n` of the optimum
+    ([FeigeMirrokniVondrak2007]_, Theorem 3.4). The log-determinant may be negative. For the final set S and its
+    complement, the proof gives
+
+    .. math::  2\left(1 + \tfrac{\varepsilon}{n}\right) f(S) + f(\bar S) \ge \max f + \log\det L .
+
+    This is the stated fraction if :math:`\det L \ge 1`, and no guarantee if L is singular. If no item has
+    :math:`L_{ii} > 1`, the empty set is the most probable set (Hadamard) and is returned.
+    :func:`diverset.map_local_search` also exchanges items and finds better sets.
+
+    Examples
+    --------
+    >>> import numpy as np, diverset as dv
+    >>> map_nonmonotone(dv.DPP(np.diag([3.0, 0.5, 2.0]))).indices
+    array([0, 2])
+    """
+    require_likelihood(dpp, "map_nonmonotone")
+    slack = check_positive(eps, name="eps")
+    n = dpp.n_items
+    state = state_of(dpp)
+    ratios = state.addition_ratios()
+    if n == 0 or ratios.max() <= 1.0:
+        return make_selection(dpp, [])
+    state.move(j=int(ratios.argmax()))
+    value = math.log(float(ratios.max()))
+    while True:
+        # Growth below 1e-12 may be rounding error, even if epsilon is smaller.
+        needed = max(slack / n**2, 1e-12) * value
+        addition, removal = state.addition_ratios(), state.removal_ratios()
+        if addition.max() >= removal.max() and math.log(addition.max()) > needed:
+            value += math.log(addition.max())
+            state.move(j=int(addition.argmax()))
+        elif math.log(removal.max()) > needed:
+            value += math.log(removal.max())
+            state.move(a=int(removal.argmax()))
+        else:
+            break
+    rest = positions_outside(np.sort(state.positions), n)
+    return make_selection(dpp, rest if log_det(dpp, rest) > log_det(dpp, state.positions) else state.members)
 
 
 def _softmax_matrix(L: Array, x: FloatArray) -> Array:
@@ -114,24 +232,17 @@ def _fit(L: Array, members: IntArray, k: int) -> IntArray:
 
 
 def map_relaxed(dpp: DPP, k: int | None = None, *, max_iter: int = 100, tol: float = 1e-6) -> Selection:
-    r"""Maximise the softmax extension over a polytope by conditional gradient, and round.
+    r"""Maximise the softmax extension over a polytope by conditional gradient, and round; a step takes O(n^3).
 
     Parameters
     ----------
-    dpp : DPP
-        An L-ensemble.
-    k : int, optional
-        Number of items, at most the rank. The polytope is :math:`\sum_i x_i = k` within the unit cube. By default it is
-        the whole cube.
+    dpp, k
+        As in :func:`diverset.map_exact`. With `k`, the polytope is :math:`\sum_i x_i = k` within the unit cube;
+        otherwise it is the whole cube.
     max_iter : int
         Maximum number of steps in each of the two phases.
     tol : float
         A phase stops when the linearisation predicts a gain below this.
-
-    Returns
-    -------
-    Selection
-        ``indices`` ascending.
 
     Notes
     -----
@@ -144,8 +255,6 @@ def map_relaxed(dpp: DPP, k: int | None = None, *, max_iter: int = 100, tol: flo
     as good, and :math:`\log\det L_Y \ge \max(F(x), F(y))`. With `k`, rounding moves two fractional coordinates at a
     time in opposite directions, which may lower F; this set and the k largest weights are both tried. With `k`, L is
     first scaled so that the DPP has k items on average, which does not change the order of the sets of k items.
-
-    A step takes O(n^3).
 
     Examples
     --------
