@@ -1,9 +1,12 @@
 """Sphinx configuration. Nothing here is fetched from a network, neither at build time nor by a reader."""
 
+import inspect
 import os
 import sys
 from importlib.metadata import version as installed_version
 from pathlib import Path
+
+from sphinx.util.inspect import stringify_signature
 
 os.environ.setdefault("MPLBACKEND", "agg")
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
@@ -88,6 +91,14 @@ def _skip_foreign(app, what, name, obj, skip, options):
     return True if (getattr(obj, "__module__", None) or "").startswith(foreign) else None
 
 
+def _constructor_signature(app, what, name, obj, options, signature, return_annotation):
+    """Show the signature of ``__init__`` for a class whose ``__new__`` takes any arguments."""
+    if what == "class" and signature == "(*args, **kwargs)":
+        return stringify_signature(inspect.signature(obj), show_annotation=False, show_return_annotation=False), None
+    return None
+
+
 def setup(app):
     """Connect what is above."""
     app.connect("autodoc-skip-member", _skip_foreign)
+    app.connect("autodoc-process-signature", _constructor_signature)

@@ -152,4 +152,4 @@ def test_an_unknown_name_is_an_attribute_error(package):
 
 
 def test_modules_are_found():
-    assert {"diverset.core.dpp", "diverset.numerics.symmetric", "diverset.demo.run"} <= set(MODULES)
+    assert {"diverset.core.dpp", "diverset.numerics.symmetric", "diverset.cli.demo"} <= set(MODULES)

@@ -38,10 +38,8 @@ ALLOWED = {
     "plots": BASE | {"numerics", "kernels", "core", "sampling", "inference", "structured", "diverset"},
     "io": BASE | {"numerics"},
     "pages": BASE | {"numerics", "inference", "metrics", "diverset", "images", "io", "text", "threads"},
-    "demo": BASE | {"numerics", "core", "diverset", "inference", "io", "pages", "plots", "text", "threads", "cli"},
     "cli": BASE
-    | {"numerics", "core", "inference", "metrics", "diverset", "demo", "images", "io", "pages", "plots"}
-    | {"text", "threads"},
+    | {"numerics", "core", "inference", "metrics", "diverset", "images", "io", "pages", "plots", "text", "threads"},
     "__main__": {"cli"},
     "diverset": BASE | {"numerics", "kernels", "core", "sampling", "inference", "structured"},
 }
@@ -143,7 +141,7 @@ def test_a_fault_is_seen(path, source):
         ("core/a.py", "def f():\n    from diverset.sampling import spectral"),
         ("core/a.py", "if TYPE_CHECKING:\n    from diverset.sampling import spectral"),
         ("core/a.py", "from . import dense\nfrom ..numerics import linalg\nimport numpy"),
-        ("demo/a.py", "import diverset as dv\nfrom diverset.plots import place_labels"),
+        ("cli/a.py", "import diverset as dv\nfrom diverset.plots import place_labels"),
     ],
 )
 def test_what_is_allowed_passes(path, source):

@@ -51,8 +51,8 @@ places = np.arange(9)
 L = np.exp(-0.5 * (np.subtract.outer(places, places) / 1.2) ** 2)
 uniform = 4 * 3 / (9 * 8)
 shapes = partitions(4)[::-1]
-figure, axes = plt.subplots(2, 3, figsize=(8.5, 6), layout="constrained")
-for ax, shape in zip(axes.flat, shapes, strict=False):
+figure, axes = plt.subplots(1, 5, figsize=(12, 3.2), layout="constrained")
+for ax, shape in zip(axes, shapes, strict=True):
     together = immanantal(L, shape).pair_probabilities() - uniform
     np.fill_diagonal(together, 0.0)
     image = plot_kernel(together, colorbar=False, ax=ax)
@@ -64,8 +64,8 @@ for ax, shape in zip(axes.flat, shapes, strict=False):
         xticks=[0, 4, 8],
         yticks=[0, 4, 8],
     )
-axes[1, 2].axis("off")  # five partitions, six panels
-figure.colorbar(image, ax=axes[1, 2], location="left", fraction=0.6, aspect=12, label="together, less 1/6")
+    ax.label_outer()
+figure.colorbar(image, ax=axes, shrink=0.8, label="together, less 1/6")
 plt.show()
 
 # %%

@@ -3,8 +3,8 @@ A draw, one pick at a time
 ==========================
 
 A DPP draws its items one after another, and every pick lowers the chances of what lies near it
-(Kulesza and Taskar 2012, section 2.4.4 and figure 8). :func:`diverset.sampling.sampling_trace` keeps the law of the next
-item before each pick.
+(Kulesza and Taskar 2012, section 2.4.4 and figure 8). :func:`diverset.sampling.sampling_trace` keeps the law of the
+next item before each pick.
 """
 
 # %%

@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from diverset.cli import app
-from diverset.demo.cities import choose_cities, load_us_cities, load_us_outline
-from diverset.demo.run import explain
+from diverset.cli.cities import choose_cities, load_us_cities, load_us_outline
+from diverset.cli.demo import explain
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ def test_an_interrupt_is_quiet(run, monkeypatch):
     def interrupt(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("diverset.demo.run.choose_cities", interrupt)
+    monkeypatch.setattr("diverset.cli.demo.choose_cities", interrupt)
     result = run("demo")
     assert result.exit_code == 130
     assert result.stderr.strip() == ""
@@ -130,7 +130,7 @@ def test_a_bug_is_not_dressed_up_as_bad_input(run, monkeypatch):
     def fail(*args, **kwargs):
         raise ZeroDivisionError
 
-    monkeypatch.setattr("diverset.demo.run.choose_cities", fail)
+    monkeypatch.setattr("diverset.cli.demo.choose_cities", fail)
     assert isinstance(run("demo").exception, ZeroDivisionError)
 
 

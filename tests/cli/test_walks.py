@@ -59,6 +59,7 @@ def inputs(tmp_path):
     return tmp_path
 
 
+@pytest.mark.needs_compiled
 @pytest.mark.parametrize(
     ("arguments", "most"),
     [

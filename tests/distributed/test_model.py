@@ -95,7 +95,8 @@ def test_sparse_blocks_stay_sparse():
 def test_projection_is_the_one_of_the_same_seed():
     X = rows()
     lazy = da.from_array(X, chunks=(70, 4))
-    np.testing.assert_allclose(dv.numerics.project(lazy, 3, rng=5).compute(), dv.numerics.project(X, 3, rng=5), rtol=1e-12)
+    projected = dv.numerics.project(lazy, 3, rng=5).compute()
+    np.testing.assert_allclose(projected, dv.numerics.project(X, 3, rng=5), rtol=1e-12)
     here, there = dv.DPP.from_features(X, projection=3, rng=5), dv.DPP.from_features(lazy, projection=3, rng=5)
     assert there.log_normalizer == pytest.approx(here.log_normalizer, rel=1e-12)
 

@@ -99,6 +99,7 @@ def test_intervals_weigh_kinds_alike():
     assert high - low == pytest.approx(2 * 1.96 * error, rel=0.1)
 
 
+@pytest.mark.needs_compiled
 def test_a_run_fills_all_tables_and_goes_on_where_it_stopped(monkeypatch, tmp_path):
     items = made_up_items(4)
     monkeypatch.setattr(study, "FEWER_DRAWS", 20)

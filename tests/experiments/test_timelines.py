@@ -90,7 +90,7 @@ def test_the_search_shows_a_bar_on_a_terminal_only(capsys, monkeypatch):
     out, err = capsys.readouterr()
     assert out == ""
     shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", err)
-    assert re.search(r"Trying settings .*━.* 3/3 .*gone 0:00:00 left 0:00:00", shown)
+    assert re.search(r"Trying settings .*━.* 3/3 .*elapsed 0:00:00 left 0:00:00", shown)
     tune(lambda beta: beta, {"beta": [1, 2, 3]}, show=False)
     assert capsys.readouterr() == ("", "")
 

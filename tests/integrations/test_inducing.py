@@ -47,7 +47,7 @@ def textbook(K, m):
 def test_greedy_takes_the_pivots_of_the_textbook(monkeypatch, n, m, pool, part, seed):
     monkeypatch.setattr(pivots, "_POOL", pool)
     monkeypatch.setattr(pivots, "_LARGEST_PART", part)
-    monkeypatch.setattr(pivots, "_ROWS", 37)
+    monkeypatch.setattr(pivots, "_ENTRIES", 300)
     X = rows(n, seed=seed)
     X[n // 2 :] *= np.linspace(0.1, 3.0, n - n // 2)[:, None]
     expected, variance = textbook(RBF(X), m)

@@ -146,7 +146,8 @@ def kernel_function(X, quality, rows, columns):
 
 
 def intermediate(X, k, size):
-    return dv.sampling.IntermediateSampler(dv.sampling.KernelFunction(X, _linear), k).draw_many(size, np.random.default_rng(0))
+    kernel = dv.sampling.KernelFunction(X, _linear)
+    return dv.sampling.IntermediateSampler(kernel, k).draw_many(size, np.random.default_rng(0))
 
 
 def _linear(A, B):

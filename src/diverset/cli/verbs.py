@@ -40,7 +40,7 @@ def demo(
     Large cities have high quality, and near ones are similar; likely sets are large cities far apart. With a seed, a
     set is also drawn at random. Reports and news are invented. An index page links map, summary and threads.
     """
-    from diverset.demo.run import run_demo
+    from diverset.cli.demo import run_demo
 
     run_demo(k, output=output, length_scale=length_scale, population_power=population_power, seed=seed)
 

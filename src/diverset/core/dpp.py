@@ -48,7 +48,7 @@ _LIKELIHOOD_REMEDY = "a likelihood kernel must be positive semidefinite (diverse
 
 
 class DPP(SetDistribution):
-    r"""Determinantal point process: a random set Y with
+    r"""Determinantal point process, a distribution over the subsets of n items.
 
     .. math::
 
@@ -83,7 +83,7 @@ class DPP(SetDistribution):
     (0.0596, 0.1865)
     >>> dpp.condition(include=[0]).items
     array([1, 2])
-    """  # noqa: D400
+    """
 
     def __init__(self, L: ArrayLike) -> None:
         kernel = as_hermitian(L, name="L")

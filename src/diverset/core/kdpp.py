@@ -56,12 +56,12 @@ def near_size(representation: Representation, k: int) -> Representation:
 
 
 class KDPP(SetDistribution):
-    r"""Distribution over sets of exactly k items:
+    r"""Distribution over the sets of exactly k items: a DPP conditioned on its size.
 
     .. math::  \Pr(Y) = \frac{\det L_Y}{e_k(\lambda)}, \qquad |Y| = k,
 
-    where :math:`e_k` is the elementary symmetric polynomial of the eigenvalues of L: a DPP conditioned on its
-    size ([KuleszaTaskar2012]_, section 5.1).
+    where :math:`e_k` is the elementary symmetric polynomial of the eigenvalues of L ([KuleszaTaskar2012]_, section
+    5.1).
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class KDPP(SetDistribution):
     >>> kdpp = KDPP(np.eye(5), 2)
     >>> round(math.exp(kdpp.log_prob([1, 4])), 12), kdpp.inclusion_probabilities.round(12)
     (0.1, array([0.4, 0.4, 0.4, 0.4, 0.4]))
-    """  # noqa: D400
+    """
 
     def __init__(self, L_or_dpp: ArrayLike | DPP, k: int) -> None:
         self._dpp = L_or_dpp if isinstance(L_or_dpp, DPP) else DPP(L_or_dpp)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from diverset._typing import FloatArray, IntArray
-from diverset.numerics.linalg import EPS, solve_lower
+from diverset.numerics.linalg import EPS
 from diverset.numerics.validation import check_fits_in_memory
 from diverset.sampling.kernel_function import ROUNDING, KernelEntries
 
@@ -24,8 +24,8 @@ __all__ = ["greedy_pivots"]
 
 #: Number of rows in a new pool. A pool may grow to 1/`_LARGEST_PART` of all rows, if that is more.
 _POOL, _LARGEST_PART = 1024, 32
-#: Number of kernel entries evaluated in one call, and of rows updated in one product.
-_ENTRIES, _ROWS = 1 << 19, 4096
+#: Number of kernel entries evaluated in one call.
+_ENTRIES = 1 << 19
 
 
 class _Factor:
@@ -53,24 +53,21 @@ class _Factor:
     def newer(self) -> tuple[FloatArray, FloatArray]:
         """Matrices that compute the factor's rows since step `done`, from the older rows and from covariances."""
         a, b = self.done, self.step
-        inverse = solve_lower(self.lower[a:b, a:b], np.eye(b - a))
+        # NumPy's solver: threads of SciPy's own BLAS library would compete with those of NumPy's for the cores.
+        inverse = np.asarray(np.linalg.solve(self.lower[a:b, a:b], np.eye(b - a)), dtype=np.float64)
         return -inverse @ self.lower[a:b, :a], inverse
 
     def update(self) -> None:
         """Update all rows to the current step."""
         a, b = self.done, self.step
         from_older, from_covariance = self.newer()
-        size = max(_ENTRIES // max(b - a, 1) // _ROWS, 1) * _ROWS
-        for start in range(0, self.n if b > a else 0, size):
-            rows = np.arange(start, min(start + size, self.n))
-            covariance = self.entries.block(self.pivots[a:b], rows)
-            for first in range(0, len(rows), _ROWS):
-                part = slice(start + first, min(start + first + _ROWS, self.n))
-                new = self.factor[a:b, part]
-                np.matmul(from_covariance, covariance[:, first : first + _ROWS], out=new)
-                if a:
-                    new += from_older @ self.factor[:a, part]
-                self.variance[part] -= np.einsum("ji,ji->i", new, new)
+        size = _ENTRIES // max(b - a, 1) + 1
+        parts = [slice(start, min(start + size, self.n)) for start in range(0, self.n if b > a else 0, size)]
+        for part in parts:
+            covariance = self.entries.block(self.pivots[a:b], np.arange(part.start, part.stop))
+            new = np.matmul(from_older, self.factor[:a, part], out=self.factor[a:b, part])
+            new += from_covariance @ covariance
+            self.variance[part] -= np.einsum("ji,ji->i", new, new)
         np.maximum(self.variance, 0.0, out=self.variance)
         self.variance[self.pivots[:b]] = 0.0
         self.done = b

@@ -317,7 +317,7 @@ def sample_kernel(
     Parameters
     ----------
     X, similarity, quality, diagonal
-        The kernel, as in :class:`KernelFunction`.
+        The kernel, as in :class:`diverset.sampling.KernelFunction`.
     k : int, optional
         Size of the sets, for a k-DPP; a DPP by default.
     size : int, optional
@@ -325,8 +325,8 @@ def sample_kernel(
     rng : int, Generator or None
         Seed or generator. The same seed gives the same draws.
     method : {"intermediate", "mcmc"}
-        ``"intermediate"`` is exact (:class:`IntermediateSampler`) and suits smooth similarities; ``"mcmc"`` serves any
-        similarity and is approximate (:func:`mcmc_chain`).
+        ``"intermediate"`` is exact and suits smooth similarities (:class:`diverset.sampling.IntermediateSampler`).
+        ``"mcmc"`` is approximate and suits any similarity (:func:`diverset.sampling.mcmc_chain`).
 
     Returns
     -------

@@ -48,7 +48,7 @@ def _digest(a: Any) -> Any:
 
 
 class FactorGraph:
-    r"""Structures made of parts, with qualities and features that factor over small groups of parts:
+    r"""Structures made of parts, with qualities and features that factor over small groups of parts.
 
     .. math::  q(y) = \prod_\alpha q_\alpha(y_\alpha), \qquad \phi(y) = \sum_\alpha \phi_\alpha(y_\alpha)
 
@@ -83,7 +83,7 @@ class FactorGraph:
     FactorGraph(3 parts, 5 factors, 4 features, a forest)
     >>> graph.features([[0, 1, 1]])
     array([[1., 2., 0., 0.]])
-    """  # noqa: D400
+    """
 
     def __init__(
         self,
@@ -371,7 +371,7 @@ class FactorGraph:
         return new
 
     def project(self, dim: int, *, rng: RNGLike = None, method: str = "gaussian") -> FactorGraph:
-        """The graph with its features projected to `dim` random directions (section 3.4); see `diverset.numerics.project`."""
+        """The graph with its features projected to `dim` random directions; see :func:`diverset.numerics.project`."""
         return self._with_features(projection_matrix(self.n_features, dim, rng=rng, method=method))
 
     def restrict(self, values: Mapping[int | str, Any]) -> FactorGraph:

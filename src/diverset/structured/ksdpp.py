@@ -21,7 +21,7 @@ __all__ = ["StructuredKDPP"]
 
 
 class StructuredKDPP(StructuredModel):
-    r"""Distribution over sets of exactly k structures:
+    r"""Distribution over sets of exactly k structures: a structured DPP conditioned on its size.
 
     .. math::  \Pr(Y) = \frac{\det L_Y}{e_k(\lambda)}, \qquad |Y| = k,
 
@@ -33,7 +33,7 @@ class StructuredKDPP(StructuredModel):
         The structured DPP to condition on its size.
     k : int
         Number of structures; at most the rank.
-    """  # noqa: D400
+    """
 
     def __init__(self, dpp: StructuredDPP, k: int) -> None:
         self._dpp, self._k = dpp, check_size(k)

@@ -26,7 +26,7 @@ __all__ = ["QualityModel"]
 
 
 class QualityModel:
-    r"""Law of one structure by its quality:
+    r"""Distribution of one structure, proportional to a power of its quality.
 
     .. math::  \Pr(y) \propto q(y)^{power}.
 
@@ -48,7 +48,7 @@ class QualityModel:
     >>> model = QualityModel(graph)
     >>> model.n_best(2).tolist(), np.exp(model.log_prob([[0, 0]]))
     ([[0, 0], [0, 1]], array([0.5]))
-    """  # noqa: D400
+    """
 
     def __init__(self, graph: FactorGraph, power: float = 1.0, *, max_states: int = 10_000_000) -> None:
         self._space = StructureSpace(graph.copy(), check_positive(power, name="power"), max_states)

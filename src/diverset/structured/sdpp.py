@@ -37,7 +37,7 @@ __all__ = ["StructuredDPP"]
 
 
 class StructuredDPP(StructuredModel):
-    r"""DPP over the structures of a factor graph:
+    r"""DPP over the structures of a factor graph, such as paths, sequences or trees.
 
     .. math::
 
@@ -86,7 +86,7 @@ class StructuredDPP(StructuredModel):
     0.0655
     >>> paths.part_marginals()[0].round(3)
     array([0.428, 0.572, 0.572, 0.428])
-    """  # noqa: D400
+    """
 
     def __init__(
         self,

@@ -72,7 +72,7 @@ class ThreadSet:
 
 
 class ThreadModel:
-    r"""Random sets of k threads, diverse and salient:
+    r"""Distribution over sets of k threads, which prefers diverse and salient threads.
 
     .. math::
 
@@ -124,7 +124,7 @@ class ThreadModel:
     [[0, 2, 4], [1, 3, 5]]
     >>> model.node_marginals().round(2)
     array([1., 1., 1., 1., 1., 1.])
-    """  # noqa: D400
+    """
 
     def __init__(
         self,

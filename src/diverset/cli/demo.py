@@ -18,8 +18,8 @@ from rich.text import Text
 import diverset as dv
 from diverset._result import ending
 from diverset._typing import FloatArray, IntArray
+from diverset.cli.cities import Choice, choose_cities, draw_us_map
 from diverset.cli.console import line, table, working
-from diverset.demo.cities import Choice, choose_cities, draw_us_map
 from diverset.errors import MissingExtraError
 from diverset.io.files import atomic_write, check_writable
 from diverset.plots._plane import require_matplotlib
