@@ -159,3 +159,16 @@ def loops():
     twice.add([1, 0], rng.random((2, 3)), rng.standard_normal((2, 3, 2)))
     twice.add([2], rng.random(2), rng.standard_normal((2, 2)))
     return {"ring": ring, "grid": grid, "two factors over one pair, and a part apart": twice}
+
+
+def grid(*n_values):
+    """All structures of parts with these numbers of values, one per row."""
+    return np.stack([i.ravel() for i in np.indices(n_values)], axis=1)
+
+
+def two_parts(**factor):
+    """Parts of three and two values: a direction for each value of the first, and one more factor over both."""
+    graph = dv.FactorGraph([3, 2], names=["a", "b"])
+    graph.add_factor([0], features=np.eye(3))
+    graph.add_factor([0, 1], **factor)
+    return graph

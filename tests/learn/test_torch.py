@@ -133,6 +133,73 @@ def test_impossible_sets_and_bad_input(module):
         _ = law.of_size(2).mean
 
 
+@pytest.mark.parametrize(
+    "wrong", [[True, False, True], [1.0, 0.0, 1.0], [[True, False]], [[True, False, True, True]]], ids=str
+)
+def test_masks_are_boolean_tensors_with_an_entry_per_item(module, wrong):
+    import torch
+
+    law = module.DPPDistribution(torch.eye(3, dtype=torch.float64))
+    value = wrong if wrong == [True, False, True] else torch.tensor(wrong)
+    with pytest.raises(DiversetError, match="boolean tensor whose last dimension is the 3 items"):
+        law.log_prob(value)
+    with pytest.raises(DiversetError, match="boolean tensor whose last dimension is the 3 items"):
+        law.of_size(2).log_prob(value)
+
+
+def test_kernels_are_floating_point_tensors(module):
+    import torch
+
+    eye = torch.eye(3, dtype=torch.float64)
+    for wrong in ([[1.0]], np.eye(3), torch.ones(3), torch.eye(3, dtype=torch.int64)):
+        for given in ({"L": wrong}, {"features": wrong}):
+            with pytest.raises(DiversetError, match="floating-point tensors of at least two dimensions"):
+                module.DPPDistribution(**given)
+    with pytest.raises(DiversetError, match="give either L or features"):
+        module.DPPDistribution(eye, features=eye)
+    for k in (-1, 4):
+        with pytest.raises(DiversetError, match=f"k is {k}, but sets of these kernels have 0 to 3 items"):
+            module.KDPPDistribution(eye, k)
+    assert module.KDPPDistribution(eye).k == 1
+
+
+@pytest.mark.parametrize(("n", "width"), [(3, 5), (4, 4), (5, 2), (1, 1)])
+def test_sizes_entropies_and_marginals_of_features_of_any_width(module, n, width):
+    """Of the kernel or of its dual, whichever is smaller."""
+    import torch
+
+    V = np.random.default_rng(n).standard_normal((n, width))
+    plain = dv.DPP(V @ V.T)
+    law = module.DPPDistribution(features=torch.tensor(V))
+    assert float(law.log_normalizer) == pytest.approx(plain.log_normalizer, rel=1e-12)
+    np.testing.assert_allclose(law.marginal_kernel, plain.K, atol=1e-10)
+    lam = np.linalg.eigvalsh(V @ V.T)[-min(n, width) :]
+    kappa, p = lam / (1 + lam), np.diag(plain.K)
+    for found, x in zip(law.entropy_bounds(), (kappa, p), strict=True):
+        assert float(found) == pytest.approx(-(x * np.log(x) + (1 - x) * np.log(1 - x)).sum(), rel=1e-9)
+    for k in range(min(n, width) + 1):
+        e = np.poly(-lam)[k]
+        assert float(law.of_size(k).log_normalizer) == pytest.approx(np.log(e), abs=1e-10)
+
+
+def test_batches_of_features_have_the_rank_of_each(module):
+    import torch
+
+    V = np.random.default_rng(0).standard_normal((2, 5, 4))
+    law = module.KDPPDistribution(k=3, features=torch.tensor(V))
+    expected = [dv.KDPP(B @ B.T, 3).log_prob([0, 2, 4]) for B in V]
+    np.testing.assert_allclose(law.log_prob(masks([[0, 2, 4]], 5)), expected, atol=1e-10)
+
+
+def test_certain_items_have_no_entropy_and_a_gradient(module):
+    import torch
+
+    L = torch.tensor(np.diag([1e20, 1.0]), requires_grad=True)
+    for bound in module.DPPDistribution(L).entropy_bounds():
+        assert float(bound.detach()) == pytest.approx(np.log(2.0), abs=1e-12)
+        assert torch.isfinite(torch.autograd.grad(bound, L, retain_graph=True)[0]).all()
+
+
 def test_without_torch_the_install_command_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     path = Path(diverset.learn.__file__).parent / "torch.py"

@@ -105,7 +105,8 @@ def loopy_belief_propagation(
             for r, at in zip(parts, index, strict=True):
                 sums = np.bincount(at, weights=joint(i, skip=r), minlength=graph.n_values[r])
                 old = _normalised(to_part[i, r])
-                fresh = _normalised((1.0 - damping) * _normalised(sums.astype(np.float64)) + damping * old)
+                mixed = (1.0 - damping) * _normalised(sums.astype(np.float64)) + damping * old
+                fresh = _normalised(np.where(sums > 0.0, mixed, 0.0))  # a forbidden value stays forbidden
                 change = max(change, float(np.abs(fresh - old).max()))
                 to_part[i, r] = fresh
         converged = change <= tolerance

@@ -145,7 +145,7 @@ class StructuredDPP(StructuredModel):
 
         After conditioning on structures that appear it is in coordinates of the features that are left.
         """
-        with np.errstate(over="ignore", under="ignore"):
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             C = np.exp(self._space.log_Z + self._log_factor) * self._scaled_kernel
         if not np.isfinite(C).all() or (not C.any() and self._scaled_kernel.any()):
             raise KernelError(

@@ -88,7 +88,8 @@ class SetSampler:
         if method == "rejection":
             return self._by_rejection(size, rng)
         if method in ("walk", "naive"):
-            return [_sorted([y for _, y in self.steps(self.law.draw(rng), rng, method)]) for _ in range(size)]
+            n_parts = self.space.graph.n_parts
+            return [_sorted([y for _, y in self.steps(self.law.draw(rng), rng, method)], n_parts) for _ in range(size)]
         raise DiversetError(f"method is {method!r}; choose one of auto, {', '.join(METHODS)}")
 
     # Algorithm 11 ----------------------------------------------------------------------------------------
@@ -170,7 +171,7 @@ class SetSampler:
                     self._consider(structures[i], X[i, places[s]], uniforms[i], kept[s], basis[s])
                 at += count
             active = [s for s in active if len(kept[s]) < len(chosen[s])]
-        return [_sorted(k) for k in kept]
+        return [_sorted(k, self.space.graph.n_parts) for k in kept]
 
     def _consider(
         self, y: IntArray, x: FloatArray, uniform: float, kept: list[IntArray], basis: list[FloatArray]
@@ -195,7 +196,7 @@ def _proposals(m: int, kept: int) -> int:
     return math.ceil(0.5 * m * sum(1.0 / j for j in range(1, m - kept + 1)))
 
 
-def _sorted(rows: list[IntArray]) -> IntArray:
-    """Rows in lexicographic order."""
-    Y = np.array(rows, dtype=np.int64).reshape(len(rows), -1 if rows else 0)
-    return Y[np.lexsort(Y.T[::-1])] if len(rows) else Y
+def _sorted(rows: list[IntArray], n_parts: int) -> IntArray:
+    """Rows in lexicographic order, of shape (len(rows), n_parts)."""
+    Y = np.array(rows, dtype=np.int64).reshape(len(rows), n_parts)
+    return Y[np.lexsort(Y.T[::-1])]
