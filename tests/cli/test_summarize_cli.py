@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import diverset as dv
 from diverset.cli import app
-from diverset.demo.run import demo_summary
+from diverset.cli.demo import demo_summary
 from diverset.errors import DiversetError
 from diverset.io.documents import html_text, markdown_text, read_documents
 

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 import diverset as dv
 from diverset.cli import app
+from diverset.cli.demo import demo_threads
 from diverset.cli.verbs import thread as command
-from diverset.demo.run import demo_threads
 from diverset.io.dates import parse_dates
 from diverset.threads import example_news
 
