@@ -149,3 +149,41 @@ def test_counts(kernels, n):
     f, g = RNG.random((2, n + 1))
     last = g[n:]
     assert kernels("convolve", f, last, n, returns=ctypes.c_double) == pytest.approx(twins.convolve(f, g, n), rel=1e-13)
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+@pytest.mark.parametrize(("s", "m", "count"), [(1, 1, 1), (3, 2, 1), (4, 3, 2), (4, 3, 3)])
+def test_coordinates_and_reflections_by_matrices(s, m, count, parts):
+    """The NumPy versions against products with the matrix I - tau h h*, for real and for complex numbers."""
+    rng = np.random.default_rng([s, m, parts])
+
+    def numbers(*shape):
+        return complex_normal(*shape) if parts == 2 else rng.standard_normal(shape)
+
+    def doubles(z):
+        return z.view(np.float64) if parts == 2 else z
+
+    W, X, Y = numbers(s + 1, m + 1), numbers(count + 1, m + 1), np.zeros((count + 1, s + 1), dtype=numbers(1).dtype)
+    twins.compress(doubles(W), s, doubles(X), count, doubles(Y), m, parts)
+    np.testing.assert_allclose(Y[:count, :s], X[:count, :m] @ W[:s, :m].T, atol=1e-14)
+    assert not Y[count:].any()
+    assert not Y[:, s:].any()
+
+    # Each of the reflections acts on the rows that are left, and drops the last one of them.
+    steps = min(count, s - 1)
+    H, tau, rows = numbers(max(steps, 1), s), np.array([0.3, 0.5, 0.7]), numbers(s, m + 1)
+    expected = rows[:, :m].copy()
+    for e in range(steps):
+        h = H[e, : s - e]
+        expected = ((np.eye(s - e) - tau[e] * np.outer(h, h.conj())) @ expected)[:-1]
+    untouched = rows[:, m:].copy()
+    twins.reflect(doubles(H), tau, steps, s, doubles(rows), m, parts)
+    np.testing.assert_allclose(rows[: s - steps, :m], expected, atol=1e-13)
+    assert (rows[:, m:] == untouched).all()
+
+    h, Z = numbers(s + 1), numbers(3, s + 1)
+    reflected = Z[:, :s] @ (np.eye(s) - 0.4 * np.outer(h[:s].conj(), h[:s]))
+    last = Z[:, s - 1 :].copy()
+    twins.reflect_rows(doubles(h), 0.4, s, doubles(Z), parts)
+    np.testing.assert_allclose(Z[:, : s - 1], reflected[:, : s - 1], atol=1e-13)
+    assert (Z[:, s - 1 :] == last).all()

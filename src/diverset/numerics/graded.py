@@ -101,7 +101,7 @@ def _jacobi(X: Array) -> tuple[FloatArray, Array, Array]:
             a, b = row_norms_squared(x.T), row_norms_squared(y.T)
             c = np.einsum("ij,ij->j", x.conj(), y)
             size = np.abs(c)
-            act = size > EPS * n * np.sqrt(a * b)
+            act = size > EPS * n * np.sqrt(a) * np.sqrt(b)  # the product of squares may underflow
             if not act.any():
                 continue
             rotated = True
