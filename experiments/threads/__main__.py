@@ -18,7 +18,17 @@ from diverset.threads import ThreadModel
 from diverset.threads.found import day_of
 from experiments.tables import write
 from experiments.threads.data import DEVELOPMENT, read_aan, read_cora, read_timelines
-from experiments.threads.newswire import END, FIRST, FRESH_END, FRESH_FIRST, FRESH_WEEKS, WEEKS, code_scores, weeks
+from experiments.threads.newswire import (
+    END,
+    FIRST,
+    FRESH_END,
+    FRESH_FIRST,
+    FRESH_WEEKS,
+    LARGE,
+    WEEKS,
+    code_scores,
+    weeks,
+)
 from experiments.threads.papers import labelled_scores
 from experiments.threads.piles import make_piles, read_events
 from experiments.threads.report import (
@@ -111,6 +121,8 @@ def piles(data: Path, out: Path) -> None:
 
 def reuters(data: Path, out: Path) -> None:
     """Newswire: purity by topic code, weeks with events named beforehand, threads; then once for other weeks."""
+    missed = [event for event, share, _ in weeks(data, LARGE) if share <= 0.5]
+    print(f"reuters: {len(LARGE) - len(missed)} of {len(LARGE)} large events are told, all but {missed}", flush=True)
     for part, first, end, events in (("", FIRST, END, WEEKS), ("_fresh", FRESH_FIRST, FRESH_END, FRESH_WEEKS)):
         rows, found = code_scores(data, first, end)
         write(out / f"threads_codes{part}.rst", codes_table(rows))

@@ -23,7 +23,7 @@ from diverset.threads.series import SAME_FORM, form_overlap, forms
 from experiments.threads.clusters import cluster_threads
 from experiments.threads.data import read_lines
 
-__all__ = ["END", "FIRST", "FRESH_END", "FRESH_FIRST", "FRESH_WEEKS", "WEEKS", "code_scores", "weeks"]
+__all__ = ["END", "FIRST", "FRESH_END", "FRESH_FIRST", "FRESH_WEEKS", "LARGE", "WEEKS", "code_scores", "weeks"]
 
 #: Events of the period, listed before any thread of these weeks was seen: first day, day after, words that mark it.
 WEEKS = {
@@ -32,6 +32,30 @@ WEEKS = {
     "Texaco files for bankruptcy": ("1987-04-07", "1987-04-14", r"texaco"),
 }
 FIRST, END = "1987-02-26", "1987-04-14"
+#: Large events of the same period, for choosing how events are divided and weighed. They are the names that are written
+#: unusually often in three to seven days, by the likelihood ratio against the other days, without routine reports.
+LARGE = {
+    "earthquake in Ecuador": ("1987-03-04", "1987-03-11", r"ecuador"),
+    "TWA and USAir bid for Piedmont": ("1987-03-04", "1987-03-11", r"usair|piedmont|\btwa\b"),
+    "Hughes Tool and Baker merge": ("1987-03-04", "1987-03-11", r"hughes tool|baker international"),
+    "British base rates are cut": ("1987-03-08", "1987-03-15", r"base rate|base lending rate"),
+    "Chrysler buys American Motors": ("1987-03-08", "1987-03-15", r"american motors|renault|\bAMC\b"),
+    "Sosnoff bids for Caesars World": ("1987-03-08", "1987-03-15", r"caesars|sosnoff"),
+    "Fujitsu drops its bid for Fairchild": ("1987-03-12", "1987-03-19", r"fairchild semi|fujitsu"),
+    "bid for GenCorp": ("1987-03-17", "1987-03-24", r"gencorp"),
+    "Bolivian miners strike": ("1987-03-17", "1987-03-24", r"bolivia"),
+    "informal GATT talks": ("1987-03-20", "1987-03-27", r"gatt\b|uruguay round"),
+    "meeting of the Inter-American Development Bank": ("1987-03-20", "1987-03-27", r"iadb|inter-american development"),
+    "Dixons bids for Cyclops": ("1987-03-20", "1987-03-27", r"cyclops|dixons"),
+    "crisis in the Aegean": ("1987-03-25", "1987-04-01", r"aegean|greece|greek|turkey|turkish"),
+    "tariffs over Japanese chips": ("1987-03-25", "1987-04-01", r"semiconductor|chip|tariff"),
+    "prime rates rise": ("1987-04-01", "1987-04-08", r"prime (lending )?rate"),
+    "fire in a Noranda mine": ("1987-04-01", "1987-04-08", r"noranda"),
+    "meeting of the G-7": ("1987-04-07", "1987-04-14", r"g-7|group of seven|louvre|paris (accord|agreement|pact)"),
+    "Texaco files for bankruptcy": ("1987-04-07", "1987-04-14", r"texaco"),
+    "bid for Dome Petroleum": ("1987-04-07", "1987-04-14", r"dome petroleum|\bdome\b"),
+    "tankers in the Gulf, Iran and Iraq": ("1987-04-07", "1987-04-14", r"kuwait|tankers?\b.*gulf|iran"),
+}
 #: Weeks that no setting was chosen on, and events of these weeks that were named before any thread of them was seen.
 FRESH_FIRST, FRESH_END = "1987-04-14", "1987-07-01"
 FRESH_WEEKS = {
@@ -95,9 +119,12 @@ def code_scores(data: Path, first: str, end: str) -> tuple[list[list[Any]], Foun
 
 def weeks(data: Path, events: Mapping[str, tuple[str, str, str]]) -> Iterator[tuple[str, float, str]]:
     """For each known event, in the week around it, the largest share of a thread that mentions it, and its name."""
+    known: dict[tuple[str, str], FoundThreads] = {}
     for event, (first, end, pattern) in events.items():
-        corpus, _ = read_period(data, first, end)
-        found = find_threads(corpus)
+        if (first, end) not in known:
+            known[first, end] = find_threads(read_period(data, first, end)[0])
+        found = known[first, end]
+        corpus = found.corpus
         shares = [np.mean([bool(re.search(pattern, corpus.texts[i], re.I)) for i in own]) for own in found.places]
         best = int(np.argmax(shares))
         yield event, float(shares[best]), found.names[best]

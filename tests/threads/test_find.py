@@ -12,6 +12,7 @@ from diverset.errors import DiversetError, LabelError, SizeError
 from diverset.threads import Corpus, compare, evaluate, hold_back
 from diverset.threads.corpus import headline
 from diverset.threads.events import pile_vectors, similar_documents
+from diverset.threads.find import _best_sizes, _importance
 from diverset.threads.series import find_series, form_overlap, forms
 from diverset.threads.steps import StepRules, event_paths, usual_similarity
 
@@ -82,6 +83,35 @@ def test_the_limit_of_steps_follows_from_the_pile():
         steps = np.asarray(X[thread[:-1]].multiply(X[thread[1:]]).sum(axis=1)).ravel()
         assert steps.min() >= found.settings["min_similarity"] - 1e-3
     assert usual_similarity([np.arange(3)], csr_array([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]])) == pytest.approx(0.8)
+
+
+def test_each_event_takes_the_size_at_which_it_weighs_most():
+    coarse, fine = np.array([0, 0, 0, 0, 1, 1, 1, 1, 1]), np.array([0, 0, 1, 1, 2, 2, 2, 2, 3])
+    weighed = [([0, 1], np.array([1.0, 5.0])), ([0, 1, 2], np.array([3.0, 2.0, 4.0]))]
+    labels = _best_sizes([coarse, fine], weighed)  # the large event is whole, the light one is cut in two
+    assert len(set(labels.tolist())) == 3
+    assert all(len(set(labels[part].tolist())) == 1 for part in (slice(0, 2), slice(2, 4), slice(4, 9)))
+    # An event that is three quarters free takes these documents only; one that is half free takes none, and what is
+    # left over keeps the events of the first division.
+    weighed = [([], np.array([])), ([0, 1], np.array([2.0, 1.0]))]
+    crossing = np.array([0, 0, 0, 1, 0, 1, 1, 1, 2])
+    found = _best_sizes([coarse, fine, crossing], [*weighed, ([0, 1], np.array([1.5, 0.5]))])
+    assert found.tolist() == [0, 0, 1, 1, 3, 2, 2, 2, 3]
+
+
+def test_events_weigh_more_with_a_word_of_their_own():
+    # Two events with the same days and cosines. Every document has the word of its event; that of the second one is
+    # in documents of a third region, too.
+    t = np.tile(np.arange(4.0), 3)
+    X = np.zeros((12, 15))
+    X[np.arange(12), 3 + np.arange(12)] = 1.0
+    X[:4, 0], X[4:12, 1] = 1.0, 1.0
+    details, labels = csr_array(X / np.sqrt(2.0)), np.repeat([0, 1, 2], 4)
+    nodes = [np.arange(4), np.arange(4, 8)]
+    paths = [event_paths(own, details, csr_array((12, 5)), t, 4, StepRules()) for own in nodes]
+    weights = _importance(paths, labels, [0, 1], details, t)
+    # F-measures: 1 for a word in these four documents only, 2/3 for one in four others as well.
+    assert weights[1] / weights[0] == pytest.approx(2.0 / 3.0)
 
 
 def test_threads_share_documents_if_allowed():

@@ -100,7 +100,7 @@ def demo_threads(output: Path, console: Console) -> "FoundThreads":
     from diverset.threads import example_news
 
     with working("threading the news") as step:
-        found = dv.find_threads(example_news()[0], k=6, events=6, progress=step)
+        found = dv.find_threads(example_news()[0], k=6, progress=step)
     found = replace(found, notes=(*found.notes, "The news items are invented."))
     report_threads(found, console)
     found.save(output)

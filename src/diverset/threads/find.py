@@ -1,7 +1,8 @@
 r"""``find_threads``: from a pile of dated documents to k threads, one event each.
 
 1. Formulaic series are left out, and copies of one story are collapsed onto the earliest (``series``).
-2. The rest is divided into events (``events``); their number is chosen by modularity.
+2. The rest is divided into events (``events``); their number is chosen by modularity. If there are more than k, each
+   event takes the size at which it weighs most.
 3. In each event, threads are paths of related steps forward in time (``steps``); the weight of similarity is chosen by
    held-back words.
 4. Sets of threads follow a structured DPP over the paths of all events (``paths``): the most probable set, or a draw.
@@ -31,9 +32,13 @@ from diverset.threads.steps import LEAST_SHARE, StepRules, choose_beta, event_pa
 
 __all__ = ["find_threads"]
 
-#: Numbers of events that are tried, as multiples of k: the largest whose modularity is at least this share of the
-#: highest is taken.
-_MULTIPLES, _NEAR_BEST = (1, 2, 4, 8), 0.95
+#: Numbers of events that are tried, as multiples of k, as long as an event has a thread's documents on average.
+_MULTIPLES = (1, 2, 4, 8, 16)
+#: The largest number is taken whose modularity is at least this share of the highest, and with which an event has the
+#: documents of at least `_THREADS_EACH` threads on average.
+_NEAR_BEST, _THREADS_EACH = 0.95, 4
+#: An event of another division is added if at least this share of its documents is in no heavier event.
+_FREE = 0.7
 #: With ``shared=True`` an event also takes documents with at least this share of their similarity to their own event.
 _BETWEEN = 0.5
 
@@ -78,8 +83,9 @@ def find_threads(
         An event with too few related documents gets a shorter thread, down to this length; half of `length` by
         default.
     events : int, optional
-        Number of events to divide the pile into, at least k. By default the largest of k, 2k, 4k and 8k whose
-        modularity is at least 0.95 of the highest.
+        Number of events to divide the pile into, at least k. By default the largest of k, 2k, 4k, 8k and 16k whose
+        modularity is at least 0.95 of the highest; where that is more than k, events of finer divisions replace those
+        that weigh less.
     beta : float, optional
         Weight of the similarity of neighbours; chosen from the pile by held-back words by default.
     burst : float
@@ -174,11 +180,29 @@ def find_threads(
         large = [own for own in groups if len(own) >= shortest]
         return [own for own in large if keep_series or not is_series(F, similar, labels == labels[own[0]])]
 
-    multiples = [m * k for m in _MULTIPLES if m == 1 or 2 * m * k * length <= len(t)]
+    multiples = [m * k for m in _MULTIPLES if m == 1 or m * k * length <= len(t)]
     sizes = multiples if events is None else [check_count(events, name="events")]
     if max(sizes) < k:
         raise SizeError(f"events is {events}, fewer than the {k} threads")
-    labels, modularity, n_events = _divide(similar, t, k, sizes, generator, members)
+    most = max(k, len(t) // (_THREADS_EACH * length))
+    divisions, modularity = _divide(similar, t, k, sizes, most, generator, members)
+
+    def threads_of(groups: list[IntArray], told: list[int], rules: StepRules) -> tuple[list[EventPaths], list[int]]:
+        """The paths of the events that have a thread, and the labels of these events."""
+        found = [event_paths(own, vectors.details, F, t, length, rules, min_length=shortest) for own in groups]
+        some = [(each, e) for each, e in zip(found, told, strict=True) if each is not None]
+        return [each for each, _ in some], [e for _, e in some]
+
+    labels = divisions[0]
+    if len(divisions) > 1:
+        usual = usual_similarity(members(labels), vectors.details)
+        trial = replace(rules, min_similarity=LEAST_SHARE * usual)
+        weighed = []
+        for division in divisions:
+            own = members(division)
+            paths, told = threads_of(own, [int(division[each[0]]) for each in own], trial)
+            weighed.append((told, _importance(paths, division, told, vectors.details, t)))
+        labels = _best_sizes(divisions, weighed)
     groups = members(labels)
     told = [int(labels[own[0]]) for own in groups]
     if not keep_series:
@@ -198,9 +222,7 @@ def find_threads(
     if shared:
         between = _between(similar, labels, alone & (np.arange(len(first)) != wanted), told)
         groups = [np.union1d(own, more) for own, more in zip(groups, between, strict=True)]
-    found = [event_paths(own, vectors.details, F, t, length, rules, min_length=shortest) for own in groups]
-    paths = [each for each in found if each is not None]
-    told = [e for e, each in zip(told, found, strict=True) if each is not None]
+    paths, told = threads_of(groups, told, rules)
     if len(paths) < k:
         raise SizeError(
             f"k is {k}, but only {len(paths)} events of {len(kept)} documents have a thread of {shortest} documents; "
@@ -213,7 +235,7 @@ def find_threads(
     chosen.sort(key=lambda thread: (t[thread[0]], thread[0]))
     copies = {int(kept[i]): kept[(first == i) & ~alone] for i in np.unique(first[~alone])}
     settings = {
-        "k": k, "length": length, "events": n_events, "modularity": round(modularity, 3), "beta": beta,
+        "k": k, "length": length, "events": int(labels.max()) + 1, "modularity": round(modularity, 3), "beta": beta,
         "beta_tried": tried, "min_similarity": round(rules.min_similarity, 3), "burst": rules.burst,
         "max_gap": rules.max_gap, "keep_series": keep_series, "shared": shared, "sample": sample, "through": through,
     }  # fmt: skip
@@ -247,9 +269,12 @@ def _first_copies(similar: Similar, t: FloatArray, wanted: int | None) -> IntArr
 
 
 def _divide(
-    similar: Similar, t: FloatArray, k: int, sizes: list[int], rng: Generator, members: Callable[..., list[IntArray]]
-) -> tuple[IntArray, float, int]:
-    """Labels of events, their modularity and their number: the finest division that is nearly as good as the best."""
+    similar: Similar, t: FloatArray, k: int, sizes: list[int], most: int, rng: Generator, members: Callable[..., Any]
+) -> tuple[list[IntArray], float]:
+    """Labels of events, and their modularity: the finest division up to `most` that is nearly as good as the best.
+
+    If it has more than k events, all finer divisions follow.
+    """
     n = len(t)
     plane = spectral_plane(similar, t, min(max(sizes) + k, n))
     found: list[tuple[IntArray, float, int]] = []
@@ -262,12 +287,32 @@ def _divide(
                 break
         else:
             continue
-        found.append((labels, _modularity(similar, labels), count))
+        found.append((labels, _modularity(similar, labels), size))
     if not found:
         labels = cluster(plane[:, : min(k, n)], min(k, n), rng=rng)
-        return labels, _modularity(similar, labels), k
+        return [labels], _modularity(similar, labels)
     least = _NEAR_BEST * max(value for _, value, _ in found)
-    return next(each for each in reversed(found) if each[1] >= least)
+    at = max((i for i, (_, value, size) in enumerate(found) if value >= least and size <= most), default=0)
+    return [labels for labels, _, _ in (found[at:] if at > 0 else found[:1])], found[at][1]
+
+
+def _best_sizes(divisions: list[IntArray], weighed: Sequence[tuple[list[int], FloatArray]]) -> IntArray:
+    """One division whose events have different sizes: the heaviest events of several divisions, as far as they do not
+    overlap. Documents that are left keep the events of the first division.
+    """  # noqa: D205
+    events = [
+        (weight, labels == e)
+        for labels, (told, weights) in zip(divisions, weighed, strict=True)
+        for e, weight in zip(told, weights.tolist(), strict=True)
+    ]
+    found = np.full(len(divisions[0]), -1)
+    for _, own in sorted(events, key=lambda event: -event[0]):
+        free = own & (found < 0)
+        if free.sum() >= _FREE * own.sum():
+            found[free] = found.max() + 1
+    left = found < 0
+    found[left] = found.max() + 1 + divisions[0][left]
+    return np.unique(found, return_inverse=True)[1].astype(np.int64)
 
 
 def _modularity(similar: Similar, labels: IntArray) -> float:
@@ -292,18 +337,23 @@ def _between(similar: Similar, labels: IntArray, alone: BoolArray, told: Sequenc
 def _importance(
     paths: Sequence[EventPaths], labels: IntArray, told: Sequence[int], details: Any, t: FloatArray
 ) -> FloatArray:
-    r"""How much each event matters: its burst, times the length of its best thread, times its tightness squared.
+    r"""How much each event matters: the root of its burst, times the length of its best thread, times the square of
+    its tightness, times its distinctness.
 
     The burst is :math:`n_e\,\mathrm{KL}(p_e \| p)`, where :math:`p_e` and p are the shares of the days in the
     documents of the event and of the pile. The tightness is the lowest mean cosine of an item of the thread with the
-    others.
-    """
+    others. The distinctness is the highest F-measure with which one word tells the event's documents from all others:
+    near 1 if a name is in all of them and nowhere else.
+    """  # noqa: D205
     width = 1.0 if np.ptp(t) >= 7.0 else max(float(np.ptp(t)) / 7.0, 1e-9)
     day = np.floor((t - t.min()) / width).astype(np.int64)
     usual = np.bincount(day) / len(day)
+    holders = np.bincount(details.indices, minlength=details.shape[1])
     weights = []
     for event, e in zip(paths, told, strict=True):
+        inside = np.bincount(details[labels == e].indices, minlength=len(holders))
         own = np.bincount(day[labels == e], minlength=len(usual))
+        distinctness = float((2.0 * inside / (holders + own.sum())).max())
         some = own > 0
         excess = float((own[some] * np.log(own[some] / own.sum() / usual[some])).sum())
         # A random sample of the pile has an expected excess of about half the number of days.
@@ -312,7 +362,7 @@ def _importance(
         S = (X @ X.T).toarray()
         np.fill_diagonal(S, 0.0)
         tightness = float(S.sum(axis=1).min()) / max(len(S) - 1, 1)
-        weights.append(burst * len(S) * max(tightness, 1e-3) ** 2)
+        weights.append(np.sqrt(burst) * len(S) * max(tightness, 1e-3) ** 2 * distinctness)
     return np.array(weights)
 
 
