@@ -528,3 +528,12 @@ def test_rows_of_zeros_are_counted_in_the_notes(zeros, sparse):
     if zeros:
         with pytest.raises(KernelError, match=rf"features\[{zeros[0]}\] is all zeros"):
             dv.select(rows, 3, zero_vectors="raise")
+
+
+def test_map_greedy_says_when_the_rank_is_spent():
+    rows = np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0], [2.0, 1.0]])
+    for dpp in (dv.DPP.from_features(rows), dv.DPP(rows @ rows.T)):
+        assert dv.map_greedy(dpp, 2).rank_spent is None
+        assert dv.map_greedy(dpp, 3).rank_spent == 2
+    # Without a size, picking stops because no item adds to the determinant, not because of the rank.
+    assert dv.map_greedy(dv.DPP(np.diag([1.0, 2.0, 0.5, 3.0]))).rank_spent is None

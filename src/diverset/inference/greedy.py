@@ -146,7 +146,7 @@ def map_greedy(dpp: DPP | NonsymmetricDPP, k: int | None = None) -> Selection:
         log_det=log_det,
         objective=log_det,
         log_prob=dpp._log_prob(np.sort(picks.positions)),
-        rank_spent=picks.rank_spent,
+        rank_spent=len(picks.positions) if k is not None and len(picks.positions) < wanted else None,
     )
 
 

@@ -393,14 +393,14 @@ def _check_block(block: Array, m: int, n: int) -> None:
 def _safe_rows(X: Any, norms: FloatArray, cosine: bool) -> tuple[Any, FloatArray]:
     """Rows whose squared norms neither overflow nor underflow: divided by their largest entry, under the cosine."""
     odd = np.flatnonzero(~(norms < _SAFE[1]) | (norms < _SAFE[0]))
-    rows = X[odd].toarray() if is_sparse(X) else X[odd]
-    if not np.isfinite(rows).all():
+    rows = X[odd]
+    if not is_sparse(X) and not np.isfinite(rows).all():  # sparse entries are checked on reading
         i, j = np.argwhere(~np.isfinite(rows))[0]
         raise KernelError(f"features[{odd[i]}, {j}] is {rows[i, j]}; every entry must be finite")
     if not cosine:
         i = int((~np.isfinite(norms)).argmax())
         raise KernelError(f"features[{i}] has a norm beyond the range of floats; divide the features by a constant")
-    largest = np.abs(rows).max(axis=1, initial=0.0)
+    largest = abs(rows).max(axis=1).toarray().ravel() if is_sparse(X) else np.abs(rows).max(axis=1, initial=0.0)
     if largest.any():
         factor = np.ones(len(norms))
         factor[odd] = np.where(largest > 0.0, largest, 1.0)
