@@ -23,7 +23,7 @@ from diverset.inference.inputs import Items, as_column, as_positions, as_size, c
 from diverset.inference.result import Selection, describe_places
 from diverset.inference.rows import rounding, squared_norms
 from diverset.inference.similarity import Rows, Similarity, SimilarityLike, read_similarity
-from diverset.numerics._loops import places
+from diverset.numerics._loops import places, standardize
 from diverset.numerics.linalg import EPS
 from diverset.numerics.validation import as_number, is_blocked, is_sparse
 
@@ -405,8 +405,8 @@ class ShortLists:
         if quality is not None and scale == "rank":
             _greedy_loops.rank_scores(self._scores, self._order, _rank_scores(n))
         elif quality is not None and scale is not None:
-            for row, X in zip(self._scores, lists, strict=True):
-                row[: len(X)] = calibrated(row[: len(X)], scale)
+            for given, row, X in zip(raw, self._scores, lists, strict=True):
+                standardize(given[: len(X)], row[: len(X)])
         self._usable = raw.max(axis=1) < math.inf  # also false for nan
         self._asked = np.where(self._usable, np.minimum(self._wanted, D), 0)
         self._loops = _greedy_loops.Batch(
