@@ -23,6 +23,6 @@ settings.load_profile("fixed")
 
 
 def pytest_runtest_setup(item):
-    """Skip what would take too long without compiled loops."""
+    """Skip what would take too long, or too much memory, without compiled loops."""
     if not COMPILED and item.get_closest_marker("needs_compiled"):
-        pytest.skip("too slow with loops that are not compiled")
+        pytest.skip("too slow, or too large, with loops that are not compiled")

@@ -200,6 +200,7 @@ def test_too_many_picks_for_a_log_determinant_are_refused_at_once(monkeypatch):
 LARGE = points(90_000, 64).astype(np.float32)  # 23 MB, or 46 MB in double precision; an n x n matrix takes 65 GB
 
 
+@pytest.mark.needs_compiled  # the uncompiled loops copy features to double precision
 @pytest.mark.parametrize(
     ("method", "similarity"),
     [*((method, "cosine") for method in ALL if method is not baselines.facility_location), (baselines.mmr, "dot")],
