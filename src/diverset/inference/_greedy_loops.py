@@ -544,11 +544,12 @@ class Batch:
 
     def __init__(self, n, D, k, dtype, unit, tolerance):
         none = np.zeros(0, dtype=np.int64)
-        bonus, factor, ones = np.zeros(n), np.ones(n), np.ones(n)
-        limits = (np.zeros(n), bonus, 1.0, tolerance, none, none.copy(), np.zeros(0), HUGE_VAL)
+        # `_prepare` fills the arrays of keys, bonuses, factors, bounds and steps for every list.
+        bonus, factor, ones = np.empty(n), np.empty(n), np.ones(n)
+        limits = (np.empty(n), bonus, 1.0, tolerance, none, none.copy(), np.zeros(0), HUGE_VAL)
         self.state = RowState(
             np.zeros((1, D), dtype=dtype), ones, factor, ones, np.zeros((k, D)), 0, np.zeros(k + 1), unit,
-            np.zeros((0, 0)), np.ones(n), np.zeros(n, dtype=np.int64), limits,
+            np.zeros((0, 0)), np.empty(n), np.empty(n, dtype=np.int64), limits,
         )  # fmt: skip
         self.factor, self.bonus, self.items = factor, bonus, np.arange(n)
 
