@@ -4,7 +4,7 @@ var Scorer = {
   score: function (result) {
     var page = result[0], title = result[1], score = result[4], kind = String(result[6]);
     var asked = (new URLSearchParams(window.location.search).get("q") || "").trim().toLowerCase();
-    if (page.startsWith("api/generated/") || page.startsWith("auto_examples/")) {
+    if (page.startsWith("api/") || page.startsWith("auto_examples/")) {
       return asked.includes("_") && title.toLowerCase().endsWith(asked) ? score + 300 : score - 300;
     }
     if (kind === "index") return score + 200;
