@@ -14,7 +14,6 @@ from diverset.errors import DiversetError, KernelError
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((12, 5))
 Q = RNG.random(12)
-WIDE = RNG.standard_normal((12, 9))
 
 
 def cosines(rows):
