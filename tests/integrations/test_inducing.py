@@ -41,11 +41,12 @@ def textbook(K, m):
 
 
 @pytest.mark.parametrize(
-    ("n", "m", "pool", "part"), [(300, 60, 16, 8), (300, 60, 512, 8), (50, 50, 4, 16), (1, 1, 4, 8)]
+    ("n", "m", "pool", "part"), [(300, 60, 16, 8), (300, 60, 512, 8), (300, 60, 4, 8), (50, 50, 4, 16), (1, 1, 4, 8)]
 )
 @pytest.mark.parametrize("seed", [0, 1])
 def test_greedy_takes_the_pivots_of_the_textbook(monkeypatch, n, m, pool, part, seed):
     monkeypatch.setattr(pivots, "_POOL", pool)
+    monkeypatch.setattr(pivots, "_POOL_ENTRIES", 120)
     monkeypatch.setattr(pivots, "_LARGEST_PART", part)
     monkeypatch.setattr(pivots, "_ENTRIES", 300)
     X = rows(n, seed=seed)
@@ -54,6 +55,19 @@ def test_greedy_takes_the_pivots_of_the_textbook(monkeypatch, n, m, pool, part, 
     found, left = pivots.greedy_pivots(KernelFunction(X, RBF, diagonal=1.0), m)
     assert found.tolist() == expected
     np.testing.assert_allclose(left, variance, atol=1e-12)
+
+
+def test_scikit_learn_does_not_check_the_rows_again():
+    sklearn = pytest.importorskip("sklearn")
+    seen = []
+
+    def kernel(A, B):
+        seen.append(sklearn.get_config()["assume_finite"])
+        return RBF(A, B)
+
+    inducing_points(rows(30), 5, kernel, method="greedy", diagonal=1.0)
+    assert any(seen)
+    assert not sklearn.get_config()["assume_finite"]
 
 
 def test_greedy_stops_where_nothing_is_left():

@@ -385,8 +385,16 @@ def test_diagonals_are_read_in_blocks(n):
         np.testing.assert_allclose(KernelFunction(X, linear, diagonal=diagonal).diagonal(), expected)
         np.testing.assert_allclose(KernelFunction(X, linear, q, diagonal=diagonal).diagonal(), expected * q**2)
     if n:
-        block = KernelFunction(X, linear, q).block([n - 1, 0], [n - 1])
-        np.testing.assert_allclose(block, (q[:, None] * (X @ X.T) * q)[[n - 1, 0]][:, [n - 1]])
+        kernel, L = KernelFunction(X, linear, q), q[:, None] * (X @ X.T) * q
+        np.testing.assert_allclose(kernel.block([n - 1, 0], [n - 1]), L[[n - 1, 0]][:, [n - 1]])
+        np.testing.assert_allclose(kernel.block([n - 1, 0], slice(n // 3, n)), L[[n - 1, 0], n // 3 :])
+
+
+def test_an_entry_that_is_not_finite_is_named_in_a_slice():
+    X = np.arange(300.0)[:, None]
+    kernel = KernelFunction(X, lambda A, B: np.where((A == 7.0) & (B.T == 251.0), np.nan, A == B.T))
+    with pytest.raises(KernelError, match="items 7 and 251 is nan"):
+        kernel.block(np.array([3, 7]), slice(200, 300))
 
 
 def test_how_far_from_a_kernel_a_similarity_may_be():

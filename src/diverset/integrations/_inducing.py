@@ -12,7 +12,9 @@ Kullback-Leibler divergence is at most :math:`\frac{t}{2\sigma^2}\big(1 + \lVert
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -197,7 +199,8 @@ def inducing_points(
         sample = _sampled(n, wanted, generator)
         indices = sample[_trace_pivots(entries.block(sample, sample), wanted)]
     elif method == "greedy":
-        indices, variances = greedy_pivots(entries, wanted)
+        with _checked_rows():
+            indices, variances = greedy_pivots(entries, wanted)
     elif method == "mcmc" or n > _DENSE:
         way: Literal["intermediate", "mcmc"] = "mcmc" if method == "mcmc" else "intermediate"
         drawn = sample_kernel(units, function, k=wanted, rng=generator, method=way, diagonal=diagonal)
@@ -225,6 +228,14 @@ def inducing_points(
         variances=variances,
         trace_bound=float(variances.sum()),
         trace=float(entries.diagonal().sum()),
+    )
+
+
+def _checked_rows() -> AbstractContextManager[None]:
+    """Keep scikit-learn's kernels from checking their arguments in every call: the rows of X are checked already."""
+    sklearn = sys.modules.get("sklearn")
+    return (
+        nullcontext() if sklearn is None else sklearn.config_context(assume_finite=True, skip_parameter_validation=True)
     )
 
 

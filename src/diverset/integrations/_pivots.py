@@ -18,20 +18,21 @@ import numpy as np
 from diverset._typing import FloatArray, IntArray
 from diverset.numerics.linalg import EPS
 from diverset.numerics.validation import check_fits_in_memory
-from diverset.sampling.kernel_function import ROUNDING, KernelEntries
+from diverset.sampling.kernel_function import ROUNDING, KernelFunction
 
 __all__ = ["greedy_pivots"]
 
-#: Number of rows in a new pool. A pool may grow to 1/`_LARGEST_PART` of all rows, if that is more.
-_POOL, _LARGEST_PART = 1024, 32
+#: A new pool holds `_POOL_ENTRIES` entries of the factor, but at least `_POOL` rows. A pool never holds more than
+#: 1/`_LARGEST_PART` of all rows, if that is more.
+_POOL, _POOL_ENTRIES, _LARGEST_PART = 1024, 1 << 17, 32
 #: Number of kernel entries evaluated in one call.
-_ENTRIES = 1 << 19
+_ENTRIES = 1 << 18
 
 
 class _Factor:
     """The factor after step `done`, with one column per row of the data; columns of the pool are always current."""
 
-    def __init__(self, entries: KernelEntries, m: int) -> None:
+    def __init__(self, entries: KernelFunction, m: int) -> None:
         self.n = entries.n_items
         self.limit = min(max(_POOL, self.n // _LARGEST_PART), self.n)
         check_fits_in_memory(
@@ -62,11 +63,10 @@ class _Factor:
         a, b = self.done, self.step
         from_older, from_covariance = self.newer()
         size = _ENTRIES // max(b - a, 1) + 1
-        parts = [slice(start, min(start + size, self.n)) for start in range(0, self.n if b > a else 0, size)]
-        for part in parts:
-            covariance = self.entries.block(self.pivots[a:b], np.arange(part.start, part.stop))
+        for start in range(0, self.n if b > a else 0, size):
+            part = slice(start, min(start + size, self.n))
             new = np.matmul(from_older, self.factor[:a, part], out=self.factor[a:b, part])
-            new += from_covariance @ covariance
+            new += from_covariance @ self.entries.block(self.pivots[a:b], part)
             self.variance[part] -= np.einsum("ji,ji->i", new, new)
         np.maximum(self.variance, 0.0, out=self.variance)
         self.variance[self.pivots[:b]] = 0.0
@@ -75,12 +75,13 @@ class _Factor:
     def start_pool(self) -> None:
         """Put the rows with the largest variances into an empty pool; ties go to the lowest index."""
         self.outside, self.size = self.variance.copy(), 0
-        if self.n <= _POOL:
+        wanted = min(max(_POOL, _POOL_ENTRIES // (self.step + 1)), self.limit)
+        if self.n <= wanted:
             self.enter(np.arange(self.n))
             return
-        least = np.partition(self.variance, self.n - _POOL)[self.n - _POOL]
+        least = np.partition(self.variance, self.n - wanted)[self.n - wanted]
         above = np.flatnonzero(self.variance > least)
-        equal = np.flatnonzero(self.variance == least)[: _POOL - len(above)]
+        equal = np.flatnonzero(self.variance == least)[: wanted - len(above)]
         self.enter(np.sort(np.concatenate([above, equal])))
 
     def enter(self, rows: IntArray) -> None:
@@ -127,7 +128,7 @@ class _Factor:
         self.step = j + 1
 
 
-def greedy_pivots(entries: KernelEntries, m: int) -> tuple[IntArray, FloatArray]:
+def greedy_pivots(entries: KernelFunction, m: int) -> tuple[IntArray, FloatArray]:
     """Up to m rows in the order of greedy conditional variance, and the variance of every row given these rows.
 
     Fewer rows are returned if the others have no variance left beyond rounding error. The kernel is evaluated slightly

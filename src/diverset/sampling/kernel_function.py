@@ -132,13 +132,14 @@ class KernelFunction:
         """Number of items."""
         return self._n
 
-    def _evaluate(self, rows: IntArray, columns: IntArray) -> FloatArray:
+    def _evaluate(self, rows: IntArray, columns: IntArray | slice) -> FloatArray:
         """Similarities, with checks of their shape, type and finiteness."""
-        S = np.asarray(self._similarity(self._X[rows], self._X[columns]))
-        if S.shape != (len(rows), len(columns)):
+        A, B = self._X[rows], self._X[columns]
+        S = np.asarray(self._similarity(A, B))
+        if S.shape != (A.shape[0], B.shape[0]):
             raise KernelError(
-                f"similarity returned shape {S.shape} for {len(rows)} and {len(columns)} rows; expected "
-                f"({len(rows)}, {len(columns)})"
+                f"similarity returned shape {S.shape} for {A.shape[0]} and {B.shape[0]} rows; expected "
+                f"({A.shape[0]}, {B.shape[0]})"
             )
         if S.dtype.kind not in "biuf":
             raise KernelError(f"similarity returned {S.dtype} values; they must be real numbers")
@@ -147,7 +148,8 @@ class KernelFunction:
             finite = bool(np.isfinite(S.sum())) or bool(np.isfinite(S).all())
         if not finite:
             i, j = (int(x) for x in np.argwhere(~np.isfinite(S))[0])
-            raise KernelError(f"similarity of items {rows[i]} and {columns[j]} is {S[i, j]}; it must be finite")
+            other = np.arange(self._n)[columns][j]
+            raise KernelError(f"similarity of items {rows[i]} and {other} is {S[i, j]}; it must be finite")
         return S
 
     def _try_out(self) -> None:
@@ -179,9 +181,10 @@ class KernelFunction:
                     f"{S[i, i]:.6g}; leave diagonal out if it is not known"
                 )
 
-    def block(self, rows: ArrayLike, columns: ArrayLike) -> FloatArray:
-        """Entries of L, of shape (len(rows), len(columns))."""
-        i, j = check_rows(rows, self._n, name="rows"), check_rows(columns, self._n, name="columns")
+    def block(self, rows: ArrayLike, columns: ArrayLike | slice) -> FloatArray:
+        """Entries of L, of shape (len(rows), len(columns)). A slice of columns avoids a copy of their rows of X."""
+        i = check_rows(rows, self._n, name="rows")
+        j = columns if isinstance(columns, slice) else check_rows(columns, self._n, name="columns")
         L = self._evaluate(i, j)
         if self._quality is not None:
             L = self._quality[i][:, None] * L * self._quality[j]
