@@ -2,7 +2,7 @@ r"""Formulaic series: documents of one template, such as earnings, weather or ma
 
 The *form* of a document is the set of its four-token phrases after numbers and names are masked. Two documents have the
 same form if they share more than 15% of these phrases; the steps of a story share a few percent. A document belongs to
-a series if most of the documents most similar to it have its form.
+a series if most of its neighbours have its form: the documents at least half as similar to it as the most similar one.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ _PHRASE, _READ = 4, 200
 SAME_FORM = 0.15
 #: They must share at least this number of phrases.
 _FEWEST_SHARED = 6
-#: A document belongs to a series if at least `_LEAST_NEIGHBOURS` similar documents, and more than the share
-#: `_MOST_OF_THEM` of all similar ones, have its form. A series has at least `_SMALLEST` documents, on `_DAYS` days.
-_LEAST_NEIGHBOURS, _MOST_OF_THEM, _SMALLEST, _DAYS = 4, 0.5, 5, 3
+#: The neighbours of a document have at least the share `_NEAR` of its highest cosine. It belongs to a series if
+#: `_LEAST_NEIGHBOURS` of them, and more than the share `_MOST_OF_THEM`, have its form. A series has at least `_SMALLEST`
+#: documents, on `_DAYS` days.
+_NEAR, _LEAST_NEIGHBOURS, _MOST_OF_THEM, _SMALLEST, _DAYS = 0.5, 4, 0.5, 5, 3
 #: An event is a series if more than this share of its similar pairs have the same form.
 _SERIES_PAIRS = 0.2
 #: Documents this much alike within a day are copies.
@@ -86,7 +87,11 @@ def find_series(texts: Sequence[str], F: Any, similar: Similar, days: FloatArray
     n = len(texts)
     # Copies of one story have its form, too, and are no series.
     apart = (similar.cosines < COPY) | (np.abs(days[similar.rows] - days[similar.columns]) > COPY_DAYS)
-    rows, columns = similar.rows[apart], similar.columns[apart]
+    # Of a small series, the document next in similarity is of another form, and much less similar.
+    highest = np.zeros(n)
+    np.maximum.at(highest, similar.rows[apart], similar.cosines[apart])
+    near = apart & (similar.cosines >= _NEAR * highest[similar.rows])
+    rows, columns = similar.rows[near], similar.columns[near]
     same = form_overlap(F, rows, columns) > SAME_FORM
     alike, all_near = np.bincount(rows[same], minlength=n), np.bincount(rows, minlength=n)
     formal: BoolArray = (alike >= _LEAST_NEIGHBOURS) & (alike > _MOST_OF_THEM * all_near)
