@@ -126,7 +126,7 @@ class Threading:
     shared: Annotated[bool, option("--shared", "Let threads share documents.")] = False
     events: Annotated[int | None, option("Events in the documents; by modularity.", "N", panel=_MODEL)] = None
     beta: Annotated[float | None, option("Weight of similar neighbours; by held-out words.", panel=_MODEL)] = None
-    burst: Annotated[float, option("Weight of days with many documents.", min=0.0, panel=_MODEL)] = 0.5
+    burst: Annotated[float, option("Weight of days with many documents.", min=0.0, panel=_MODEL)] = 1.0
     max_gap: Annotated[float, option("Longest step, in mean steps of the event.", min=0.0, panel=_MODEL)] = 5.0
     min_documents: Annotated[int, option("Ignore words in fewer documents.", panel=_MODEL)] = 2
     max_share: Annotated[float, option("Ignore words in a larger share of documents.", panel=_MODEL)] = 0.5

@@ -53,7 +53,7 @@ def find_threads(
     min_length: int | None = None,
     events: int | None = None,
     beta: float | None = None,
-    burst: float = 0.5,
+    burst: float = 1.0,
     max_gap: float = 5.0,
     keep_series: bool = False,
     shared: bool = False,

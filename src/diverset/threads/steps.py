@@ -24,14 +24,16 @@ __all__ = ["BETAS", "LEAST_SHARE", "StepRules", "choose_beta", "event_paths", "u
 
 #: Edges kept for each document: the most similar later ones.
 _MOST_EDGES = 50
-#: Weight of a document's cosine with its event; largest reach in which documents are counted for bursts, in days.
-_CENTRAL, _BURST_DAYS = 3.0, 2.0
+#: Weight of a document's cosine with its event.
+_CENTRAL = 1.5
+#: Documents are counted for bursts within this many beats, or days if that is more; but never beyond one beat.
+_BURST_BEATS, _BURST_DAYS = 0.5, 2.0
 _BLOCK = 2048
 #: No step joins documents that share more than this part of their masked phrases.
 _REPEAT = 0.25
 #: Values of beta that are tried, on the `_MOST_JUDGED` largest events and at most `_MOST_READ` documents of each. The
 #: first is taken unless another one scores higher by the share `_BETTER`.
-BETAS, _BETTER = (8.0, 4.0, 16.0), 0.01
+BETAS, _BETTER = (16.0, 8.0, 32.0), 0.01
 _MOST_JUDGED, _MOST_READ = 12, 300
 #: Least cosine of a step, as a share of the pile's usual cosine (:func:`usual_similarity`).
 LEAST_SHARE = 0.6
@@ -42,9 +44,9 @@ class StepRules:
     """What makes a good step. The limits are relaxed only where an event has no thread otherwise."""
 
     #: Weight of the cosine of neighbours.
-    beta: float = 8.0
+    beta: float = BETAS[0]
     #: Weight of the log of how much is written about the event around a document, relative to its mean.
-    burst: float = 0.5
+    burst: float = 1.0
     #: Least and largest cosine of a step: documents that are more similar repeat each other.
     min_similarity: float = 0.0
     max_similarity: float = 0.9
@@ -68,7 +70,8 @@ def event_paths(
     beat = max(float(np.ptp(np.quantile(t, [0.05, 0.95]))) / max(length - 1, 1), 1e-9)
     centre = np.asarray(X.sum(axis=0), dtype=np.float64).ravel()
     central = np.asarray(X @ (centre / (np.linalg.norm(centre) or 1.0)))
-    weights = _CENTRAL * central + rules.burst * _burst(t, min(_BURST_DAYS, max(beat, 1e-3)))
+    reach = max(_BURST_BEATS * beat, min(_BURST_DAYS, beat), 1e-3)
+    weights = _CENTRAL * central + rules.burst * _burst(t, reach)
     # Threads move on by a day at a time if the event lasts long enough, and within the day if not.
     apart = 1.0 if _chain(t, 1.0) >= length else min(1.0, beat / 2.0)
     found: EventPaths | None = None
