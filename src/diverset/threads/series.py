@@ -33,9 +33,9 @@ _PHRASE, _READ = 4, 200
 SAME_FORM = 0.15
 #: They must share at least this number of phrases.
 _FEWEST_SHARED = 6
-#: The neighbours of a document have at least the share `_NEAR` of its highest cosine. It belongs to a series if
-#: `_LEAST_NEIGHBOURS` of them, and more than the share `_MOST_OF_THEM`, have its form. A series has at least `_SMALLEST`
-#: documents, on `_DAYS` days.
+#: The neighbours of a document have at least the share `_NEAR` of its highest cosine. The document belongs to a series
+#: if `_LEAST_NEIGHBOURS` of them, and more than the share `_MOST_OF_THEM`, have its form. A series has at least
+#: `_SMALLEST` documents, on `_DAYS` days.
 _NEAR, _LEAST_NEIGHBOURS, _MOST_OF_THEM, _SMALLEST, _DAYS = 0.5, 4, 0.5, 5, 3
 #: An event is a series if more than this share of its similar pairs have the same form.
 _SERIES_PAIRS = 0.2
