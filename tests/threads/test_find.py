@@ -13,7 +13,7 @@ from diverset.threads import Corpus, compare, evaluate, hold_back
 from diverset.threads.corpus import headline
 from diverset.threads.events import pile_vectors, similar_documents
 from diverset.threads.find import _best_sizes, _importance
-from diverset.threads.series import find_series, form_overlap, forms
+from diverset.threads.series import find_series, form_overlap, forms, number_share
 from diverset.threads.steps import StepRules, event_paths, usual_similarity
 
 START = date(2020, 1, 1)
@@ -111,9 +111,24 @@ def test_events_weigh_more_with_a_word_of_their_own():
     details, labels = csr_array(X / np.sqrt(2.0)), np.repeat([0, 1, 2], 4)
     nodes = [np.arange(4), np.arange(4, 8)]
     paths = [event_paths(own, details, csr_array((12, 5)), t, 4, StepRules()) for own in nodes]
-    weights = _importance(paths, labels, [0, 1], details, t)
+    numbers = np.zeros(12)
+    weights = _importance(paths, labels, [0, 1], details, t, numbers)
     # F-measures: 1 for a word in these four documents only, 2/3 for one in four others as well.
     assert weights[1] / weights[0] == pytest.approx(2.0 / 3.0)
+    # Up to 7% of numbers in an event have no effect; ten percent divide its weight by e.
+    numbers[:8] = 0.0, 0.14, 0.07, 0.05, 0.05, 0.15, 0.1, 0.1
+    full = _importance(paths, labels, [0, 1], details, t, numbers)
+    np.testing.assert_allclose(full, weights * [1.0, np.exp(-1.0)])
+
+
+def test_reports_are_full_of_numbers():
+    texts = [
+        "Tin closed at 419.80, up 3.5 pct.",
+        "The flood took 2 bridges and the old mill by night.",
+        "",
+        "no numbers",
+    ]
+    assert number_share(texts).tolist() == pytest.approx([4 / 9, 1 / 11, 0.0, 0.0])
 
 
 def test_threads_share_documents_if_allowed():
