@@ -8,11 +8,12 @@ import pytest
 from scipy.sparse import csr_array
 
 import diverset as dv
+import diverset.threads.find as find
 from diverset.errors import DiversetError, LabelError, SizeError
 from diverset.threads import Corpus, compare, evaluate, hold_back
 from diverset.threads.corpus import headline
 from diverset.threads.events import pile_vectors, similar_documents
-from diverset.threads.find import _best_sizes, _importance
+from diverset.threads.find import _best_sizes, _importance, _news_factors
 from diverset.threads.series import find_series, form_overlap, forms, number_share
 from diverset.threads.steps import StepRules, event_paths, usual_similarity
 
@@ -111,14 +112,35 @@ def test_events_weigh_more_with_a_word_of_their_own():
     details, labels = csr_array(X / np.sqrt(2.0)), np.repeat([0, 1, 2], 4)
     nodes = [np.arange(4), np.arange(4, 8)]
     paths = [event_paths(own, details, csr_array((12, 5)), t, 4, StepRules()) for own in nodes]
-    numbers = np.zeros(12)
-    weights = _importance(paths, labels, [0, 1], details, t, numbers)
+    weights = _importance(paths, labels, [0, 1], details, t)
     # F-measures: 1 for a word in these four documents only, 2/3 for one in four others as well.
     assert weights[1] / weights[0] == pytest.approx(2.0 / 3.0)
+
+
+def test_routine_reports_weigh_less():
+    t, labels = np.tile(np.arange(4.0), 3), np.repeat([0, 1, 2], 4)
+    details = csr_array(np.ones((12, 1)))
+    rules = StepRules(max_similarity=np.inf)
+    nodes = [np.arange(4), np.arange(4, 8), np.arange(8, 12)]
+    # Documents of the last event share ten of eleven phrases, and of the others none.
+    F = np.zeros((12, 60))
+    F[8:, :10] = 1.0
+    F[np.arange(12), 10 + np.arange(12)] = 1.0
+    paths = [event_paths(own, details, csr_array(F), t, 4, rules) for own in nodes]
     # Up to 7% of numbers in an event have no effect; ten percent divide its weight by e.
-    numbers[:8] = 0.0, 0.14, 0.07, 0.05, 0.05, 0.15, 0.1, 0.1
-    full = _importance(paths, labels, [0, 1], details, t, numbers)
-    np.testing.assert_allclose(full, weights * [1.0, np.exp(-1.0)])
+    numbers = np.array([0.0, 0.14, 0.07, 0.05, 0.05, 0.15, 0.1, 0.1, 0.0, 0.0, 0.0, 0.0])
+    found = _news_factors(paths, labels, [0, 1, 2], csr_array(F), numbers)
+    np.testing.assert_allclose(found, [1.0, np.exp(-1.0), 0.01])
+
+
+def test_series_that_are_kept_have_their_full_weight(monkeypatch):
+    corpus, _ = pile(weather=True)
+    monkeypatch.setattr(find, "_news_factors", lambda paths, *_: np.full(len(paths), 1e-6))
+
+    def weight(**options):
+        return np.trace(dv.find_threads(corpus, k=3, length=6, beta=8.0, **options).model.events.dpp.L)
+
+    assert weight() < 1e-6 < 1e-3 < weight(keep_series=True)
 
 
 def test_reports_are_full_of_numbers():

@@ -27,7 +27,17 @@ from diverset.threads.corpus import Corpus, read_corpus
 from diverset.threads.events import PileVectors, Similar, cluster, pile_vectors, similar_documents, spectral_plane, unit
 from diverset.threads.found import FoundThreads
 from diverset.threads.paths import EventModel, EventPaths
-from diverset.threads.series import COPY, COPY_DAYS, find_series, forms, is_series, name_series, number_share
+from diverset.threads.series import (
+    COPY,
+    COPY_DAYS,
+    SAME_FORM,
+    find_series,
+    form_overlap,
+    forms,
+    is_series,
+    name_series,
+    number_share,
+)
 from diverset.threads.steps import LEAST_SHARE, StepRules, choose_beta, event_paths, usual_similarity
 
 __all__ = ["find_threads"]
@@ -39,8 +49,9 @@ _MULTIPLES = (1, 2, 4, 8, 16)
 _NEAR_BEST, _THREADS_EACH = 0.95, 4
 #: An event of another division is added if at least this share of its documents is in no heavier event.
 _FREE = 0.7
-#: The weight of an event falls by 1/e for each `_MORE_NUMBERS` of numbers beyond the share `_MANY_NUMBERS`.
-_MANY_NUMBERS, _MORE_NUMBERS = 0.07, 0.03
+#: The weight of an event falls by 1/e for each `_MORE_NUMBERS` of numbers beyond the share `_MANY_NUMBERS`, and to the
+#: share `_FORMULAIC` if its best thread is a series.
+_MANY_NUMBERS, _MORE_NUMBERS, _FORMULAIC = 0.07, 0.03, 0.01
 #: With ``shared=True`` an event also takes documents with at least this share of their similarity to their own event.
 _BETWEEN = 0.5
 
@@ -196,6 +207,10 @@ def find_threads(
         some = [(each, e) for each, e in zip(found, told, strict=True) if each is not None]
         return [each for each, _ in some], [e for _, e in some]
 
+    def weights_of(paths: list[EventPaths], labels: IntArray, told: list[int]) -> FloatArray:
+        weights = _importance(paths, labels, told, vectors.details, t)
+        return weights if keep_series else weights * _news_factors(paths, labels, told, F, numbers)
+
     labels = divisions[0]
     if len(divisions) > 1:
         usual = usual_similarity(members(labels), vectors.details)
@@ -204,7 +219,7 @@ def find_threads(
         for division in divisions:
             own = members(division)
             paths, told = threads_of(own, [int(division[each[0]]) for each in own], trial)
-            weighed.append((told, _importance(paths, division, told, vectors.details, t, numbers)))
+            weighed.append((told, weights_of(paths, division, told)))
         labels = _best_sizes(divisions, weighed)
     groups = members(labels)
     told = [int(labels[own[0]]) for own in groups]
@@ -231,8 +246,7 @@ def find_threads(
             f"k is {k}, but only {len(paths)} events of {len(kept)} documents have a thread of {shortest} documents; "
             "ask for fewer threads (k) or shorter ones (length, min_length)"
         )
-    weights = _importance(paths, labels, told, vectors.details, t, numbers)
-    alike = _alike(vectors.subjects, labels, told)
+    weights, alike = weights_of(paths, labels, told), _alike(vectors.subjects, labels, told)
     model = EventModel(paths, k=k, weights=weights, similarity=alike, shared=shared)
     forced = None if wanted is None else int(first[wanted])
     chosen = model.sample(rng=generator, through=forced) if sample else model.best(through=forced)
@@ -339,21 +353,15 @@ def _between(similar: Similar, labels: IntArray, alone: BoolArray, told: Sequenc
 
 
 def _importance(
-    paths: Sequence[EventPaths],
-    labels: IntArray,
-    told: Sequence[int],
-    details: Any,
-    t: FloatArray,
-    numbers: FloatArray,
+    paths: Sequence[EventPaths], labels: IntArray, told: Sequence[int], details: Any, t: FloatArray
 ) -> FloatArray:
     r"""How much each event matters: the root of its burst, times the length of its best thread, times the square of
-    its tightness, times its distinctness, times a factor against routine reports.
+    its tightness, times its distinctness.
 
     The burst is :math:`n_e\,\mathrm{KL}(p_e \| p)`, where :math:`p_e` and p are the shares of the days in the
     documents of the event and of the pile. The tightness is the lowest mean cosine of an item of the thread with the
     others. The distinctness is the highest F-measure with which one word tells the event's documents from all others:
-    near 1 if a name is in all of them and nowhere else. Routine reports, such as those of markets, are full of numbers,
-    and every 3% of numbers beyond 7% divide the weight by e.
+    near 1 if a name is in all of them and nowhere else.
     """  # noqa: D205
     width = 1.0 if np.ptp(t) >= 7.0 else max(float(np.ptp(t)) / 7.0, 1e-9)
     day = np.floor((t - t.min()) / width).astype(np.int64)
@@ -372,9 +380,26 @@ def _importance(
         S = (X @ X.T).toarray()
         np.fill_diagonal(S, 0.0)
         tightness = float(S.sum(axis=1).min()) / max(len(S) - 1, 1)
-        story = float(np.exp(-max(numbers[labels == e].mean() - _MANY_NUMBERS, 0.0) / _MORE_NUMBERS))
-        weights.append(np.sqrt(burst) * len(S) * max(tightness, 1e-3) ** 2 * distinctness * story)
+        weights.append(np.sqrt(burst) * len(S) * max(tightness, 1e-3) ** 2 * distinctness)
     return np.array(weights)
+
+
+def _news_factors(
+    paths: Sequence[EventPaths], labels: IntArray, told: Sequence[int], F: Any, numbers: FloatArray
+) -> FloatArray:
+    """Factors that keep routine reports from taking the place of stories.
+
+    Reports of markets are full of numbers: every 3% of numbers beyond 7% divide the weight of an event by e. A thread
+    most of whose steps join documents of the same form is a series, and its event has 1% of its weight.
+    """
+    factors = []
+    for event, e in zip(paths, told, strict=True):
+        thread = event.nodes[event.best()[0]]
+        repeats = form_overlap(F, thread[:-1], thread[1:]) > SAME_FORM
+        formulaic = len(repeats) > 0 and float(repeats.mean()) > 0.5
+        excess = max(float(numbers[labels == e].mean()) - _MANY_NUMBERS, 0.0)
+        factors.append((_FORMULAIC if formulaic else 1.0) * np.exp(-excess / _MORE_NUMBERS))
+    return np.array(factors)
 
 
 def _alike(vectors: Any, labels: IntArray, told: Sequence[int]) -> FloatArray:
