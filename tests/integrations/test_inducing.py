@@ -57,6 +57,15 @@ def test_greedy_takes_the_pivots_of_the_textbook(monkeypatch, n, m, pool, part, 
     np.testing.assert_allclose(left, variance, atol=1e-12)
 
 
+def test_greedy_breaks_ties_by_the_lowest_row(monkeypatch):
+    monkeypatch.setattr(pivots, "_POOL", 16)
+    monkeypatch.setattr(pivots, "_POOL_ENTRIES", 120)
+    X = 100.0 * np.arange(300.0)[:, None]  # so far apart that all covariances are zero
+    X[200:] = 1e5 + 0.01 * np.arange(100.0)[:, None]  # and a cluster, whose rows leave the pool
+    expected, _ = textbook(RBF(X), 60)
+    assert pivots.greedy_pivots(KernelFunction(X, RBF, diagonal=1.0), 60)[0].tolist() == expected == list(range(60))
+
+
 def test_scikit_learn_does_not_check_the_rows_again():
     sklearn = pytest.importorskip("sklearn")
     seen = []

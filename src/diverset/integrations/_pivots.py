@@ -48,7 +48,7 @@ class _Factor:
         self.pool_variance = np.empty(self.limit)
         self.lower = np.zeros((m, m))  # the columns of the pivots, transposed: a lower triangular matrix
         self.pivots = np.zeros(m, dtype=np.int64)
-        self.step = self.done = 0
+        self.step = self.done = self.size = 0
         self.start_pool()
 
     def newer(self) -> tuple[FloatArray, FloatArray]:
@@ -73,16 +73,24 @@ class _Factor:
         self.done = b
 
     def start_pool(self) -> None:
-        """Put the rows with the largest variances into an empty pool; ties go to the lowest index."""
-        self.outside, self.size = self.variance.copy(), 0
+        """Make the rows with the largest variances the pool; ties go to the lowest index."""
         wanted = min(max(_POOL, _POOL_ENTRIES // (self.step + 1)), self.limit)
+        chosen = np.zeros(self.n, dtype=bool)
         if self.n <= wanted:
-            self.enter(np.arange(self.n))
-            return
-        least = np.partition(self.variance, self.n - wanted)[self.n - wanted]
-        above = np.flatnonzero(self.variance > least)
-        equal = np.flatnonzero(self.variance == least)[: wanted - len(above)]
-        self.enter(np.sort(np.concatenate([above, equal])))
+            chosen[:] = True
+        else:
+            least = np.partition(self.variance, self.n - wanted)[self.n - wanted]
+            np.greater(self.variance, least, out=chosen)
+            chosen[np.flatnonzero(self.variance == least)[: wanted - np.count_nonzero(chosen)]] = True
+        # Rows that stay in the pool are current there; copying the others from the factor takes longer.
+        stay = np.flatnonzero(chosen[self.pool[: self.size]])
+        self.outside, self.size = self.variance.copy(), len(stay)
+        rows = self.pool[stay]
+        self.pool[: self.size] = rows
+        self.pool_factor[: self.step, : self.size] = self.pool_factor[: self.step, stay]
+        self.pool_variance[: self.size] = self.variance[rows]
+        self.outside[rows], chosen[rows] = -1.0, False
+        self.enter(np.flatnonzero(chosen))
 
     def enter(self, rows: IntArray) -> None:
         """Add rows to the pool, and update them to the current step."""
@@ -103,7 +111,8 @@ class _Factor:
     def best(self) -> int:
         """Place in the pool of the row with the largest variance of all."""
         while True:
-            i = int(self.pool_variance[: self.size].argmax())
+            largest = np.flatnonzero(self.pool_variance[: self.size] == self.pool_variance[: self.size].max())
+            i = int(largest[self.pool[largest].argmin()])
             if self.outside.max() <= self.pool_variance[i]:
                 return i
             above = np.flatnonzero(self.outside > self.pool_variance[i])
