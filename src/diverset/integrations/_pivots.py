@@ -22,8 +22,8 @@ from diverset.sampling.kernel_function import ROUNDING, KernelFunction
 
 __all__ = ["greedy_pivots"]
 
-#: A new pool holds `_POOL_ENTRIES` entries of the factor, but at least `_POOL` rows. A pool never holds more than
-#: 1/`_LARGEST_PART` of all rows, if that is more.
+#: A new pool holds `_POOL_ENTRIES` entries of the factor, but at least `_POOL` rows. A pool holds at most
+#: 1/`_LARGEST_PART` of all rows, or `_POOL` rows if that is more.
 _POOL, _POOL_ENTRIES, _LARGEST_PART = 1024, 1 << 17, 32
 #: Number of kernel entries evaluated in one call.
 _ENTRIES = 1 << 18
