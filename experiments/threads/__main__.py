@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from diverset.errors import DiversetError, MissingExtraError
-from diverset.threads import ThreadModel
+from diverset.threads import ThreadModel, ThreadScores
 from diverset.threads.found import day_of
 from experiments.tables import write
 from experiments.threads.data import DEVELOPMENT, read_aan, read_cora, read_timelines
@@ -23,6 +23,7 @@ from experiments.threads.newswire import (
     FIRST,
     FRESH_END,
     FRESH_FIRST,
+    FRESH_LARGE,
     FRESH_WEEKS,
     LARGE,
     WEEKS,
@@ -99,14 +100,22 @@ def timelines(data: Path, out: Path) -> None:
 
 
 def piles(data: Path, out: Path) -> None:
-    """Piles of several events: settings are chosen on even articles; new piles of odd articles are scored once."""
+    """Piles of several events: settings are chosen on even articles; new piles of odd articles are scored once.
+
+    Scores of baselines are kept in ``threads_development.json`` and ``threads_piles.json``: delete these files to run
+    the baselines again.
+    """
     events = read_events(data)
     development, held_out = make_piles(events, 0, DEVELOPMENT_SEEDS), make_piles(events, 1, HELD_OUT_SEEDS)
     stored = out / "threads_piles_search.json"
     known = json.loads(stored.read_text()) if stored.exists() else {}
     for part, own in (("development", development), ("piles", held_out)):
-        results = {}
+        results, scores = {}, out / f"threads_{part}.json"
+        before = json.loads(scores.read_text()) if scores.exists() else {}
         for name in PILE_SYSTEMS:
+            if name != OURS and name in before:
+                results[name] = [row and ThreadScores(**row) for row in before[name]]
+                continue
             begin = time.perf_counter()
             settings = tuned(name, development, known)
             write(stored, json.dumps(known, indent=0) + "\n")
@@ -114,15 +123,16 @@ def piles(data: Path, out: Path) -> None:
             print(f"{part}: {name} in {time.perf_counter() - begin:.0f} s", flush=True)
         assert next(iter(results)) == OURS
         rows = {name: [score and score.to_dict() for score in found] for name, found in results.items()}
-        write(out / f"threads_{part}.json", json.dumps(rows) + "\n")
+        write(scores, json.dumps(rows) + "\n")
         for name, table in zip((part, f"{part}_differences"), piles_tables(results), strict=True):
             write(out / f"threads_{name}.rst", table)
 
 
 def reuters(data: Path, out: Path) -> None:
     """Newswire: purity by topic code, weeks with events named beforehand, threads; then once for other weeks."""
-    missed = [event for event, share, _ in weeks(data, LARGE) if share <= 0.5]
-    print(f"reuters: {len(LARGE) - len(missed)} of {len(LARGE)} large events are told, all but {missed}", flush=True)
+    for events in (LARGE, FRESH_LARGE):
+        missed = [event for event, share, _ in weeks(data, events) if share <= 0.5]
+        print(f"reuters: {len(events) - len(missed)} of {len(events)} large events are told, not {missed}", flush=True)
     for part, first, end, events in (("", FIRST, END, WEEKS), ("_fresh", FRESH_FIRST, FRESH_END, FRESH_WEEKS)):
         rows, found = code_scores(data, first, end)
         write(out / f"threads_codes{part}.rst", codes_table(rows))

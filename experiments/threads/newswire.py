@@ -23,7 +23,18 @@ from diverset.threads.series import SAME_FORM, form_overlap, forms
 from experiments.threads.clusters import cluster_threads
 from experiments.threads.data import read_lines
 
-__all__ = ["END", "FIRST", "FRESH_END", "FRESH_FIRST", "FRESH_WEEKS", "LARGE", "WEEKS", "code_scores", "weeks"]
+__all__ = [
+    "END",
+    "FIRST",
+    "FRESH_END",
+    "FRESH_FIRST",
+    "FRESH_LARGE",
+    "FRESH_WEEKS",
+    "LARGE",
+    "WEEKS",
+    "code_scores",
+    "weeks",
+]
 
 #: Events of the period, listed before any thread of these weeks was seen: first day, day after, words that mark it.
 WEEKS = {
@@ -66,6 +77,17 @@ FRESH_WEEKS = {
         "1987-04-30",
         r"nakasone|sanction|tariff",
     ),
+}
+#: Large events of these weeks, from the names written unusually often in a week, as in ``LARGE``: listed before the
+#: threads of single weeks were seen, but after those of the whole period.
+FRESH_LARGE = {
+    "sanctions against Japan": ("1987-04-17", "1987-04-23", r"tariff|sanction"),
+    "meeting of the Asian Development Bank": ("1987-04-23", "1987-04-30", r"asian development|\badb\b"),
+    "before the Venice summit": ("1987-06-01", "1987-06-08", r"venice|summit"),
+    "Kuwaiti tankers in the Gulf": ("1987-06-01", "1987-06-08", r"kuwaiti|\bgulf\b(?! canada)|iran"),
+    "strike at Cominco": ("1987-06-01", "1987-06-08", r"steelworkers|cominco"),
+    "outlook of the OECD": ("1987-06-15", "1987-06-22", r"oecd"),
+    "farm prices of the European Community": ("1987-06-15", "1987-06-22", r"fats|farm minister|farm price"),
 }
 
 

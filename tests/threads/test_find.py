@@ -12,9 +12,9 @@ import diverset.threads.find as find
 from diverset.errors import DiversetError, LabelError, SizeError
 from diverset.threads import Corpus, compare, evaluate, hold_back
 from diverset.threads.corpus import headline
-from diverset.threads.events import pile_vectors, similar_documents
+from diverset.threads.events import PileVectors, cluster, name_share, pile_vectors, similar_documents
 from diverset.threads.find import _best_sizes, _importance, _news_factors
-from diverset.threads.series import find_series, form_overlap, forms, number_share
+from diverset.threads.series import find_series, form_overlap, forms
 from diverset.threads.steps import StepRules, event_paths, usual_similarity
 
 START = date(2020, 1, 1)
@@ -118,19 +118,24 @@ def test_events_weigh_more_with_a_word_of_their_own():
 
 
 def test_routine_reports_weigh_less():
-    t, labels = np.tile(np.arange(4.0), 3), np.repeat([0, 1, 2], 4)
-    details = csr_array(np.ones((12, 1)))
+    t, labels = np.tile(np.arange(4.0), 5), np.repeat(np.arange(5), 4)
+    nodes = [np.arange(4 * e, 4 * e + 4) for e in range(5)]
+    # All documents of an event share one term: a name but in the third event.
+    X, names = np.zeros((20, 5)), np.array([True, True, False, True, True])
+    X[np.arange(20), labels] = 1.0
+    # Documents of the fourth event share ten of eleven phrases, and of the others none.
+    F = np.zeros((20, 60))
+    F[12:16, :10] = 1.0
+    F[np.arange(20), 10 + np.arange(20)] = 1.0
+    # Function words of the events: 45%, 37%, 42%, 45% and 10%, which is too few for English.
+    prose = np.repeat([0.45, 0.37, 0.42, 0.45, 0.1], 4) + np.tile([-0.02, 0.02, 0.01, -0.01], 5)
+    vectors = PileVectors(None, csr_array(X), list("abcde"), names, prose)
     rules = StepRules(max_similarity=np.inf)
-    nodes = [np.arange(4), np.arange(4, 8), np.arange(8, 12)]
-    # Documents of the last event share ten of eleven phrases, and of the others none.
-    F = np.zeros((12, 60))
-    F[8:, :10] = 1.0
-    F[np.arange(12), 10 + np.arange(12)] = 1.0
-    paths = [event_paths(own, details, csr_array(F), t, 4, rules) for own in nodes]
-    # Up to 7% of numbers in an event have no effect; ten percent divide its weight by e.
-    numbers = np.array([0.0, 0.14, 0.07, 0.05, 0.05, 0.15, 0.1, 0.1, 0.0, 0.0, 0.0, 0.0])
-    found = _news_factors(paths, labels, [0, 1, 2], csr_array(F), numbers)
-    np.testing.assert_allclose(found, [1.0, np.exp(-1.0), 0.01])
+    paths = [event_paths(own, vectors.details, csr_array(F), t, 4, rules) for own in nodes]
+    found = _news_factors(paths, labels, [0, 1, 2, 3, 4], csr_array(F), vectors)
+    # Each 1% of function words below 42%, and each 7% of names below 4%, multiplies the odds of a routine report by e.
+    odds = np.exp([-3.0 - 96 / 7, 5.0 - 96 / 7, 4 / 7, -3.0 - 96 / 7, -96 / 7])
+    np.testing.assert_allclose(found, [1, 1, 1, 0.01, 1] / (1.0 + odds))
 
 
 def test_series_that_are_kept_have_their_full_weight(monkeypatch):
@@ -143,14 +148,32 @@ def test_series_that_are_kept_have_their_full_weight(monkeypatch):
     assert weight() < 1e-6 < 1e-3 < weight(keep_series=True)
 
 
-def test_reports_are_full_of_numbers():
-    texts = [
-        "Tin closed at 419.80, up 3.5 pct.",
-        "The flood took 2 bridges and the old mill by night.",
-        "",
-        "no numbers",
-    ]
-    assert number_share(texts).tolist() == pytest.approx([4 / 9, 1 / 11, 0.0, 0.0])
+def test_function_words_and_names_of_a_text():
+    texts = ["The Thames rose over the bridge, and Kew was flooded.", "TIN 419.8", "", "Thames flood: no Kew at all"]
+    vectors = pile_vectors([*texts, "a tin bridge over the flooded Thames", "flood flooded"])
+    assert vectors.prose[:4].tolist() == pytest.approx([5 / 10, 0.0, 0.0, 3 / 6])
+    named = {term for term, name in zip(vectors.terms, vectors.names, strict=True) if name}
+    assert named == {"thames", "kew"}  # no headline in capitals, no word that is mostly written small
+
+
+def test_share_of_similarity_that_comes_from_names():
+    X = csr_array([[0.6, 0.8, 0.0], [0.6, 0.0, 0.8], [0.6, 0.8, 0.0]])
+    vectors = PileVectors(None, X, ["kew", "flood", "tin"], np.array([True, False, False]), np.zeros(3))
+    # The cosines are 0.36 from the name for all three pairs, and 0.64 from another word for one.
+    assert name_share(vectors, np.arange(3)) == pytest.approx(3 * 0.36 / (3 * 0.36 + 0.64))
+    assert name_share(vectors, np.arange(1)) == 0.0
+
+
+def test_events_are_found_without_chance():
+    # Four directions with many rows near one of them, and two rows near another: random starts often miss it.
+    rng = np.random.default_rng(3)
+    true = np.repeat(np.arange(4), [200, 50, 10, 2])
+    plane = np.eye(4)[true] / np.sqrt([200, 50, 10, 2])[true][:, None] + 0.01 * rng.standard_normal((262, 4))
+    turned, _ = np.linalg.qr(rng.standard_normal((4, 4)))
+    for rows in (plane, plane @ turned):  # eigenvectors of equal eigenvalues may be turned
+        labels = cluster(rows)
+        assert len({(a, b) for a, b in zip(labels.tolist(), true.tolist(), strict=True)}) == 4
+    np.testing.assert_array_equal(cluster(np.zeros((3, 2))), 0)  # documents that are like no other
 
 
 def test_threads_share_documents_if_allowed():

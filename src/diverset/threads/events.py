@@ -11,37 +11,58 @@ similar ones, more strongly if near in time, and the leading eigenvectors of the
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg import qr
 from scipy.sparse import csr_array, diags_array
 from scipy.sparse.linalg import eigsh
 
-from diverset._typing import FloatArray, IntArray
+from diverset._typing import BoolArray, FloatArray, IntArray
 from diverset.errors import DiversetError
 from diverset.text.words import STOP_WORDS, words
 
-__all__ = ["PileVectors", "Similar", "cluster", "pile_vectors", "similar_documents", "spectral_plane", "unit"]
+__all__ = [
+    "PileVectors",
+    "Similar",
+    "cluster",
+    "name_share",
+    "pile_vectors",
+    "similar_documents",
+    "spectral_plane",
+    "unit",
+]
 
 _CASED = re.compile(r"[^\W_]+")
 #: All-capital words up to this length may be names; longer ones are headlines.
 _LONGEST_ACRONYM = 5
+#: A word is a name if it is capitalised in more than this share of its places.
+_MOSTLY = 2 / 3
 _BLOCK_BYTES = 1 << 26
 #: Share of the whole period in which the weight of time falls by 1/e.
 _MEMORY = 0.1
-#: Starts of k-means, fewer of them for many documents, and rounds of each.
-_RESTARTS, _FEW_RESTARTS, _MANY, _ROUNDS = 10, 3, 5000, 50
+#: Rounds of k-means at most.
+_ROUNDS = 50
 
 
 class PileVectors(NamedTuple):
     """Documents as unit vectors over their words, as CSR matrices (n, n_terms): `subjects` tell events apart, `details`
-    are for following a story. `terms` names the columns; phrases have a space.
+    are for following a story. `terms` names the columns; phrases have a space. `names` marks the terms that are mostly
+    capitalised, and `prose` is the share of function words in each document: low in tables and market reports.
     """  # noqa: D205
 
     subjects: Any
     details: Any
     terms: list[str]
+    names: BoolArray
+    prose: FloatArray
+
+    def take(self, kept: IntArray) -> PileVectors:
+        """The vectors of the `kept` documents."""
+        return self._replace(subjects=self.subjects[kept], details=self.details[kept], prose=self.prose[kept])
 
 
 def pile_vectors(texts: Sequence[str], *, min_documents: int = 2, max_share: float = 0.5) -> PileVectors:
@@ -52,7 +73,14 @@ def pile_vectors(texts: Sequence[str], *, min_documents: int = 2, max_share: flo
     from diverset.text.tfidf import count_terms, idf, unit_rows
 
     n = len(texts)
-    counts, terms = count_terms(map(_terms, texts))
+    prose, capitals, small = np.zeros(n), Counter[str](), Counter[str]()
+
+    def read() -> Iterator[list[str]]:
+        for i, text in enumerate(texts):
+            found, prose[i] = _terms(text, capitals, small)
+            yield found
+
+    counts, terms = count_terms(read())
     holders = np.bincount(counts.indices, minlength=len(terms))
     kept = np.flatnonzero((holders >= min_documents) & (holders <= max(max_share * n, min_documents)))
     if len(kept) == 0:
@@ -63,27 +91,45 @@ def pile_vectors(texts: Sequence[str], *, min_documents: int = 2, max_share: flo
     counts, terms = counts[:, kept].astype(np.float32), [terms[j] for j in kept]
     rarity = idf(counts)
     phrase = np.array([" " in term for term in terms])
+    names = phrase | np.array([capitals[term] > _MOSTLY * (capitals[term] + small[term]) for term in terms])
     subjects = unit_rows(counts, np.where(phrase, 0.0, rarity))
     details = unit_rows(np.sqrt(counts), 1.0 + rarity)
-    return PileVectors(csr_array(subjects, dtype=np.float32), csr_array(details, dtype=np.float32), terms)
+    as_csr = partial(csr_array, dtype=np.float32)
+    return PileVectors(as_csr(subjects), as_csr(details), terms, names, prose)
 
 
-def _terms(text: str) -> list[str]:
-    """Content words, and pairs of names that stand side by side."""
+def _terms(text: str, capitals: Counter[str], small: Counter[str]) -> tuple[list[str], float]:
+    """Content words and pairs of names that stand side by side, and the share of function words.
+
+    `capitals` and `small` count how often a word is written as a name, and in small letters.
+    """
     lower, cased = words(text), _CASED.findall(text)
     if len(lower) != len(cased):  # scripts without spaces, or without capitals
         cased = lower
-    found, last = [], ""
+    found, last, function_words = [], "", 0
     for word, written in zip(lower, cased, strict=True):
         if len(word) < 2 or word in STOP_WORDS or word.isdigit():
             last = ""
+            function_words += word in STOP_WORDS
             continue
         found.append(word)
         name = written[0].isupper() and (len(written) <= _LONGEST_ACRONYM or not written.isupper())
-        if name and last:
-            found.append(f"{last} {word}")
+        if name:
+            capitals[word] += 1
+            if last:
+                found.append(f"{last} {word}")
+        elif not written.isupper():
+            small[word] += 1
         last = word if name else ""
-    return found
+    return found, function_words / max(len(lower), 1)
+
+
+def name_share(vectors: PileVectors, documents: IntArray) -> float:
+    """Part of the cosines of some documents, summed over all pairs, that comes from names; 0 if they have no word."""
+    X = vectors.details[documents]
+    alike = np.asarray(X.sum(axis=0)).ravel() ** 2 - np.asarray(X.multiply(X).sum(axis=0)).ravel()
+    total = float(alike.sum())
+    return float(alike[vectors.names].sum()) / total if total > 0.0 else 0.0
 
 
 class Similar(NamedTuple):
@@ -154,34 +200,19 @@ def unit(X: FloatArray) -> FloatArray:
     return np.asarray(X / np.where(lengths > 1e-12, lengths, 1.0))
 
 
-def cluster(plane: FloatArray, k: int, *, rng: np.random.Generator) -> IntArray:
-    """k-means of the directions of the rows, the best of several k-means++ starts; clusters may be empty."""
-    ones = np.ones(len(plane))
-    X = unit(plane)
-    best, value = np.zeros(len(X), dtype=np.int64), -np.inf
-    for _ in range(_RESTARTS if len(X) <= _MANY else _FEW_RESTARTS):
-        centres = X[_spread(X, k, rng)]
-        labels = np.full(len(X), -1)
-        for _ in range(_ROUNDS):
-            S = X @ centres.T
-            found = S.argmax(axis=1)
-            if (found == labels).all():
-                break
-            labels = found
-            centres = unit(csr_array((ones, labels, np.arange(len(X) + 1)), shape=(len(X), k)).T @ X)
-        total = float(S[np.arange(len(X)), labels].sum())
-        if total > value:
-            best, value = labels, total
-    return best
+def cluster(plane: FloatArray) -> IntArray:
+    """Divide the rows into as many clusters as there are columns, by k-means of their directions; some may be empty.
 
-
-def _spread(X: FloatArray, k: int, rng: np.random.Generator) -> list[int]:
-    """Rows far from each other: each is drawn by its squared distance from those before it."""
-    chosen = [int(rng.integers(len(X)))]
-    distance = np.full(len(X), np.inf)
-    for _ in range(k - 1):
-        distance = np.minimum(distance, np.maximum(2.0 - 2.0 * X @ X[chosen[-1]], 0.0))
-        total = float(distance.sum())
-        weights = distance / total if total > 0.0 else np.full(len(X), 1.0 / len(X))
-        chosen.append(int(rng.choice(len(X), p=weights)))
-    return chosen
+    The first centres are the pivots of a QR factorisation: rows far from the span of those before them
+    ([DamleMindenYing2019]_). So the result does not depend on chance.
+    """
+    X, k = unit(plane), plane.shape[1]
+    centres = X[qr(plane.T, mode="r", pivoting=True, check_finite=False)[1][:k]]
+    ones, labels = np.ones(len(X)), np.full(len(X), -1)
+    for _ in range(_ROUNDS):
+        found = (X @ centres.T).argmax(axis=1)
+        if (found == labels).all():
+            break
+        labels = found
+        centres = unit(csr_array((ones, labels, np.arange(len(X) + 1)), shape=(len(X), k)).T @ X)
+    return labels

@@ -16,7 +16,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.random import Generator
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
@@ -24,7 +23,16 @@ from diverset._typing import BoolArray, FloatArray, IntArray, RNGLike
 from diverset.errors import DiversetError, LabelError, SizeError
 from diverset.numerics.validation import as_generator, as_number, check_count, check_nonnegative
 from diverset.threads.corpus import Corpus, read_corpus
-from diverset.threads.events import PileVectors, Similar, cluster, pile_vectors, similar_documents, spectral_plane, unit
+from diverset.threads.events import (
+    PileVectors,
+    Similar,
+    cluster,
+    name_share,
+    pile_vectors,
+    similar_documents,
+    spectral_plane,
+    unit,
+)
 from diverset.threads.found import FoundThreads
 from diverset.threads.paths import EventModel, EventPaths
 from diverset.threads.series import (
@@ -36,7 +44,6 @@ from diverset.threads.series import (
     forms,
     is_series,
     name_series,
-    number_share,
 )
 from diverset.threads.steps import LEAST_SHARE, StepRules, choose_beta, event_paths, usual_similarity
 
@@ -49,9 +56,12 @@ _MULTIPLES = (1, 2, 4, 8, 16)
 _NEAR_BEST, _THREADS_EACH = 0.95, 4
 #: An event of another division is added if at least this share of its documents is in no heavier event.
 _FREE = 0.7
-#: The weight of an event falls by 1/e for each `_MORE_NUMBERS` of numbers beyond the share `_MANY_NUMBERS`, and to the
-#: share `_FORMULAIC` if its best thread is a series.
-_MANY_NUMBERS, _MORE_NUMBERS, _FORMULAIC = 0.07, 0.03, 0.01
+#: The odds of a routine report are even if the share `_PROSE` of the words are function words and the share `_NAMED` of
+#: the similarity comes from names. Each `_LESS_PROSE` and each `_FEWER_NAMES` below multiplies them by e. A text with
+#: less than `_OTHER_LANGUAGE` of English function words is in another language; then only names count.
+_PROSE, _LESS_PROSE, _OTHER_LANGUAGE, _NAMED, _FEWER_NAMES = 0.42, 0.01, 0.27, 0.04, 0.07
+#: Factor for an event whose best thread is a series.
+_FORMULAIC = 0.01
 #: With ``shared=True`` an event also takes documents with at least this share of their similarity to their own event.
 _BETWEEN = 0.5
 
@@ -116,7 +126,7 @@ def find_threads(
     sample : bool
         Draw the set at random, from its exact law, instead of taking the most probable one.
     rng : int, Generator or None
-        Seed or generator of the division into events and of the draw.
+        Seed or generator of the words that are held back to choose `beta`, and of the draw.
     min_documents, max_share
         Words in fewer documents, or in a larger share of them, are ignored.
     time, text, title, label : str, optional
@@ -180,9 +190,8 @@ def find_threads(
             f"{len(kept)} of {len(documents)} documents are left without formulaic series, fewer than a thread of "
             f"{shortest}; keep the series (keep_series=True)"
         )
-    vectors = PileVectors(vectors.subjects[kept], vectors.details[kept], vectors.terms)
+    vectors = vectors.take(kept)
     similar, F, t = similar.take(kept, len(documents)), F[kept], days[kept]
-    numbers = number_share([documents.texts[i] for i in kept])
     wanted = None if through is None else _position(documents, through, kept)
     first = _first_copies(similar, t, wanted)
     alone = first == np.arange(len(first))
@@ -199,7 +208,7 @@ def find_threads(
     if max(sizes) < k:
         raise SizeError(f"events is {events}, fewer than the {k} threads")
     most = max(k, len(t) // (_THREADS_EACH * length))
-    divisions, modularity = _divide(similar, t, k, sizes, most, generator, members)
+    divisions, modularity = _divide(similar, t, k, sizes, most, members)
 
     def threads_of(groups: list[IntArray], told: list[int], rules: StepRules) -> tuple[list[EventPaths], list[int]]:
         """The paths of the events that have a thread, and the labels of these events."""
@@ -209,7 +218,7 @@ def find_threads(
 
     def weights_of(paths: list[EventPaths], labels: IntArray, told: list[int]) -> FloatArray:
         weights = _importance(paths, labels, told, vectors.details, t)
-        return weights if keep_series else weights * _news_factors(paths, labels, told, F, numbers)
+        return weights if keep_series else weights * _news_factors(paths, labels, told, F, vectors)
 
     labels = divisions[0]
     if len(divisions) > 1:
@@ -287,7 +296,7 @@ def _first_copies(similar: Similar, t: FloatArray, wanted: int | None) -> IntArr
 
 
 def _divide(
-    similar: Similar, t: FloatArray, k: int, sizes: list[int], most: int, rng: Generator, members: Callable[..., Any]
+    similar: Similar, t: FloatArray, k: int, sizes: list[int], most: int, members: Callable[..., Any]
 ) -> tuple[list[IntArray], float]:
     """Labels of events, and their modularity: the finest division up to `most` that is nearly as good as the best.
 
@@ -300,14 +309,14 @@ def _divide(
         # Events with too few documents are no use: a few more are tried until k others are left.
         for more in range(0, k + 1, max(1, k // 4)):
             count = min(size + more, n)
-            labels = cluster(plane[:, :count], count, rng=rng)
+            labels = cluster(plane[:, :count])
             if len(members(labels)) >= k:
                 break
         else:
             continue
         found.append((labels, _modularity(similar, labels), size))
     if not found:
-        labels = cluster(plane[:, : min(k, n)], min(k, n), rng=rng)
+        labels = cluster(plane[:, : min(k, n)])
         return [labels], _modularity(similar, labels)
     least = _NEAR_BEST * max(value for _, value, _ in found)
     at = max((i for i, (_, value, size) in enumerate(found) if value >= least and size <= most), default=0)
@@ -385,20 +394,27 @@ def _importance(
 
 
 def _news_factors(
-    paths: Sequence[EventPaths], labels: IntArray, told: Sequence[int], F: Any, numbers: FloatArray
+    paths: Sequence[EventPaths], labels: IntArray, told: Sequence[int], F: Any, vectors: PileVectors
 ) -> FloatArray:
-    """Factors that keep routine reports from taking the place of stories.
+    r"""Factors that keep routine reports from taking the place of stories.
 
-    Reports of markets are full of numbers: every 3% of numbers beyond 7% divide the weight of an event by e. A thread
-    most of whose steps join documents of the same form is a series, and its event has 1% of its weight.
+    A story is told in prose, and names the same people and places again and again. A routine report has fewer function
+    words, and shares common words with others like it. The factor is :math:`1 / (1 + o)`, where o are the odds of a
+    routine report. They grow by e for every 1% of function words below 42% in the event, and for every 7% less of the
+    similarity along its thread that comes from names. Function words are English; an event with less than 27% of them
+    is in another language, and only names count.
+
+    A thread most of whose steps join documents of the same form is a series, and its event has 1% of the weight.
     """
     factors = []
     for event, e in zip(paths, told, strict=True):
         thread = event.nodes[event.best()[0]]
         repeats = form_overlap(F, thread[:-1], thread[1:]) > SAME_FORM
         formulaic = len(repeats) > 0 and float(repeats.mean()) > 0.5
-        excess = max(float(numbers[labels == e].mean()) - _MANY_NUMBERS, 0.0)
-        factors.append((_FORMULAIC if formulaic else 1.0) * np.exp(-excess / _MORE_NUMBERS))
+        prose = float(vectors.prose[labels == e].mean())
+        lack = _PROSE - prose if prose > _OTHER_LANGUAGE else 0.0
+        odds = np.exp(lack / _LESS_PROSE + (_NAMED - name_share(vectors, thread)) / _FEWER_NAMES)
+        factors.append((_FORMULAIC if formulaic else 1.0) / (1.0 + odds))
     return np.array(factors)
 
 

@@ -22,12 +22,11 @@ from diverset._typing import BoolArray, FloatArray, IntArray
 from diverset.threads.corpus import content_terms
 from diverset.threads.events import Similar
 
-__all__ = ["Series", "find_series", "form_overlap", "forms", "is_series", "name_series", "number_share"]
+__all__ = ["Series", "find_series", "form_overlap", "forms", "is_series", "name_series"]
 
 _NUMBER = re.compile(r"\d[\d.,:/]*")
 _NAME = re.compile(r"[A-Z\u00c0-\u00de][^\W\d_]+(?:\s+[A-Z\u00c0-\u00de][^\W\d_]+)*")
 _TOKEN = re.compile(r"[^\W\d_]+|[^\w\s]")
-_WORD, _DIGITS = re.compile(r"[^\W\d_]+"), re.compile(r"\d+")
 #: Masked tokens in a row that make up a phrase, and tokens of a document that are read.
 _PHRASE, _READ = 4, 200
 #: Two documents have the same form if they share more than this part of the phrases of the shorter one.
@@ -69,12 +68,6 @@ def forms(texts: Sequence[str]) -> Any:
     made = csr_array((data, columns.ravel(), np.array(ends)), shape=(len(texts), max(len(names), 1)))
     made.sort_indices()
     return made
-
-
-def number_share(texts: Sequence[str]) -> FloatArray:
-    """Groups of digits in each document, as a share of these and its words: high in tables and market reports."""
-    counts = [(len(_DIGITS.findall(text)), len(_WORD.findall(text))) for text in texts]
-    return np.array([groups / max(groups + words, 1) for groups, words in counts])
 
 
 def form_overlap(F: Any, rows: IntArray, columns: IntArray) -> FloatArray:
