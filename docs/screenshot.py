@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 TARGET = ROOT / "docs" / "_static" / "select_page.png"
-OPTIONS = ["-k", "10", "--features", "longitude,latitude", "--quality", "population", "--id", "name"]
+OPTIONS = "-k 10 --features longitude,latitude --quality population --diversity 0.6 --id name".split()
 
 
 def main():
@@ -23,7 +23,7 @@ def main():
         contiguous = [line for line in lines if not any(f",{state}," in line for state in ("AK", "HI"))]
         Path(folder, "cities.csv").write_text("\n".join(contiguous) + "\n", encoding="utf-8")
         subprocess.run(["diverset", "select", "cities.csv", *OPTIONS, "-o", "picks.html"], cwd=folder, check=True)
-        flags = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1000,972"]
+        flags = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1000,991"]
         page = Path(folder, "picks.html").as_uri()
         subprocess.run([browser, *flags, f"--screenshot={TARGET}", page], check=True, timeout=120)
 

@@ -13,8 +13,16 @@ from diverset import baselines, select
 from diverset.errors import DiversetError, DiversetWarning, MissingExtraError
 from experiments.selection import report, verdict
 from experiments.selection.data import DATA_SETS, Texts, ambiguous, read_data_set
-from experiments.selection.defaults import Found, along_the_dial, default_methods, over_scales, run_defaults
+from experiments.selection.defaults import (
+    Found,
+    along_the_dial,
+    default_methods,
+    factor_methods,
+    over_scales,
+    run_defaults,
+)
 from experiments.selection.scores import Scores, run
+from experiments.selection.texts import regrouped
 from experiments.tables import write_csv, write_tables
 
 #: Methods whose picks are compared over score scales, and settings of the dial over kinds of vectors.
@@ -33,6 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
     options.out.mkdir(parents=True, exist_ok=True)
     tuned: dict[str, Scores] = {}
     found: Found = {}
+    by_factor: Found = {}
     overlaps: dict[str, dict[tuple[int, str, str], float]] = {}
     dials: dict[str, dict[tuple[str, str, bool, float], float]] = {}
     methods = default_methods()
@@ -46,6 +55,8 @@ def main(arguments: list[str] | None = None) -> int:
             continue
         begin = time.perf_counter()
         found |= run_defaults(name, read, methods)
+        more = regrouped(read) if isinstance(read, Texts) and name in verdict.RETRIEVAL else read
+        by_factor |= run_defaults(name, more, factor_methods())
         if isinstance(read, Texts):
             overlaps[name] = over_scales(read, {method: methods[method] for method in SCALED if method in methods})
             dials[name] = along_the_dial(read, {"select": select, "MMR": baselines.mmr}, DIALS)
@@ -55,6 +66,7 @@ def main(arguments: list[str] | None = None) -> int:
         print("Nothing to do: none of the data sets is there.", file=sys.stderr)
         return 0
     tables = {**verdict.default_tables(found, overlaps), "selection_tuned.rst": report.tuned_table(tuned)}
+    tables["selection_factor.rst"] = verdict.factor_table(found, by_factor)
     if overlaps:
         tables["selection_scales.rst"] = verdict.scale_table(overlaps)
         tables["selection_vectors.rst"] = verdict.dial_table(dials)

@@ -18,7 +18,10 @@ from diverset import baselines
 from experiments.selection.data import Query, Texts, ambiguous
 from experiments.selection.scores import DEPTH, METRICS, measure
 
-__all__ = ["MEASURES", "POOLS", "SCALES", "Found", "Setting", "default_methods", "held_back", "run_defaults"]
+__all__ = [
+    "FACTORS", "MEASURES", "POOLS", "SCALES", "Found", "Setting", "default_methods", "factor_methods", "held_back",
+    "run_defaults",
+]  # fmt: skip
 
 #: Two picks are near-duplicates from this cosine on.
 NEAR = 0.9
@@ -36,6 +39,8 @@ SCALES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "reciprocal rank": lambda q: 1.0 / (60.0 + rankdata(-q)),
     "minus rank": lambda q: -rankdata(-q),
 }
+#: What each doubling of the rank may cost: the values among which the default was chosen.
+FACTORS = (1.0, 1.1, 1.2, 1.3)
 Method = Callable[[Query], Sequence[int]]
 
 
@@ -83,6 +88,15 @@ def default_methods() -> dict[str, Method]:
     except ImportError:
         print("LangChain: skipped: it is not installed (pip install langchain-core)", file=sys.stderr)
     return found
+
+
+def factor_methods() -> dict[str, Method]:
+    """top-k, and ``select`` with each of the `FACTORS`."""
+    return {"top-k": partial(_ours, baselines.top_k)} | {f"{c:g}": partial(_with_factor, c) for c in FACTORS}
+
+
+def _with_factor(factor: float, query: Query) -> list[int]:
+    return _ours(dv.select, replace(query, quality=-factor * np.log2(rankdata(-query.quality))), scale=None)
 
 
 def _ours(function: Callable[..., Any], query: Query, **options: Any) -> list[int]:

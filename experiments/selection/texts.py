@@ -16,7 +16,9 @@ import scipy.sparse as sp
 
 from diverset.errors import MissingExtraError
 
-__all__ = ["CANDIDATES", "Query", "Texts", "Topic", "json_lines", "read_retrieval", "read_reuters", "with_common"]
+__all__ = [
+    "CANDIDATES", "Query", "Texts", "Topic", "json_lines", "read_retrieval", "read_reuters", "regrouped", "with_common",
+]  # fmt: skip
 
 #: Queries merged into one ambiguous query, and documents that a first search hands on.
 MERGED = 3
@@ -24,6 +26,8 @@ CANDIDATES = 100
 #: Queries made from Reuters stories of each kind, and codes that are too frequent to be a subject.
 REUTERS_QUERIES = 60
 REUTERS_TOO_FREQUENT = ("earn", "acq")
+#: Seeds of the other groupings of single queries into merged ones.
+REGROUPED = range(1001, 1009)
 DIMENSIONS = 200
 #: BM25's usual constants.
 K1, B = 1.2, 0.75
@@ -182,6 +186,18 @@ def read_retrieval(folder: Path) -> Texts:
         [_topic([name], [asked[name]], [relevant[name]]) for name in usable],
         [_topic(names, [asked[name] for name in names], [relevant[name] for name in names]) for names in groups],
     )
+
+
+def regrouped(texts: Texts) -> Texts:
+    """The same texts with more merged topics: the single ones, shuffled by each seed, three in turn."""
+    merged = list(texts.merged)
+    for seed in REGROUPED:
+        order = np.random.default_rng(seed).permutation(len(texts.single))
+        for start in range(0, len(order) - MERGED + 1, MERGED):
+            three = [texts.single[i] for i in order[start : start + MERGED]]
+            questions = [question for topic in three for question in topic.questions]
+            merged.append(_topic([topic.name for topic in three], questions, [set(topic.relevant) for topic in three]))
+    return replace(texts, merged=merged)
 
 
 def read_reuters(folder: Path) -> Texts:

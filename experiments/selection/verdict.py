@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from experiments.selection.defaults import MEASURES, POOLS, SCALES, Found, Setting, held_back
+from experiments.selection.defaults import FACTORS, MEASURES, POOLS, SCALES, Found, Setting, held_back
 from experiments.selection.report import NAMES
 from experiments.tables import interval, list_table
 
-__all__ = ["HEADINGS", "default_rows", "default_tables", "dial_table", "exactly_top", "scale_table"]
+__all__ = [
+    "HEADINGS", "RETRIEVAL", "default_rows", "default_tables", "dial_table", "exactly_top", "factor_table",
+    "scale_table",
+]  # fmt: skip
 
 PRECISION, ALPHA, NEAR, OVERLAP = range(len(MEASURES))
 #: Precision is judged on these; Reuters' codes are coarse, so that most of what is found counts as relevant.
@@ -51,12 +54,17 @@ def _gains(found: Found, method: str) -> dict[str, np.ndarray]:
     return {name: np.mean(parts, axis=0) for name, parts in gains.items()}
 
 
+def _sets(gains: Mapping[str, np.ndarray]) -> dict[str, dict[str, np.ndarray]]:
+    """The gains by vectors of each data set."""
+    sets: dict[str, dict[str, np.ndarray]] = {}
+    for name, values in gains.items():
+        sets.setdefault(name.split(",")[0], {})[name] = values
+    return sets
+
+
 def _mean_of_sets(gains: Mapping[str, np.ndarray]) -> float:
     """Each data set counts once, independent of the number of its vectors and queries."""
-    sets: dict[str, list[float]] = {}
-    for name, values in gains.items():
-        sets.setdefault(name.split(",")[0], []).append(float(values.mean()))
-    return float(np.mean([np.mean(means) for means in sets.values()]))
+    return float(np.mean([np.mean([values.mean() for values in by.values()]) for by in _sets(gains).values()]))
 
 
 def _near_left(found: Found, method: str) -> float:
@@ -102,10 +110,14 @@ def _bars(found: Found, overlaps: Overlaps) -> str:
         worst = [min(share for setting, share in one.items() if setting.data == data) for one in kept]
         what = f"precision kept, {NAMES[data]}, worst setting"
         add(what, "at least 0.85", ".2f", worst, [value >= 0.85 for value in worst])
-    for name in gains[0]:
-        means = [float(one[name].mean()) for one in gains]
-        what = f"alpha-nDCG less top-k's, {name}"
+    for data, names in _sets(gains[0]).items():
+        # The mean of a set's vectors must reach the aim; its rows by vectors have none, and are bold likewise.
+        means = [_mean_of_sets(_sets(one)[data]) for one in gains]
+        what = f"alpha-nDCG less top-k's, {data}"
         add(what, "at least -0.005", "+.3f", means, [value >= -0.005 for value in means])
+        for name in names if len(names) > 1 else ():
+            means = [float(one[name].mean()) for one in gains]
+            add(f"by vectors: {name}", "", "+.3f", means, [value >= -0.005 for value in means])
     means = [_mean_of_sets(one) for one in gains]
     add("alpha-nDCG less top-k's, mean of sets", "above 0", "+.3f", means, [value > 0.0 for value in means])
     near = [_near_left(one, "select") for one in (found, half)]
@@ -169,9 +181,35 @@ def dial_table(dials: Mapping[str, Mapping[tuple[str, str, bool, float], float]]
     return list_table(rows)
 
 
-def exactly_top(found: Found) -> float:
-    """Share of queries on which ``select`` at its defaults picks exactly the top-k."""
-    return float(np.mean(np.concatenate([values[OVERLAP] for _, values in _of(found, "select")]) == 1.0))
+def exactly_top(found: Found, method: str = "select") -> float:
+    """Share of queries on which a method picks exactly the top-k."""
+    return float(np.mean(np.concatenate([values[OVERLAP] for _, values in _of(found, method)]) == 1.0))
+
+
+def factor_table(found: Found, regrouped: Found) -> str:
+    """What each doubling of the rank may cost; `regrouped` has the queries of `found`, followed by more merged ones."""
+    own = {key: values[:, : found[key[0], "top-k"].shape[1]] for key, values in regrouped.items()}
+    columns = {f"{factor:g}": dict(_of_factor(own, regrouped, f"{factor:g}")) for factor in FACTORS}
+    rows = [[what, *(column[what] for column in columns.values())] for what in next(iter(columns.values()))]
+    return list_table([["cost of each doubling of the rank", *columns], *rows])
+
+
+def _of_factor(own: Found, regrouped: Found, method: str) -> Iterator[tuple[str, str]]:
+    """Rows of one factor, and their figures."""
+    gains, more = _gains(own, method), _sets(_gains(regrouped, method))
+    for data, by in _sets(gains).items():
+        if data in (NAMES[name] for name in RETRIEVAL):
+            n, m = (len(next(iter(values.values()))) for values in (by, more[data]))
+            yield f"alpha-nDCG less top-k's, {data}, {n} queries", f"{_mean_of_sets(by):+.3f}"
+            yield f"with {m - n} more merged queries, {data}", f"{_mean_of_sets(more[data]):+.3f}"
+            for name, values in more[data].items():
+                yield f"with {m - n} more, by vectors: {name}", f"{values.mean():+.3f}"
+    yield "alpha-nDCG less top-k's, mean of sets", f"{_mean_of_sets(gains):+.4f}"
+    yield "near-duplicates left, share of top-k's", f"{_near_left(own, method):.2f}"
+    for vectors in dict.fromkeys(setting.vectors for setting, _ in own if setting.vectors != "own"):
+        part = {key: values for key, values in own.items() if key[0].vectors == vectors}
+        yield f"by vectors: {vectors}", f"{_near_left(part, method):.2f}"
+    yield "queries with exactly the top-k", f"{exactly_top(own, method):.0%}"
 
 
 def default_rows(found: Found) -> Iterator[Sequence[Any]]:

@@ -39,7 +39,7 @@ def probabilities(k, diversity, kept=range(5), given=()):
     X = ROWS / np.linalg.norm(ROWS, axis=1, keepdims=True)
     S, w = X @ X.T, (1 - diversity) / diversity
     sets = list(itertools.combinations(kept, k))
-    weight = RANKS ** (-w / math.log(2))  # exp(w z) with z = -log2(rank)
+    weight = RANKS ** (-1.2 * w / math.log(2))  # exp(w z) with z = -1.2 log2(rank)
     mass = [weight[list(Y)].prod() * np.linalg.det(S[np.ix_([*Y, *given], [*Y, *given])]) for Y in sets]
     return dict(zip(sets, np.array(mass) / sum(mass), strict=True))
 

@@ -17,7 +17,7 @@ from diverset.cli import app
 
 TOPICS = [
     ("cats", "cats sleep all day and purr at night", 0.9),
-    ("cats2", "cats sleep all day and purr at noon", 0.8),
+    ("cats2", "cats sleep all the day and purr at night", 0.8),
     ("stars", "stars burn hydrogen into helium", 0.5),
     ("bread", "bread needs flour water salt and time", 0.6),
     ("rivers", "rivers carry silt down to the sea", 0.4),

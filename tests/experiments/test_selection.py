@@ -15,7 +15,7 @@ from experiments.selection import data, defaults, report, scores, verdict
 from experiments.selection.__main__ import main
 from experiments.selection.data import Query, ambiguous, read_data_set
 from experiments.selection.defaults import Setting
-from experiments.selection.texts import Texts, Topic, with_common
+from experiments.selection.texts import REGROUPED, Texts, Topic, regrouped, with_common
 
 DATA = Path(os.environ.get("DIVERSET_DATA", Path(__file__).parents[3] / "shared" / "data"))
 
@@ -99,6 +99,21 @@ def test_three_queries_become_an_ambiguous_one(cranfield):
     assert sorted(query.judgements) == list(range(10))
     assert query.judgements[9] == {"1"}
     assert sorted(min(about) for about in query.judgements.values()) == ["0"] * 3 + ["1"] * 4 + ["2"] * 3
+
+
+def test_single_topics_are_merged_by_other_groupings():
+    single = [Topic(f"t{i}", [f"question {i}"], {i: {f"t{i}"}, 9: {f"t{i}"}}) for i in range(7)]
+    texts = Texts(["text"] * 10, single, single[:1])
+    found = regrouped(texts)
+    assert found.single == single
+    assert found.merged[0] == single[0]
+    assert len(found.merged) == 1 + 2 * len(REGROUPED)  # seven topics make two groups of three
+    for topic in found.merged[1:]:
+        names = topic.name.split(" / ")
+        assert len(set(names)) == 3
+        assert topic.questions == [f"question {name[1:]}" for name in names]
+        assert topic.relevant == {9: set(names)} | {int(name[1:]): {name} for name in names}
+    assert len({topic.name for topic in found.merged}) > len(REGROUPED)
 
 
 def test_bm25_by_hand():
@@ -308,6 +323,53 @@ def test_the_verdict_by_hand():
     assert "at most 1/3\n     - **0.50**" in bars
     assert "at most 0.15\n     - 0.10" in bars
     assert "**" not in verdict.default_tables(made_up([0.4, 0.52, 0.5, 0.8]), overlaps)["selection_bars.rst"]
+
+
+def test_the_bars_are_for_the_mean_of_the_vectors():
+    found = made_up([0.4, 0.51, 0.5, 0.8])
+    found |= {
+        (Setting(s.data, s.merged, s.scorer, "tf-idf", s.common), method): values - [[0.0], [0.012], [0.0], [0.0]]
+        if method == "select"
+        else values
+        for (s, method), values in found.items()
+    }
+    bars = verdict.default_tables(found, {})["selection_bars.rst"]
+    assert "top-k's, CISI\n     - at least -0.005\n     - +0.004\n     - +0.004" in bars
+    assert "by vectors: CISI, SVD\n     -\n     - +0.010\n     - +0.010" in bars
+    assert "by vectors: CISI, tf-idf\n     -\n     - -0.002\n     - -0.002" in bars
+    assert "**" not in bars.split("spread")[0]
+    for key in found:
+        if key[0].vectors == "tf-idf" and key[1] == "select":
+            found[key][1] -= 0.006
+    bars = verdict.default_tables(found, {})["selection_bars.rst"]
+    assert "top-k's, CISI\n     - at least -0.005\n     - +0.001\n     - +0.001" in bars
+    assert "by vectors: CISI, tf-idf\n     -\n     - **-0.008**\n     - **-0.008**" in bars
+
+
+def test_the_default_is_one_of_the_factors():
+    ours, default = defaults.factor_methods()["1.2"], defaults.default_methods()["select"]
+    for seed in range(5):
+        assert ours(easy_query(seed)) == default(easy_query(seed))
+
+
+def test_the_factors_by_hand():
+    found = made_up([0.4, 0.52, 1.0, 1.0])
+    # Two more merged queries, on which the gain of "1.2" is smaller.
+    more = {(setting, method): values for (setting, method), values in found.items() if method == "top-k"}
+    for factor in ("1", "1.1", "1.2", "1.3"):
+        more |= {(setting, factor): values for (setting, method), values in found.items() if method == "select"}
+    more = {
+        (setting, method): np.hstack([values, values - [[0.0], [0.04 * (method == "1.2")], [0.0], [0.0]]])
+        if setting.merged
+        else values
+        for (setting, method), values in more.items()
+    }
+    table = verdict.factor_table(found, more)
+    assert "top-k's, CISI, 2 queries" + 4 * "\n     - +0.020" in table
+    assert "with 2 more merged queries, CISI\n     - +0.020\n     - +0.020\n     - +0.000\n     - +0.020" in table
+    assert "mean of sets" + 4 * "\n     - +0.0200" in table
+    assert "share of top-k's" + 4 * "\n     - 0.50" in table
+    assert "exactly the top-k" + 4 * "\n     - 100%" in table
 
 
 @pytest.mark.slow

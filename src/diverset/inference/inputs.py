@@ -4,7 +4,7 @@ Arrays, lists, sparse matrices, memory maps, tensors, frames and columns are acc
 recognised by their methods, so those libraries are not imported.
 
 Scores are calibrated so that the meaning of the dial does not depend on their unit. The scale ``"rank"`` is :math:`z_i
-= -\log_2 r_i` with r the rank, 1 for the best; equal scores share their mean rank. So picks depend neither on the
+= -1.2 \log_2 r_i` with r the rank, 1 for the best; equal scores share their mean rank. So picks depend neither on the
 number of poor candidates nor on the gaps between scores. ``"standard"`` is :math:`(q_i - \bar q) / \mathrm{sd}(q)`.
 """
 
@@ -31,13 +31,15 @@ from diverset.numerics.validation import (
 )
 
 __all__ = [
-    "NO_ITEMS", "Items", "as_column", "as_groups", "as_positions", "as_size", "calibrated", "check_scale", "list_rows",
-    "read_items", "take_rows", "warn_once",
+    "NO_ITEMS", "RANK_COST", "Items", "as_column", "as_groups", "as_positions", "as_size", "calibrated", "check_scale",
+    "list_rows", "read_items", "take_rows", "warn_once",
 ]  # fmt: skip
 
 #: No positions at all.
 NO_ITEMS: IntArray = np.zeros(0, dtype=np.int64)
 NO_ITEMS.flags.writeable = False
+#: What each doubling of the rank costs with the scale ``"rank"``; docs/selection_quality.rst shows the evidence.
+RANK_COST = 1.2
 #: Topics about which this process has already issued a warning.
 _given: set[str] = set()
 
@@ -283,7 +285,7 @@ def calibrated(scores: FloatArray, scale: str | None) -> FloatArray:
         known = order[int((scores == -math.inf).sum()) :]
         result[order] = math.inf  # rank of the items of score -inf
     _loops.average_ranks(scores, known, result)
-    return -np.log2(result)
+    return -RANK_COST * np.log2(result)
 
 
 def warn_once(topic: str, message: str) -> None:

@@ -86,8 +86,8 @@ def select(
     diversity : float
         The dial, from 0 (plain top-k) to 1 (diversity only).
     scale : {"rank", "standard", None}
-        Calibration of the scores. ``"rank"`` uses :math:`z_i = -\log_2 r_i` with r the rank, 1 for the best: only the
-        order of the scores matters. ``"standard"`` subtracts the mean and divides by the standard deviation: gaps
+        Calibration of the scores. ``"rank"`` uses :math:`z_i = -1.2 \log_2 r_i` with r the rank, 1 for the best: only
+        the order of the scores matters. ``"standard"`` subtracts the mean and divides by the standard deviation: gaps
         between scores matter, too. None uses the scores as they are.
     keep : float, optional
         The share of quality to keep, instead of `diversity`: 0 at the mean score of all candidates, 1 at the mean score
@@ -214,7 +214,7 @@ def selection_law(
     >>> X = [[1.0, 0.0], [1.0, 0.05], [0.0, 1.0], [0.5, 1.0]]
     >>> law = dv.selection_law(X, k=2, quality=[0.9, 0.8, 0.7, 0.1])
     >>> law.inclusion_probabilities.round(2)
-    array([0.73, 0.26, 0.66, 0.35])
+    array([0.77, 0.23, 0.68, 0.33])
     >>> law.sample(rng=0)
     array([0, 2])
     """
