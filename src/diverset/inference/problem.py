@@ -17,18 +17,9 @@ import numpy as np
 
 from diverset._typing import Array, BoolArray, FloatArray, IntArray, RNGLike
 from diverset.errors import DiversetError, KernelError
-from diverset.inference import _greedy_loops
+from diverset.inference import _greedy_loops, inputs
 from diverset.inference.engine import Limits, Picks, read_limits
-from diverset.inference.inputs import (
-    RANK_COST,
-    Items,
-    as_column,
-    as_positions,
-    as_size,
-    calibrated,
-    check_scale,
-    read_items,
-)
+from diverset.inference.inputs import Items, as_column, as_positions, as_size, calibrated, check_scale, read_items
 from diverset.inference.result import Selection, describe_places
 from diverset.inference.rows import rounding, squared_norms
 from diverset.inference.similarity import Rows, Similarity, SimilarityLike, read_similarity
@@ -476,6 +467,6 @@ def _rank_scores(n: int) -> FloatArray:
     """Entry 2r is the calibrated score of rank r, where r is a rank of n items or the mean of two ranks."""
     ranks = np.arange(2 * n + 1) / 2.0
     ranks[:2] = 1.0  # there is no rank below 1
-    scores: FloatArray = -RANK_COST * np.log2(ranks)
+    scores: FloatArray = -inputs.RANK_COST * np.log2(ranks)
     scores.flags.writeable = False
     return scores
