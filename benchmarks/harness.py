@@ -37,6 +37,7 @@ from types import ModuleType
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from diverset.io.files import atomic_write
@@ -432,7 +433,7 @@ def table(result: dict[str, Any]) -> Table:
     for heading in HEADINGS:
         view.add_column(heading, justify="right" if heading in ("ours", "ratio", "bar") else "left")
     for row in result["rows"]:
-        view.add_row(*_cells(row), style="red" if row["met"] is False else None)
+        view.add_row(*map(escape, _cells(row)), style="red" if row["met"] is False else None)
     return view
 
 
