@@ -140,7 +140,7 @@ def test_input_is_left_alone(method):
         ({"features": sparse.csr_array([[0.0, 1.0], [np.inf, 0.0]])}, KernelError, "features[1, 0] is inf"),
         ({"features": [1.0, 2.0]}, KernelError, "features has shape (2,)"),
         ({"features": [[1.0 + 2.0j]]}, KernelError, "complex"),
-        ({"features": [["a", "b"]]}, KernelError, "features has dtype"),
+        ({"features": [["a", "b"]]}, KernelError, "features[0, 0] is 'a'; every entry must be a number"),
         ({"quality": [1.0, np.nan, 0.0]}, DiversetError, "quality[1] is nan"),
         ({"quality": [1.0, 0.0, np.inf]}, DiversetError, "quality[2] is inf"),
         ({"quality": [1.0, 2.0]}, DiversetError, "quality has 2 entries for 3 items"),

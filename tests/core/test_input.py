@@ -35,9 +35,9 @@ def changed(M, i, j, value, *, both=False):
         ([[1.0, 2.0], [2.0, 1.0]], "smallest eigenvalue -1;.*nearest_psd"),
         (1e-14 * np.array([[1.0, 2.0], [2.0, 1.0]]), "smallest eigenvalue -1e-14"),
         (np.diag([1e12, -1.0]), "smallest eigenvalue -1;"),
-        ([["a", "b"], ["c", "d"]], "dtype <U1"),
-        ([[1.0, 2.0], [3.0]], "cannot be read"),
-        (np.array([[None]]), "dtype object"),
+        ([["a", "b"], ["c", "d"]], r"L\[0, 0\] is 'a'; every entry must be a number"),
+        ([[1.0, 2.0], [3.0]], "cannot be read as an array of numbers: its rows have different lengths"),
+        (np.array([[None]]), r"L\[0, 0\] is None; every entry must be a number"),
         (np.array([[1.0, 1j], [1j, 1.0]]), "not symmetric"),
         (np.ma.masked_equal([[1.0, 0.0], [0.0, 1.0]], 0.0), "masked entries"),
     ],
@@ -98,7 +98,7 @@ def test_marginal_kernel_refused(K, message):
         ([[1.0], [2.0]], [1.0], "quality has 1 entries for 2 items"),
         ([[1.0], [2.0]], [1.0, np.nan], r"quality\[1\] is nan"),
         ([[1.0], [2.0]], [1.0, 1j], "complex"),
-        ([["x"]], None, "dtype"),
+        ([[1.0], ["x"]], None, r"features\[1, 0\] is 'x'; every entry must be a number"),
     ],
 )
 def test_features_refused(features, quality, message):

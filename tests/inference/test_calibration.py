@@ -145,12 +145,16 @@ def test_the_exchange_is_the_best_one(seed):
         ({"given_features": [[1.0]]}, "given_features has 1 columns and features has 3"),
         ({"given_features": np.eye(3), "similarity": "precomputed"}, "given_features needs rows"),
         ({"quality": [1, 2, math.inf]}, r"quality\[2\] is inf; use -inf to exclude"),
-        ({"quality": ["a", "b", "c"]}, "quality has dtype"),
+        ({"quality": [1, "b", "c"]}, r"quality\[1\] is 'b'; every entry must be a number"),
+        ({"quality": [1, None, 3]}, r"quality\[1\] is None; every entry must be a number"),
+        ({"quality": [1j, 2, 3]}, "quality is complex; it must hold real numbers"),
     ],
 )
 def test_bad_options(options, message):
-    with pytest.raises(DiversetError, match=message):
+    with pytest.raises(DiversetError, match=message) as caught:
         dv.select(np.eye(3), 2, **options)
+    if "quality" in options:
+        assert type(caught.value) is DiversetError  # scores are no kernel
 
 
 # one objective -----------------------------------------------------------------------------------------------------

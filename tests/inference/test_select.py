@@ -316,7 +316,7 @@ def test_what_people_have(tmp_path):
             KernelError,
             r"features\[0\] has a norm beyond",
         ),
-        ({"features": [["a", "b"]]}, KernelError, "dtype"),
+        ({"features": [["a", "b"]]}, KernelError, r"features\[0, 0\] is 'a'"),
         ({"quality": [0.1, np.nan]}, DiversetError, r"quality\[1\] is nan"),
         ({"quality": [0.1]}, DiversetError, "quality has 1 entries for 2 items"),
         ({"diversity": 1.5}, DiversetError, "diversity is 1.5"),

@@ -181,9 +181,9 @@ def test_shapes_and_types_that_are_refused(kernel):
         kernel(points(4, 3), points(4, 2))
     with pytest.raises(KernelError, match="X is complex; this function takes real numbers"):
         kernel([[1.0j, 2.0]])
-    with pytest.raises(KernelError, match="X has dtype <U1"):
+    with pytest.raises(KernelError, match=re.escape("X[0, 0] is '1'; every entry must be a number")):
         kernel([["1", "2"]])
-    with pytest.raises(KernelError, match=r"X cannot be read as an array of numbers: .*inhomogeneous"):
+    with pytest.raises(KernelError, match=r"X cannot be read as an array of numbers: its rows have different lengths"):
         kernel([[1.0, 2.0], [3.0]])
     with pytest.raises(KernelError, match=r"X cannot be read as an array of numbers: .*'a'"):
         kernel(np.array([[1.0, "a"]], dtype=object))

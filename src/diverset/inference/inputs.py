@@ -21,6 +21,7 @@ from diverset._typing import Array, FloatArray, IntArray
 from diverset.errors import DiversetError, DiversetWarning, KernelError, LabelError, SizeError
 from diverset.numerics import _loops
 from diverset.numerics.validation import (
+    as_real,
     as_real_or_complex,
     check_finite,
     check_size,
@@ -132,9 +133,10 @@ def as_column(values: Any, n: int, *, name: str, labels: Any = None, infinite: b
     """One finite number per item, as a new array; with `infinite`, -inf is allowed. An index must equal `labels`."""
     if type(values) is not np.ndarray:
         values = _column_values(values, name, labels)
-    column = as_real_or_complex(values, name=name, ndim=1)
-    if column.dtype.kind == "c":
-        raise DiversetError(f"{name} is complex; it must be one real number per item")
+    try:
+        column = as_real(values, name=name, shape=("n",))
+    except KernelError as error:
+        raise DiversetError(str(error)) from None  # scores are no kernel
     if len(column) != n:
         raise DiversetError(f"{name} has {len(column)} entries for {n} items; give one per item")
     result = np.array(column, dtype=np.float64)

@@ -7,6 +7,7 @@ import operator
 import os
 import sys
 from collections.abc import Iterable
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ __all__ = [
     "as_number",
     "as_probability_vector",
     "as_quality",
+    "as_real",
     "as_real_or_complex",
     "available_memory",
     "check_between_zero_and_identity",
@@ -85,7 +87,9 @@ def _as_array(a: Any, *, name: str) -> Any:
     except KernelError:
         raise
     except (ValueError, TypeError) as error:
-        raise KernelError(f"{name} cannot be read as an array of numbers: {error}") from None
+        # NumPy's message on rows of different lengths speaks of inhomogeneous shapes.
+        why = "its rows have different lengths" if "inhomogeneous" in str(error) else error
+        raise KernelError(f"{name} cannot be read as an array of numbers: {why}") from None
 
 
 def as_generator(rng: Any) -> np.random.Generator:
@@ -119,10 +123,19 @@ def as_real_or_complex(a: Any, *, name: str, ndim: int | None = None) -> Array:
     if array.dtype.kind in "biu":
         array = array.astype(np.float64)
     if array.dtype.kind not in "fc":
-        raise KernelError(f"{name} has dtype {array.dtype}; it must hold real or complex numbers")
+        raise KernelError(f"{_first_no_number(a, array, name)}; every entry must be a number")
     if ndim is not None and array.ndim != ndim:
         raise KernelError(f"{name} has shape {array.shape}; expected {ndim} dimension{'s' * (ndim > 1)}")
     return array
+
+
+def _first_no_number(a: Any, array: Array, name: str) -> str:
+    """The first entry of `a` that is no number, or the type of the `array` made of it."""
+    for where, value in np.ndenumerate(np.asarray(a, dtype=object)):
+        if not isinstance(value, Number):
+            at = f"[{', '.join(map(str, where))}]" if where else ""
+            return f"{name}{at} is {repr(value)[:60]}"
+    return f"{name} has dtype {array.dtype}"
 
 
 def _first_nonfinite(a: Array) -> tuple[int, ...] | None:
