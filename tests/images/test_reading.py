@@ -66,6 +66,7 @@ def test_a_header_that_promises_more_than_any_memory_is_refused_at_once(tmp_path
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="reads the peak of memory from /proc")
 def test_memory_stays_below_one_gigabyte_for_any_folder(tmp_path):
     for i, (bits, colour) in enumerate([(16, 0), (8, 6), (16, 2), (16, 0), (8, 6), (16, 6)]):
         png(tmp_path / f"{i}.png", 7000, 7000, bits=bits, colour=colour)  # just within the limit
@@ -73,9 +74,10 @@ def test_memory_stays_below_one_gigabyte_for_any_folder(tmp_path):
     Image.new("RGB", (7000, 7000)).save(tmp_path / "p.webp", lossless=True)
     Image.new("RGB", (7000, 6500)).save(tmp_path / "p.jpg", progressive=True, subsampling=0)
     code = (
-        "import resource, sys\nfrom diverset.images import extract\n"
+        "import sys\nfrom diverset.images import extract\n"
         "found = extract(sys.argv[1], ['color-8'], n_jobs=8)\n"
-        "print(len(found.paths), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
+        # ru_maxrss would be at least that of the process that runs the tests.
+        "print(len(found.paths), open('/proc/self/status').read().split('VmHWM:')[1].split()[0])\n"
     )
     done = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True, check=True)
     count, kilobytes = map(int, done.stdout.split())
