@@ -127,15 +127,29 @@ def test_routine_reports_weigh_less():
     F = np.zeros((20, 60))
     F[12:16, :10] = 1.0
     F[np.arange(20), 10 + np.arange(20)] = 1.0
-    # Function words of the events: 45%, 37%, 42%, 45% and 10%, which is too few for English.
-    prose = np.repeat([0.45, 0.37, 0.42, 0.45, 0.1], 4) + np.tile([-0.02, 0.02, 0.01, -0.01], 5)
+    # Function words of the events: 45%, 37%, 42%, 45% and 40%.
+    prose = np.repeat([0.45, 0.37, 0.42, 0.45, 0.4], 4) + np.tile([-0.02, 0.02, 0.01, -0.01], 5)
     vectors = PileVectors(None, csr_array(X), list("abcde"), names, prose)
     rules = StepRules(max_similarity=np.inf)
     paths = [event_paths(own, vectors.details, csr_array(F), t, 4, rules) for own in nodes]
     found = _news_factors(paths, labels, [0, 1, 2, 3, 4], csr_array(F), vectors)
     # Each 1% of function words below 42%, and each 7% of names below 4%, multiplies the odds of a routine report by e.
-    odds = np.exp([-3.0 - 96 / 7, 5.0 - 96 / 7, 4 / 7, -3.0 - 96 / 7, -96 / 7])
+    odds = np.exp([-3.0 - 96 / 7, 5.0 - 96 / 7, 4 / 7, -3.0 - 96 / 7, 2.0 - 96 / 7])
     np.testing.assert_allclose(found, [1, 1, 1, 0.01, 1] / (1.0 + odds))
+    # In a pile with few English function words neither these nor names count.
+    found = _news_factors(paths, labels, [0, 1, 2, 3, 4], csr_array(F), vectors._replace(prose=prose - 0.15))
+    np.testing.assert_allclose(found, [1, 1, 1, 0.01, 1])
+
+
+@pytest.mark.parametrize(("factors", "finer"), [((1.0, 1.0, 0.1), False), ((1.0, 0.5, 0.4), True)])
+def test_many_routine_reports_let_finer_divisions_compete(monkeypatch, factors, finer):
+    corpus, _ = pile()
+    asked = []
+    monkeypatch.setattr(find, "_news_factors", lambda paths, *_: np.resize(factors, len(paths)))
+    monkeypatch.setattr(find, "_best_sizes", lambda divisions, weighed: asked.append(len(weighed)) or divisions[0])
+    dv.find_threads(corpus, k=3, length=6, beta=8.0)
+    assert bool(asked) == finer
+    assert all(count > 1 for count in asked)
 
 
 def test_series_that_are_kept_have_their_full_weight(monkeypatch):

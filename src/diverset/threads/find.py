@@ -1,8 +1,8 @@
 r"""``find_threads``: from a pile of dated documents to k threads, one event each.
 
 1. Formulaic series are left out, and copies of one story are collapsed onto the earliest (``series``).
-2. The rest is divided into events (``events``); their number is chosen by modularity. If there are more than k, each
-   event takes the size at which it weighs most.
+2. The rest is divided into events (``events``); their number is chosen by modularity. If there are more than k, or many
+   routine reports among them, each event takes the size at which it weighs most.
 3. In each event, threads are paths of related steps forward in time (``steps``); the weight of similarity is chosen by
    held-back words.
 4. Sets of threads follow a structured DPP over the paths of all events (``paths``): the most probable set, or a draw.
@@ -57,9 +57,12 @@ _NEAR_BEST, _THREADS_EACH = 0.95, 4
 #: An event of another division is added if at least this share of its documents is in no heavier event.
 _FREE = 0.7
 #: The odds of a routine report are even if the share `_PROSE` of the words are function words and the share `_NAMED` of
-#: the similarity comes from names. Each `_LESS_PROSE` and each `_FEWER_NAMES` below multiplies them by e. A text with
-#: less than `_OTHER_LANGUAGE` of English function words is in another language; then only names count.
-_PROSE, _LESS_PROSE, _OTHER_LANGUAGE, _NAMED, _FEWER_NAMES = 0.42, 0.01, 0.27, 0.04, 0.07
+#: the similarity comes from names. Each `_LESS_PROSE` and each `_FEWER_NAMES` below multiplies them by e.
+_PROSE, _LESS_PROSE, _NAMED, _FEWER_NAMES = 0.42, 0.01, 0.04, 0.07
+#: A pile of English prose: a quarter of the documents has at least this share of function words.
+_ENGLISH = 0.35
+#: With a larger share of routine reports among the k events, the pile is a newswire with many more stories.
+_FEW_ROUTINE = 1 / 3
 #: Factor for an event whose best thread is a series.
 _FORMULAIC = 0.01
 #: With ``shared=True`` an event also takes documents with at least this share of their similarity to their own event.
@@ -107,8 +110,8 @@ def find_threads(
         default.
     events : int, optional
         Number of events to divide the pile into, at least k. By default the largest of k, 2k, 4k, 8k and 16k whose
-        modularity is at least 0.95 of the highest; where that is more than k, events of finer divisions replace those
-        that weigh less.
+        modularity is at least 0.95 of the highest; where that is more than k, or where many of the k are routine
+        reports, events of finer divisions replace those that weigh less.
     beta : float, optional
         Weight of the similarity of neighbours; chosen from the pile by held-back words by default.
     burst : float
@@ -203,12 +206,12 @@ def find_threads(
         large = [own for own in groups if len(own) >= shortest]
         return [own for own in large if keep_series or not is_series(F, similar, labels == labels[own[0]])]
 
-    multiples = [m * k for m in _MULTIPLES if m == 1 or m * k * length <= len(t)]
+    multiples = [m * k for m in _MULTIPLES if m == 1 or m * k * shortest <= len(t)]
     sizes = multiples if events is None else [check_count(events, name="events")]
     if max(sizes) < k:
         raise SizeError(f"events is {events}, fewer than the {k} threads")
     most = max(k, len(t) // (_THREADS_EACH * length))
-    divisions, modularity = _divide(similar, t, k, sizes, most, members)
+    divisions, modularity, finer = _divide(similar, t, k, sizes, most, members)
 
     def threads_of(groups: list[IntArray], told: list[int], rules: StepRules) -> tuple[list[EventPaths], list[int]]:
         """The paths of the events that have a thread, and the labels of these events."""
@@ -216,20 +219,24 @@ def find_threads(
         some = [(each, e) for each, e in zip(found, told, strict=True) if each is not None]
         return [each for each, _ in some], [e for _, e in some]
 
-    def weights_of(paths: list[EventPaths], labels: IntArray, told: list[int]) -> FloatArray:
-        weights = _importance(paths, labels, told, vectors.details, t)
-        return weights if keep_series else weights * _news_factors(paths, labels, told, F, vectors)
+    def weights_of(paths: list[EventPaths], labels: IntArray, told: list[int]) -> tuple[FloatArray, FloatArray]:
+        """Weights of the events, and the factors against routine reports in them."""
+        factors = np.ones(len(told)) if keep_series else _news_factors(paths, labels, told, F, vectors)
+        return _importance(paths, labels, told, vectors.details, t) * factors, factors
 
     labels = divisions[0]
     if len(divisions) > 1:
         usual = usual_similarity(members(labels), vectors.details)
         trial = replace(rules, min_similarity=LEAST_SHARE * usual)
-        weighed = []
-        for division in divisions:
+
+        def weighed(division: IntArray) -> tuple[list[int], FloatArray, FloatArray]:
             own = members(division)
             paths, told = threads_of(own, [int(division[each[0]]) for each in own], trial)
-            weighed.append((told, weights_of(paths, division, told)))
-        labels = _best_sizes(divisions, weighed)
+            return told, *weights_of(paths, division, told)
+
+        told, weights, factors = weighed(labels)
+        if finer or 1.0 - factors[np.argsort(-weights)[:k]].mean() > _FEW_ROUTINE:
+            labels = _best_sizes(divisions, [(told, weights), *(weighed(each)[:2] for each in divisions[1:])])
     groups = members(labels)
     told = [int(labels[own[0]]) for own in groups]
     if not keep_series:
@@ -255,7 +262,7 @@ def find_threads(
             f"k is {k}, but only {len(paths)} events of {len(kept)} documents have a thread of {shortest} documents; "
             "ask for fewer threads (k) or shorter ones (length, min_length)"
         )
-    weights, alike = weights_of(paths, labels, told), _alike(vectors.subjects, labels, told)
+    weights, alike = weights_of(paths, labels, told)[0], _alike(vectors.subjects, labels, told)
     model = EventModel(paths, k=k, weights=weights, similarity=alike, shared=shared)
     forced = None if wanted is None else int(first[wanted])
     chosen = model.sample(rng=generator, through=forced) if sample else model.best(through=forced)
@@ -297,11 +304,10 @@ def _first_copies(similar: Similar, t: FloatArray, wanted: int | None) -> IntArr
 
 def _divide(
     similar: Similar, t: FloatArray, k: int, sizes: list[int], most: int, members: Callable[..., Any]
-) -> tuple[list[IntArray], float]:
-    """Labels of events, and their modularity: the finest division up to `most` that is nearly as good as the best.
-
-    If it has more than k events, all finer divisions follow.
-    """
+) -> tuple[list[IntArray], float, bool]:
+    """Labels of events, their modularity, and whether they are more than k: the finest division up to `most` that is
+    nearly as good as the best. All finer divisions follow.
+    """  # noqa: D205
     n = len(t)
     plane = spectral_plane(similar, t, min(max(sizes) + k, n))
     found: list[tuple[IntArray, float, int]] = []
@@ -317,10 +323,10 @@ def _divide(
         found.append((labels, _modularity(similar, labels), size))
     if not found:
         labels = cluster(plane[:, : min(k, n)])
-        return [labels], _modularity(similar, labels)
+        return [labels], _modularity(similar, labels), False
     least = _NEAR_BEST * max(value for _, value, _ in found)
     at = max((i for i, (_, value, size) in enumerate(found) if value >= least and size <= most), default=0)
-    return [labels for labels, _, _ in (found[at:] if at > 0 else found[:1])], found[at][1]
+    return [labels for labels, _, _ in found[at:]], found[at][1], at > 0
 
 
 def _best_sizes(divisions: list[IntArray], weighed: Sequence[tuple[list[int], FloatArray]]) -> IntArray:
@@ -401,19 +407,19 @@ def _news_factors(
     A story is told in prose, and names the same people and places again and again. A routine report has fewer function
     words, and shares common words with others like it. The factor is :math:`1 / (1 + o)`, where o are the odds of a
     routine report. They grow by e for every 1% of function words below 42% in the event, and for every 7% less of the
-    similarity along its thread that comes from names. Function words are English; an event with less than 27% of them
-    is in another language, and only names count.
+    similarity along its thread that comes from names. Function words are English. If three quarters of the documents
+    have less than 35% of them, the pile is no English prose, and o is 0.
 
     A thread most of whose steps join documents of the same form is a series, and its event has 1% of the weight.
     """
+    english = float(np.quantile(vectors.prose, 0.75)) >= _ENGLISH
     factors = []
     for event, e in zip(paths, told, strict=True):
         thread = event.nodes[event.best()[0]]
         repeats = form_overlap(F, thread[:-1], thread[1:]) > SAME_FORM
         formulaic = len(repeats) > 0 and float(repeats.mean()) > 0.5
-        prose = float(vectors.prose[labels == e].mean())
-        lack = _PROSE - prose if prose > _OTHER_LANGUAGE else 0.0
-        odds = np.exp(lack / _LESS_PROSE + (_NAMED - name_share(vectors, thread)) / _FEWER_NAMES)
+        lack = _PROSE - float(vectors.prose[labels == e].mean())
+        odds = np.exp(lack / _LESS_PROSE + (_NAMED - name_share(vectors, thread)) / _FEWER_NAMES) if english else 0.0
         factors.append((_FORMULAIC if formulaic else 1.0) / (1.0 + odds))
     return np.array(factors)
 
