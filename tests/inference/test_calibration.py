@@ -3,6 +3,7 @@
 import math
 import pickle
 import warnings
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -147,6 +148,7 @@ def test_the_exchange_is_the_best_one(seed):
         ({"quality": [1, 2, math.inf]}, r"quality\[2\] is inf; use -inf to exclude"),
         ({"quality": [1, "b", "c"]}, r"quality\[1\] is 'b'; every entry must be a number"),
         ({"quality": [1, None, 3]}, r"quality\[1\] is None; every entry must be a number"),
+        ({"quality": [Decimal(1), 2, 3]}, "quality has dtype object; turn it into an array of floats"),
         ({"quality": [1j, 2, 3]}, "quality is complex; it must hold real numbers"),
     ],
 )

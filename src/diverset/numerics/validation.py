@@ -123,19 +123,19 @@ def as_real_or_complex(a: Any, *, name: str, ndim: int | None = None) -> Array:
     if array.dtype.kind in "biu":
         array = array.astype(np.float64)
     if array.dtype.kind not in "fc":
-        raise KernelError(f"{_first_no_number(a, array, name)}; every entry must be a number")
+        raise KernelError(_no_numbers(a, array, name))
     if ndim is not None and array.ndim != ndim:
         raise KernelError(f"{name} has shape {array.shape}; expected {ndim} dimension{'s' * (ndim > 1)}")
     return array
 
 
-def _first_no_number(a: Any, array: Array, name: str) -> str:
-    """The first entry of `a` that is no number, or the type of the `array` made of it."""
+def _no_numbers(a: Any, array: Array, name: str) -> str:
+    """Message on the first entry of `a` that is no number, or on the type of the `array` made of it."""
     for where, value in np.ndenumerate(np.asarray(a, dtype=object)):
         if not isinstance(value, Number):
             at = f"[{', '.join(map(str, where))}]" if where else ""
-            return f"{name}{at} is {repr(value)[:60]}"
-    return f"{name} has dtype {array.dtype}"
+            return f"{name}{at} is {repr(value)[:60]}; every entry must be a number"
+    return f"{name} has dtype {array.dtype}; turn it into an array of floats"
 
 
 def _first_nonfinite(a: Array) -> tuple[int, ...] | None:

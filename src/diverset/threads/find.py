@@ -305,8 +305,8 @@ def _first_copies(similar: Similar, t: FloatArray, wanted: int | None) -> IntArr
 def _divide(
     similar: Similar, t: FloatArray, k: int, sizes: list[int], most: int, members: Callable[..., Any]
 ) -> tuple[list[IntArray], float, bool]:
-    """Labels of events, their modularity, and whether they are more than k: the finest division up to `most` that is
-    nearly as good as the best. All finer divisions follow.
+    """Divisions into events, as labels: the finest of up to `most` events that is nearly as good as the best, then all
+    finer ones. Also returns the modularity of the first, and whether it was made for more than k events.
     """  # noqa: D205
     n = len(t)
     plane = spectral_plane(similar, t, min(max(sizes) + k, n))
